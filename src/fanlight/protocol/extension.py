@@ -1,0 +1,32 @@
+"""The extension's names on the wire, and whether a client negotiated it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+EXTENSION_ID: Final = "io.modelcontextprotocol/ui"
+MIME_TYPE: Final = "text/html;profile=mcp-app"
+URI_SCHEME: Final = "ui://"
+
+SERVER_SETTINGS: Final = {"mimeTypes": [MIME_TYPE]}
+"""What a server advertises under `capabilities.extensions[EXTENSION_ID]`."""
+
+
+def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
+    """Tell whether client capabilities name the extension with our MIME type (NEG-01, NEG-02).
+
+    Older hosts send the extension under `experimental`, so both places are read.
+    """
+    if not capabilities:
+        return False
+    return any(_has_our_type(capabilities.get(place)) for place in ("extensions", "experimental"))
+
+
+def _has_our_type(extensions: object) -> bool:
+    settings = extensions.get(EXTENSION_ID) if isinstance(extensions, Mapping) else None
+    types = settings.get("mimeTypes") if isinstance(settings, Mapping) else None
+    return isinstance(types, list | tuple) and any(_is_our_type(value) for value in types)
+
+
+def _is_our_type(value: object) -> bool:
+    # We send the type byte for byte and read it as a MIME type: case, spaces and quotes do not matter.
+    return isinstance(value, str) and "".join(value.split()).replace('"', "").lower() == MIME_TYPE

@@ -1,0 +1,128 @@
+"""The `_meta` of tools and UI resources: built for the wire, checked, and taken off again."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, get_args
+
+from fanlight.protocol.csp import Csp
+from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.extension import URI_SCHEME
+
+UI_KEY: Final = "ui"
+FLAT_URI_KEY: Final = "ui/resourceUri"  # deprecated, and all that some hosts read (DSC-07)
+
+Visibility = Literal["model", "app"]
+Permission = Literal["camera", "microphone", "geolocation", "clipboard-write"]
+
+_PERMISSION_KEYS: Final[Mapping[str, str]] = {
+    "camera": "camera",
+    "microphone": "microphone",
+    "geolocation": "geolocation",
+    "clipboard-write": "clipboardWrite",
+}
+_URI = re.compile(r"ui://(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+
+
+def check_uri(value: object) -> str:
+    """Return `value` if it is a `ui://` URI (RES-01), or raise with what to write instead."""
+    if isinstance(value, str) and _URI.fullmatch(value):
+        return value
+    if isinstance(value, str) and value.startswith(URI_SCHEME):
+        raise RegistrationError(
+            f"{value!r} is not a URI: it is empty after ui:// or holds a character that a URI may not hold. "
+            'Write something like "ui://clock/view", with other characters percent-encoded.'
+        )
+    raise RegistrationError(f'The URI of a View is {value!r}, not a ui:// URI. Write "ui://clock/view".')
+
+
+def check_visibility(value: object) -> tuple[Visibility, ...] | None:
+    """Return who may see a tool, or raise with what to write instead. None means model and app (VIS-01)."""
+    if value is None:
+        return None
+    known = get_args(Visibility)
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise RegistrationError(f"visibility is {value!r}, not a list. Write {_as_list(value, known)}.")
+    chosen = tuple(value)
+    for entry in chosen:
+        if entry not in known:
+            raise RegistrationError(
+                f'visibility has {entry!r}, expected "model" or "app". Write {_as_list(entry, known)}.'
+            )
+    if not chosen:
+        raise RegistrationError(
+            'visibility is empty, so nobody could call the tool. Write visibility=["app"] for a tool that '
+            'only the View calls, ["model"] for one that only the model calls, or leave it out for both.'
+        )
+    return tuple(dict.fromkeys(chosen))
+
+
+def check_permissions(value: object) -> tuple[Permission, ...]:
+    """Return the permissions a View asks for, or raise with what to write instead."""
+    if value is None:
+        return ()
+    known = get_args(Permission)
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise RegistrationError(f"permissions is {value!r}, not a list. Write {_as_list(value, known, 'permissions')}.")
+    chosen = tuple(value)
+    for entry in chosen:
+        if entry not in known:
+            raise RegistrationError(
+                f"permissions has {entry!r}, expected some of {', '.join(known)}. "
+                f"Write {_as_list(entry, known, 'permissions')}."
+            )
+    return tuple(dict.fromkeys(chosen))
+
+
+def _as_list(value: object, known: tuple[str, ...], field: str = "visibility") -> str:
+    near = difflib.get_close_matches(str(value).lower(), known, n=1, cutoff=0.5)
+    return f'{field}=["{near[0] if near else known[-1]}"]'
+
+
+def tool_meta(uri: str | None, visibility: Iterable[Visibility] | None = None) -> dict[str, Any]:
+    """Build a tool's `_meta`: nested keys, and the flat one beside them."""
+    ui: dict[str, Any] = {}
+    if uri is not None:
+        ui["resourceUri"] = uri
+    if visibility is not None:
+        ui["visibility"] = list(visibility)
+    meta: dict[str, Any] = {UI_KEY: ui} if ui else {}
+    if uri is not None:
+        meta[FLAT_URI_KEY] = uri
+    return meta
+
+
+def resource_meta(
+    csp: Csp | None, permissions: Iterable[Permission], domain: str | None, prefers_border: bool | None
+) -> dict[str, Any]:
+    """Build a UI resource's `_meta`, the same for the list entry and the content item (D-RES-01)."""
+    ui: dict[str, Any] = {}
+    if csp is not None and (wire := csp.wire()):
+        ui["csp"] = wire
+    if keys := [_PERMISSION_KEYS[name] for name in permissions]:
+        ui["permissions"] = {key: {} for key in keys}
+    if domain is not None:
+        ui["domain"] = domain
+    if prefers_border is not None:
+        ui["prefersBorder"] = prefers_border
+    return {UI_KEY: ui} if ui else {}
+
+
+def hidden_from_model(meta: object) -> bool:
+    """Tell whether a tool's `_meta` keeps it from the model (VIS-02, VIS-05).
+
+    A `visibility` that is no list says nothing and is read as absent.
+    """
+    ui = meta.get(UI_KEY) if isinstance(meta, Mapping) else None
+    visibility = ui.get("visibility") if isinstance(ui, Mapping) else None
+    return isinstance(visibility, list | tuple) and "model" not in visibility
+
+
+def without_ui(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a wire object without its UI metadata; the object itself when it has none."""
+    meta = item.get("_meta")
+    if not isinstance(meta, Mapping) or not (UI_KEY in meta or FLAT_URI_KEY in meta):
+        return item
+    rest = {key: value for key, value in meta.items() if key not in (UI_KEY, FLAT_URI_KEY)}
+    plain = {key: value for key, value in item.items() if key != "_meta"}
+    return {**plain, "_meta": rest} if rest else plain
