@@ -1,0 +1,40 @@
+"""What runs in a browser: `view.js`, the View's end of the link."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+# These rely on the conventions that view.js states at its top, and tests/browser/test_sdk_size.py checks.
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export \{([^}]*)\};\s*\Z", re.MULTILINE)
+# A string is kept as it is; around punctuation, spaces do nothing.
+_STRING_OR_SPACED = re.compile(r'("(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`)| *([{}()\[\],;:?=!<>&|]) *')
+# Nor does a line's end, after what goes on or has ended, or before what closes. (Statements end with a semicolon.)
+_LINE_END = re.compile(r"(?<=[{}(\[,;:?=&|])\n|\n(?=[})\]?:])")
+
+
+@cache
+def _parts() -> tuple[str, tuple[str, ...]]:
+    """Split view.js into its code, without comments and idle white space, and the names that it exports."""
+    source = _COMMENT.sub("", files(__name__).joinpath("view.js").read_text(encoding="utf-8"))
+    export = _EXPORT.search(source)
+    if export is None:
+        raise RuntimeError("view.js does not end with its one export statement")
+    lines = (line.strip() for line in source[: export.start()].splitlines())
+    code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], "\n".join(line for line in lines if line))
+    return _LINE_END.sub("", code), tuple(re.findall(r"\w+", export[1]))
+
+
+@cache
+def view_sdk() -> str:
+    """Return view.js as one classic-script statement, to be inlined before the View's own scripts.
+
+    It puts what view.js exports into `globalThis[Symbol.for("fanlight")]`.
+    """
+    code, names = _parts()
+    return f'globalThis[Symbol.for("fanlight")]=(()=>{{{code}\nreturn{{{",".join(names)}}};}})();'
+
+
+def view_sdk_exports() -> tuple[str, ...]:
+    """Return the names that view.js exports."""
+    return _parts()[1]

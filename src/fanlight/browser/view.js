@@ -1,0 +1,979 @@
+// @ts-check
+/**
+ * The View's end of the link to an MCP Apps host (SEP-1865), as one file without dependencies.
+ *
+ * `App` is called like the class of the same name in `@modelcontextprotocol/ext-apps` 2.x, so that
+ * Views written for that package run unchanged. docs/reference/view-js.md says what each part does
+ * and where it does better. Rule ids such as DSP-02 come from spec/checklist.md.
+ *
+ * This file is inlined into Views by taking out its comments and the white space that does nothing
+ * (`view_sdk()` in __init__.py). That stays simple because the file keeps to conventions, which a test
+ * checks: a comment has its lines to itself; strings stand in double quotes or backticks and end on
+ * the line where they begin; there is no import, and one export statement, the last.
+ */
+
+/** @typedef {Record<string, any>} Json An object that came from JSON, or goes there. */
+
+/**
+ * @typedef {object} RequestOptions
+ * @property {number} [timeout] How long to wait for the answer, in milliseconds. 60 000 unless told.
+ * @property {number} [maxTotalTimeout] The same, but not prolonged by progress. None unless told.
+ * @property {boolean} [resetTimeoutOnProgress] Whether progress prolongs `timeout`. True unless told.
+ * @property {AbortSignal} [signal] Gives the request up, here and at the host.
+ * @property {(progress: { progress: number, total?: number, message?: string }) => void} [onprogress]
+ */
+
+/**
+ * @typedef {object} Transport What carries the messages. `connect()` sets the three callbacks.
+ * @property {() => Promise<void>} start
+ * @property {(message: any) => Promise<void>} send
+ * @property {() => Promise<void>} close
+ * @property {(message: any) => void} [onmessage]
+ * @property {() => void} [onclose]
+ * @property {(error: any) => void} [onerror]
+ */
+
+/** @typedef {{ name: string, version: string, [key: string]: any }} Implementation */
+/** @typedef {"toolinput" | "toolinputpartial" | "toolresult" | "toolcancelled" | "hostcontextchanged"} EventName */
+/** @typedef {(params: any) => unknown} Listener */
+/** @typedef {(params: any, extra: any) => unknown} Handler */
+
+/**
+ * @typedef {object} Extra What a handler of a request gets besides the parameters.
+ * @property {AbortSignal} signal Aborted when the host cancels the request or the link closes.
+ * @property {string | number} requestId
+ * @property {{ id: string | number, method: string, signal: AbortSignal }} mcpReq The same, where SDK 2.x has it.
+ */
+
+/**
+ * @typedef {object} ToolConfig
+ * @property {string} [title]
+ * @property {string} [description]
+ * @property {any} [inputSchema] A Standard Schema (Zod 4, ArkType, Valibot) or a JSON Schema.
+ * @property {any} [outputSchema] The same, for `structuredContent`.
+ * @property {Json} [annotations]
+ * @property {Json} [_meta]
+ */
+
+/**
+ * @typedef {ToolConfig & {
+ *   enabled: boolean,
+ *   handler: (...args: any[]) => any,
+ *   enable(): void,
+ *   disable(): void,
+ *   update(updates: Partial<ToolConfig & { enabled: boolean, handler: (...args: any[]) => any }>): void,
+ *   remove(): void,
+ * }} RegisteredTool
+ */
+
+/** @typedef {{ settle(error: unknown, result?: Json): void, progress(params: Json): void }} Pending */
+
+const LATEST_PROTOCOL_VERSION = "2026-01-26";
+const RESOURCE_MIME_TYPE = "text/html;profile=mcp-app";
+const RESOURCE_URI_META_KEY = "ui/resourceUri";
+
+/**
+ * Which notification raises which event. After the standard names stand those of early drafts and
+ * guides, which hosts still send.
+ * @type {Map<string, EventName>}
+ */
+const EVENTS = new Map([
+  ["ui/notifications/tool-input", "toolinput"],
+  ["ui/notifications/tool-input-partial", "toolinputpartial"],
+  ["ui/notifications/tool-result", "toolresult"],
+  ["ui/notifications/tool-cancelled", "toolcancelled"],
+  ["ui/notifications/host-context-changed", "hostcontextchanged"],
+  ["ui/notifications/host-context-change", "hostcontextchanged"],
+  ["ui/host-context-change", "hostcontextchanged"],
+  ["ui/tool-cancelled", "toolcancelled"],
+  ["ui/toolResult", "toolresult"],
+  ["ui/toolInput", "toolinput"],
+]);
+
+/**
+ * What JSON Schema calls the type of a value: "object", "array", "null", "integer" and so on.
+ * @param {unknown} value
+ */
+const typeOf = (value) => {
+  if (Number.isInteger(value)) return "integer";
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+};
+
+/**
+ * @param {any} value
+ * @returns {value is Json}
+ */
+const isObject = (value) => typeOf(value) === "object";
+
+/**
+ * @param {unknown} value
+ * @returns {Json}
+ */
+const objectOf = (value) => (isObject(value) ? value : {});
+
+/** @param {any} error */
+const messageOf = (error) => String(error?.message ?? error);
+
+/**
+ * An error with a JSON-RPC code.
+ * @param {any} code
+ * @param {string} message
+ * @param {unknown} [data]
+ */
+const fault = (code, message, data) => Object.assign(new Error(message), { code, data });
+
+/**
+ * A tool result always has `content`.
+ * @param {any} result
+ * @returns {Json}
+ */
+const withContent = (result) => ({ ...result, content: result?.content ?? [] });
+
+/**
+ * Merge an update into the host context. Values are replaced whole, except that a partial `styles`
+ * loses neither variables nor css that came before.
+ * @param {any} old
+ * @param {any} update
+ * @returns {any}
+ */
+const merge = (old, update) => {
+  const merged = { ...old, ...update };
+  for (const key of ["styles", "variables", "css"]) {
+    if (isObject(old?.[key]) && isObject(update[key])) merged[key] = merge(old[key], update[key]);
+  }
+  return merged;
+};
+
+/**
+ * Return `value` as the schema reads it, or throw. A Standard Schema checks everything; of a JSON
+ * Schema we check the required properties and the types at the top level.
+ * @param {any} schema
+ * @param {any} value
+ * @param {string} what Begins the message of the error.
+ * @param {number} [code]
+ */
+const check = async (schema, value, what, code = -32602) => {
+  const { "~standard": standard, required = [], properties = {} } = schema ?? {};
+  const issues = [];
+  if (standard) {
+    const result = await standard.validate(value);
+    value = result.value;
+    for (const { path, message } of result.issues ?? []) issues.push(`${path ?? what}: ${message}`);
+  } else if (schema && !isObject(value)) issues.push("not an object");
+  else {
+    for (const key of required) if (!Object.hasOwn(value, key)) issues.push(`${key}: missing`);
+    for (const [key, { type }] of Object.entries(properties)) {
+      const found = typeOf(value[key]);
+      // An integer is a number. Types are one name or an array of them; as a string, they are both.
+      const fits = String(type ?? found).replace("number", "number integer").includes(found);
+      if (!fits && Object.hasOwn(value, key)) issues.push(`${key}: not ${type}`);
+    }
+  }
+  if (issues.length) throw fault(code, `${what}: ${issues}`);
+  return value;
+};
+
+/**
+ * @param {any} schema
+ * @param {"input" | "output"} key
+ */
+const toJsonSchema = (schema, key) => {
+  const standard = schema?.["~standard"];
+  return standard ? standard.jsonSchema?.[key]({ target: "draft-2020-12" }) : schema;
+};
+
+/**
+ * JSON-RPC over `postMessage`, with one other window.
+ * @implements {Transport}
+ */
+class PostMessageTransport {
+  /** @type {((message: any) => void) | undefined} */
+  onmessage;
+  /** @type {(() => void) | undefined} */
+  onclose;
+  /** @type {((error: any) => void) | undefined} */
+  onerror;
+  #target;
+  #source;
+
+  /** @param {MessageEvent} event */
+  #listener = ({ source, data }) => {
+    if (source === this.#source && data?.jsonrpc === "2.0") this.onmessage?.(data);
+  };
+
+  /**
+   * @param {Window} [eventTarget] Where messages go.
+   * @param {MessageEventSource | null} [eventSource] Whose messages are read; nobody else's are.
+   */
+  constructor(eventTarget = window.parent, eventSource = eventTarget) {
+    this.#target = eventTarget;
+    this.#source = eventSource;
+  }
+
+  async start() {
+    window.addEventListener("message", this.#listener);
+  }
+
+  /** @param {any} message */
+  async send(message) {
+    this.#target.postMessage(message, "*");
+  }
+
+  async close() {
+    window.removeEventListener("message", this.#listener);
+    this.onclose?.();
+  }
+}
+
+/** The View's end of the link. Set the handlers, then `await app.connect()`. */
+class App {
+  /**
+   * Called before the View is removed, with `{ reason }` if the host gave one; the host waits for it.
+   * @type {((params: Json, extra: Extra) => unknown) | undefined}
+   */
+  onteardown;
+  /**
+   * Called for app tools that were not registered with `registerTool`.
+   * @type {((params: Json, extra: Extra) => any) | undefined}
+   */
+  oncalltool;
+  /**
+   * Lists app tools besides those that were registered with `registerTool`.
+   * @type {((params: Json, extra: Extra) => any) | undefined}
+   */
+  onlisttools;
+  /**
+   * Told about errors that have no caller, such as one in a listener.
+   * @type {((error: any) => void) | undefined}
+   */
+  onerror = console.error;
+  /** @type {(() => void) | undefined} */
+  onclose;
+
+  /** @type {Json} */
+  #capabilities;
+  #hello;
+  #autoResize;
+
+  /** @type {any} */
+  #transport;
+  /**
+   * The handshake, once `connect()` was called. What is asked earlier waits for it.
+   * @type {Promise<void> | undefined}
+   */
+  #ready;
+  /** @type {any} */
+  #hostInfo;
+  /** @type {any} */
+  #hostCapabilities;
+  /** @type {any} */
+  #hostContext;
+
+  #lastId = 0;
+  /**
+   * Our requests that the host has not answered, by id.
+   * @type {Map<unknown, Pending>}
+   */
+  #pending = new Map();
+  /**
+   * The host's requests that we have not answered, by id.
+   * @type {Map<unknown, AbortController>}
+   */
+  #running = new Map();
+  /**
+   * What `setRequestHandler` and `setNotificationHandler` were given, by method.
+   * @type {Map<string, any[]>}
+   */
+  #handlers = new Map();
+
+  /**
+   * Who listens to an event: first the `on*` handler or undefined, then those of `addEventListener`.
+   * @type {Record<EventName, (Listener | undefined)[]>}
+   */
+  #listeners = {
+    toolinput: [undefined],
+    toolinputpartial: [undefined],
+    toolresult: [undefined],
+    toolcancelled: [undefined],
+    hostcontextchanged: [undefined],
+  };
+  /**
+   * Events that nobody has listened to yet, in the order in which they arrived.
+   * @type {Map<EventName, Json>}
+   */
+  #kept = new Map();
+  #complete = false;
+
+  /** @type {Map<string, RegisteredTool>} */
+  #tools = new Map();
+  #stopResizing = () => {};
+
+  /**
+   * @param {Implementation} appInfo
+   * @param {Json} [capabilities] `tools`, `availableDisplayModes`, `experimental`.
+   * @param {{ autoResize?: boolean, [key: string]: any }} [options] Resizing is on unless told.
+   */
+  constructor(appInfo, capabilities, { autoResize = true } = {}) {
+    this.#capabilities = { ...capabilities };
+    this.#hello = { protocolVersion: LATEST_PROTOCOL_VERSION, appInfo, appCapabilities: this.#capabilities };
+    this.#autoResize = autoResize;
+  }
+
+  // The link
+
+  /**
+   * Shake hands with the host. What else the View asks meanwhile waits until that is done.
+   * @param {Transport} [transport] The parent window unless told.
+   * @param {RequestOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async connect(transport, options) {
+    if (this.#ready) throw new Error("Already connected");
+    return (this.#ready = this.#handshake(transport, options));
+  }
+
+  /**
+   * @param {Transport | undefined} transport
+   * @param {RequestOptions} [options]
+   */
+  async #handshake(transport, options) {
+    try {
+      if (!transport && window.parent === window) throw new Error("Not in a host");
+      this.#transport = transport ??= new PostMessageTransport();
+      transport.onmessage = (message) => this.#receive(message);
+      transport.onclose = () => this.#closed();
+      transport.onerror = (error) => this.onerror?.(error);
+      await transport.start();
+      const result = await this.#ask("ui/initialize", this.#hello, options);
+      // Whatever a host leaves out or calls by an older name, the View starts.
+      this.#hostInfo = result.hostInfo ?? result.host;
+      this.#hostCapabilities = result.hostCapabilities ?? result.capabilities;
+      this.#updateContext(objectOf(result.hostContext));
+      await this.#post({ method: "ui/notifications/initialized" });
+      if (this.#autoResize) this.setupSizeChangedNotifications();
+    } catch (error) {
+      if (transport === this.#transport) {
+        await this.close();
+        this.#ready = undefined;
+      }
+      throw error;
+    }
+  }
+
+  /** Close the link: pending requests reject, running handlers are aborted, resizing stops. */
+  async close() {
+    const transport = this.#transport;
+    this.#closed();
+    await transport?.close();
+  }
+
+  #closed() {
+    if (!this.#transport) return;
+    this.#transport = this.#ready = undefined;
+    this.#stopResizing();
+    this.#pending.forEach(({ settle }) => settle(fault(-32000, "Connection closed")));
+    this.#running.forEach((controller) => controller.abort());
+    this.onclose?.();
+  }
+
+  /** @returns {Implementation | undefined} */
+  getHostVersion() {
+    return this.#hostInfo;
+  }
+
+  /** @returns {Json | undefined} What the host advertised; undefined if it advertised nothing. */
+  getHostCapabilities() {
+    return this.#hostCapabilities;
+  }
+
+  /** @returns {Json | undefined} The newest context: what came first, and every change since. */
+  getHostContext() {
+    return this.#hostContext;
+  }
+
+  // Asking the host
+
+  /**
+   * Send any request, after the handshake.
+   * @param {{ method: string, params?: Json }} message
+   * @param {...any} rest The options, last. A schema before them is ignored.
+   * @returns {Promise<any>}
+   */
+  request({ method, params }, ...rest) {
+    return this.#request(method, params, rest.at(-1));
+  }
+
+  /**
+   * Send any notification, after the handshake.
+   * @param {{ method: string, params?: Json }} message
+   */
+  async notification(message) {
+    await this.#connected();
+    await this.#post(message);
+  }
+
+  /**
+   * Call a tool of the server. A tool that fails resolves with `isError`.
+   * @param {{ name: string, arguments?: Json, [key: string]: any }} params
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  async callServerTool(params, options) {
+    if (!isObject(params)) throw new Error("callServerTool takes an object: { name, arguments }");
+    return withContent(await this.#request("tools/call", params, options, "serverTools"));
+  }
+
+  /**
+   * @param {{ uri: string, [key: string]: any }} params
+   * @param {RequestOptions} [options]
+   */
+  readServerResource(params, options) {
+    return this.#request("resources/read", params, options, "serverResources");
+  }
+
+  /**
+   * @param {{ cursor?: string }} [params]
+   * @param {RequestOptions} [options]
+   */
+  listServerResources(params, options) {
+    return this.#request("resources/list", params, options, "serverResources");
+  }
+
+  /**
+   * Ask the host's model. D-SMP-01 and -02: only where `sampling`, or `sampling.tools`, is offered.
+   * @param {Json} params
+   * @param {RequestOptions} [options]
+   */
+  createSamplingMessage(params, options) {
+    return this.#request("sampling/createMessage", params, options, "sampling");
+  }
+
+  /**
+   * Put a message into the conversation.
+   * @param {{ role: "user", content: Json[] }} params
+   * @param {RequestOptions} [options]
+   */
+  sendMessage(params, options) {
+    return this.#request("ui/message", params, options);
+  }
+
+  /**
+   * Tell the model something for its next turn. Each call replaces the one before (MCX-01).
+   * @param {{ content?: Json[], structuredContent?: Json }} params
+   * @param {RequestOptions} [options]
+   */
+  updateModelContext(params, options) {
+    return this.#request("ui/update-model-context", params, options);
+  }
+
+  /**
+   * @param {{ url: string }} params
+   * @param {RequestOptions} [options]
+   */
+  openLink(params, options) {
+    return this.#request("ui/open-link", params, options, "openLinks");
+  }
+
+  /** @deprecated Use `openLink`. */
+  sendOpenLink = this.openLink;
+
+  /**
+   * @param {{ contents: Json[] }} params
+   * @param {RequestOptions} [options]
+   */
+  downloadFile(params, options) {
+    return this.#request("ui/download-file", params, options, "downloadFile");
+  }
+
+  /**
+   * Ask for another display mode and learn which one it became (DSP-03). A mode that the host does
+   * not offer (DSP-02) or that this View did not declare (DSP-01) is not asked for.
+   * @param {{ mode: string }} params
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  async requestDisplayMode(params, options) {
+    await this.#connected();
+    const result = { mode: this.#hostContext.displayMode ?? "inline" };
+    for (const { availableDisplayModes: modes } of [this.#hostContext, this.#capabilities]) {
+      if (modes && !modes.includes?.(params.mode)) return result;
+    }
+    return { ...result, ...(await this.#request("ui/request-display-mode", params, options)) };
+  }
+
+  // Telling the host
+
+  /**
+   * Log at the host. Dropped, like any log that nobody reads, if the host does not take logs.
+   * @param {{ level: string, data: unknown, logger?: string }} params
+   */
+  async sendLog(params) {
+    await this.#connected();
+    if (this.#offers("logging")) await this.notification({ method: "notifications/message", params });
+  }
+
+  /** @param {{ width?: number, height?: number }} params */
+  sendSizeChanged(params) {
+    return this.notification({ method: "ui/notifications/size-changed", params });
+  }
+
+  /**
+   * Ask the host to remove this View. If it agrees, `onteardown` is called as always.
+   * @param {Json} [params]
+   */
+  requestTeardown(params) {
+    return this.notification({ method: "ui/notifications/request-teardown", params });
+  }
+
+  /** @param {Json} [params] */
+  sendToolListChanged(params) {
+    return this.notification({ method: "notifications/tools/list_changed", params });
+  }
+
+  // Hearing from the host
+
+  get ontoolinput() {
+    return this.#listeners.toolinput[0];
+  }
+  set ontoolinput(listener) {
+    this.#listen("toolinput", listener);
+  }
+  get ontoolinputpartial() {
+    return this.#listeners.toolinputpartial[0];
+  }
+  set ontoolinputpartial(listener) {
+    this.#listen("toolinputpartial", listener);
+  }
+  get ontoolresult() {
+    return this.#listeners.toolresult[0];
+  }
+  set ontoolresult(listener) {
+    this.#listen("toolresult", listener);
+  }
+  get ontoolcancelled() {
+    return this.#listeners.toolcancelled[0];
+  }
+  set ontoolcancelled(listener) {
+    this.#listen("toolcancelled", listener);
+  }
+  get onhostcontextchanged() {
+    return this.#listeners.hostcontextchanged[0];
+  }
+  set onhostcontextchanged(listener) {
+    this.#listen("hostcontextchanged", listener);
+  }
+
+  /**
+   * Add a listener. An event that came before any listener of its kind is delivered to it.
+   * @param {EventName} event
+   * @param {Listener} listener
+   */
+  addEventListener(event, listener) {
+    this.removeEventListener(event, listener);
+    this.#listen(event, listener, this.#listeners[event].length);
+  }
+
+  /**
+   * @param {EventName} event
+   * @param {Listener} listener
+   */
+  removeEventListener(event, listener) {
+    const index = this.#listeners[event].indexOf(listener, 1);
+    if (index > 0) this.#listeners[event].splice(index, 1);
+  }
+
+  /**
+   * @param {EventName} event
+   * @param {Listener | undefined} listener
+   * @param {number} [index]
+   */
+  #listen(event, listener, index = 0) {
+    this.#listeners[event][index] = listener;
+    // Later, so that handlers set one after the other get what was kept in the order it arrived.
+    queueMicrotask(() => this.#deliver());
+  }
+
+  /**
+   * @param {EventName} event
+   * @param {Json} params
+   */
+  #emit(event, params) {
+    if (event === "toolinput") this.#complete = true;
+    // Of what nobody hears, the first counts; of partial arguments the last.
+    if (event === "toolinputpartial" || !this.#kept.has(event)) this.#kept.set(event, params);
+    this.#deliver();
+    this.#kept.delete("hostcontextchanged");
+    if (this.#complete) this.#kept.delete("toolinputpartial");
+  }
+
+  #deliver() {
+    for (const [event, params] of this.#kept) {
+      const listeners = this.#listeners[event].filter(Boolean);
+      if (listeners.length) this.#kept.delete(event);
+      for (const listener of listeners) this.#run(listener, params);
+    }
+  }
+
+  /**
+   * Call what the author gave us. Its failure is reported and stops nobody else.
+   * @param {((...args: any[]) => unknown) | undefined} callback
+   * @param {...any} args
+   */
+  async #run(callback, ...args) {
+    try {
+      await callback?.(...args);
+    } catch (error) {
+      this.onerror?.(error);
+    }
+  }
+
+  /**
+   * Handle a request of the host: `(method, handler)`, which gets `{ method, params }`, or
+   * `(method, schemas, handler)`, which gets the parameters, and checks them itself.
+   * @param {string} method
+   * @param {...(Handler | object)} rest
+   */
+  setRequestHandler(method, ...rest) {
+    this.#handlers.set(method, rest);
+  }
+
+  /** Hear a notification of the host, besides what this class does with it: called as the above. */
+  setNotificationHandler = this.setRequestHandler;
+
+  // App tools
+
+  /**
+   * Offer a tool to the host and its model.
+   * @param {string} name
+   * @param {ToolConfig} config
+   * @param {(...args: any[]) => any} handler Called with `(args, extra)`, or with `(extra)` alone if
+   *   there is no input schema.
+   * @returns {RegisteredTool}
+   */
+  registerTool(name, config, handler) {
+    if (this.#tools.has(name)) throw new Error(`Tool "${name}" exists`);
+    if (this.#ready && !this.#capabilities.tools) throw new Error("Declare { tools: {} } in new App() first");
+    this.#capabilities.tools ??= { listChanged: true };
+    const changed = () => {
+      if (this.#ready && this.#capabilities.tools.listChanged) this.#run(() => this.sendToolListChanged());
+    };
+    /** @type {RegisteredTool} */
+    const tool = {
+      ...config,
+      handler,
+      enabled: true,
+      enable: () => tool.update({ enabled: true }),
+      disable: () => tool.update({ enabled: false }),
+      update: (updates) => {
+        Object.assign(tool, updates);
+        changed();
+      },
+      remove: () => {
+        this.#tools.delete(name);
+        changed();
+      },
+    };
+    this.#tools.set(name, tool);
+    changed();
+    return tool;
+  }
+
+  /**
+   * @param {Json} params
+   * @param {Extra} extra
+   */
+  async #listTools(params, extra) {
+    const others = await this.onlisttools?.(params, extra);
+    const tools = [...(others?.tools ?? [])];
+    for (const [name, tool] of this.#tools) {
+      const inputSchema = toJsonSchema(tool.inputSchema, "input") ?? { type: "object" };
+      const outputSchema = toJsonSchema(tool.outputSchema, "output");
+      // Through JSON, which leaves the functions out.
+      if (tool.enabled) tools.push(JSON.parse(JSON.stringify({ name, ...tool, inputSchema, outputSchema, enabled: undefined })));
+    }
+    return { ...others, tools };
+  }
+
+  /**
+   * @param {Json} params
+   * @param {Extra} extra
+   */
+  async #callTool(params, extra) {
+    const { name } = params;
+    const tool = this.#tools.get(name);
+    if (!tool && this.oncalltool) return this.oncalltool(params, extra);
+    if (!tool?.enabled) throw fault(-32602, `Tool "${name}" is ${tool ? "disabled" : "unknown"}`);
+    const args = await check(tool.inputSchema, params.arguments ?? {}, `Tool "${name}"`);
+    let result;
+    try {
+      result = withContent(await (tool.inputSchema ? tool.handler(args, extra) : tool.handler(extra)));
+    } catch (error) {
+      // D-APT-04: the call was fine, its execution was not.
+      return { content: [{ type: "text", text: messageOf(error) }], isError: true };
+    }
+    if (!result.isError) await check(tool.outputSchema, result.structuredContent, `Tool "${name}" output`, -32603);
+    return result;
+  }
+
+  // Size
+
+  /**
+   * Report the size of the content to the host whenever it changes, until the link closes.
+   * @returns {() => void} Stops it.
+   */
+  setupSizeChangedNotifications() {
+    this.#stopResizing();
+    if (!globalThis.ResizeObserver) return this.#stopResizing;
+    const root = document.documentElement;
+    /** @type {Json} */
+    let last = {};
+    let echoes = 0;
+    let resized = false;
+    addEventListener("resize", () => {
+      resized = true;
+      // Later than the sizes of this frame are observed.
+      setTimeout(() => (resized = false));
+    });
+    const sizes = new ResizeObserver(() => {
+      const before = root.style.height;
+      root.style.height = "max-content";
+      const height = Math.ceil(root.getBoundingClientRect().height);
+      root.style.height = before;
+      const width = innerWidth;
+      // Content such as 110vh grows with the frame, and a host that follows makes the frame grow again,
+      // and so on. So a height that changes in the frame's own resize, with the same text and width, is
+      // reported twice in a row at the most: enough for a change of the content that falls together with it.
+      const rest = `${width} ${root.textContent?.length}`;
+      echoes = resized && rest === last.rest ? echoes + 1 : 0;
+      const changed = width !== last.width || height !== last.height;
+      last = { width, height, rest };
+      if (height && changed && echoes < 3) this.#run(() => this.sendSizeChanged({ width, height }));
+    });
+    sizes.observe(root);
+    if (document.body) sizes.observe(document.body);
+    return (this.#stopResizing = () => sizes.disconnect());
+  }
+
+  // The wire
+
+  async #connected() {
+    if (!this.#ready) throw new Error("Not connected");
+    await this.#ready;
+  }
+
+  /**
+   * Whether the host offers a capability, as far as one can tell. A host that advertised nothing at
+   * all is asked. So is one that says nothing about its server: some hosts (Goose, by way of
+   * mcp-ui) do call tools and read resources, and never advertise it.
+   * @param {string} capability
+   * @param {Json} [params] Those that hold `tools` need the capability's `tools`.
+   */
+  #offers(capability, { tools } = {}) {
+    const host = this.#hostCapabilities;
+    if (!host || (capability.startsWith("server") && !host.serverTools && !host.serverResources)) return true;
+    return tools ? host[capability]?.tools : host[capability];
+  }
+
+  /**
+   * @param {string} method
+   * @param {Json} [params]
+   * @param {RequestOptions} [options]
+   * @param {string} [capability] Without it, the host is not asked.
+   * @returns {Promise<any>}
+   */
+  async #request(method, params = {}, options, capability) {
+    await this.#connected();
+    if (capability && !this.#offers(capability, params)) {
+      throw fault(-32601, `${method} needs "${capability}", which this host lacks: check getHostCapabilities()`);
+    }
+    return this.#ask(method, params, options);
+  }
+
+  /**
+   * @param {string} method
+   * @param {Json} params
+   * @param {RequestOptions} [options]
+   * @returns {Promise<Json>}
+   */
+  #ask(method, params, { timeout = 60000, maxTotalTimeout, resetTimeoutOnProgress, signal, onprogress } = {}) {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const id = ++this.#lastId;
+      /** @type {Pending["settle"]} */
+      const settle = (error, result) => {
+        this.#pending.delete(id);
+        timers.map(clearTimeout);
+        if (result) resolve(result);
+        else reject(error);
+      };
+      /** @param {unknown} reason */
+      const cancel = (reason) => {
+        const params = { requestId: id, reason: messageOf(reason) };
+        if (this.#pending.has(id)) this.#run(() => this.#post({ method: "notifications/cancelled", params }));
+        settle(reason);
+      };
+      // A browser takes a longer delay for none at all.
+      /**
+       * @param {any} delay
+       * @returns {any}
+       */
+      const start = (delay) => delay < 2 ** 31 && setTimeout(() => cancel(fault(-32001, `${method}: timed out`)), delay);
+      const timers = [start(timeout), start(maxTotalTimeout)];
+      signal?.addEventListener("abort", () => cancel(signal.reason));
+      /** @type {Pending["progress"]} */
+      const progress = (params) => {
+        this.#run(onprogress, params);
+        if (resetTimeoutOnProgress === false) return;
+        clearTimeout(timers[0]);
+        timers[0] = start(timeout);
+      };
+      this.#pending.set(id, { settle, progress });
+      if (onprogress || method === "tools/call") params = { ...params, _meta: { ...params._meta, progressToken: id } };
+      this.#post({ id, method, params }).catch(settle);
+    });
+  }
+
+  /** @param {Json} message */
+  async #post(message) {
+    await this.#transport.send({ jsonrpc: "2.0", ...message });
+  }
+
+  /**
+   * The one place where a message is read: what is not JSON-RPC goes no further.
+   * @param {any} message
+   */
+  #receive(message) {
+    if (!isObject(message)) return;
+    const { id, method, result, error } = message;
+    const params = objectOf(message.params);
+    if (typeof method === "string") {
+      if (id === undefined) this.#notified(method, params);
+      else if (typeof id === "string" || typeof id === "number") this.#requested(id, method, params);
+      return;
+    }
+    const pending = this.#pending.get(id);
+    if (error) pending?.settle(fault(error.code, messageOf(error), error.data));
+    else if (result !== undefined) pending?.settle(null, objectOf(result));
+  }
+
+  /**
+   * @param {string} method
+   * @param {Json} params
+   */
+  #notified(method, params) {
+    const event = EVENTS.get(method);
+    if (event === "hostcontextchanged") params = this.#updateContext(params);
+    if (event === "toolresult") params = withContent(params);
+    if (event) this.#emit(event, params);
+    if (method === "notifications/progress") this.#pending.get(params.progressToken)?.progress(params);
+    if (method === "notifications/cancelled") this.#running.get(params.requestId)?.abort(params.reason);
+    this.#run(() => this.#handle(method, params));
+  }
+
+  /**
+   * Hand a message to the handler that the author set for it, if any.
+   * @param {string} method
+   * @param {Json} params
+   * @param {Extra} [extra]
+   */
+  #handle(method, params, extra) {
+    const [first, handler] = this.#handlers.get(method) ?? [];
+    return handler ? handler(params, extra) : first?.({ method, params }, extra);
+  }
+
+  /**
+   * @param {Json} update
+   * @returns {Json} The update, in today's words.
+   */
+  #updateContext(update) {
+    if (update.viewport) update = { containerDimensions: update.viewport, ...update };
+    this.#hostContext = merge(this.#hostContext, update);
+    return update;
+  }
+
+  /**
+   * @param {string | number} id
+   * @param {string} method
+   * @param {Json} params
+   */
+  async #requested(id, method, params) {
+    const controller = new AbortController();
+    const { signal } = controller;
+    this.#running.set(id, controller);
+    /** @param {Json} message */
+    const answer = async (message) => {
+      // Who cancelled a request waits for no answer.
+      if (!signal.aborted) await this.#post({ id, ...message });
+    };
+    try {
+      const result = await this.#respond(method, params, { signal, requestId: id, mcpReq: { id, method, signal } });
+      await answer({ result: objectOf(result) });
+    } catch (error) {
+      // What is not an integer becomes 0 here.
+      await this.#run(answer, { error: { code: error?.code | 0 || -32603, message: messageOf(error) } });
+    }
+    this.#running.delete(id);
+    if (method.endsWith("teardown")) this.#stopResizing();
+  }
+
+  /**
+   * @param {string} method
+   * @param {Json} params
+   * @param {Extra} extra
+   */
+  async #respond(method, params, extra) {
+    const { tools } = this.#capabilities;
+    if (this.#handlers.has(method)) return this.#handle(method, params, extra);
+    if (method === "ping") return {};
+    // ui/resource-teardown, or ui/teardown as a guide has it.
+    if (method.endsWith("teardown")) return this.onteardown?.(params, extra);
+    if (method === "tools/list" && (tools || this.onlisttools)) return this.#listTools(params, extra);
+    if (method === "tools/call" && (tools || this.oncalltool)) return this.#callTool(params, extra);
+    throw fault(-32601, `Method not found: ${method}`);
+  }
+}
+
+// The host's look
+
+/** @returns {"light" | "dark"} */
+const getDocumentTheme = () => {
+  const { dataset, className } = document.documentElement;
+  return /\bdark\b/.test(dataset.theme ?? className) ? "dark" : "light";
+};
+
+/** @param {string} theme */
+const applyDocumentTheme = (theme) => {
+  const { dataset, style } = document.documentElement;
+  dataset.theme = style.colorScheme = theme;
+};
+
+/**
+ * @param {Record<string, string | null | undefined>} variables
+ * @param {HTMLElement} [root]
+ */
+const applyHostStyleVariables = (variables, root = document.documentElement) => {
+  for (const [name, value] of Object.entries(variables)) {
+    if (name.startsWith("--") && value != null) root.style.setProperty(name, value);
+  }
+};
+
+/** @param {string} css */
+const applyHostFonts = (css) => {
+  const id = "host-fonts";
+  const style =
+    document.getElementById(id) ??
+    document.head.appendChild(Object.assign(document.createElement("style"), { id }));
+  style.textContent = css;
+};
+
+export {
+  App,
+  PostMessageTransport,
+  applyDocumentTheme,
+  applyHostFonts,
+  applyHostStyleVariables,
+  getDocumentTheme,
+  LATEST_PROTOCOL_VERSION,
+  RESOURCE_MIME_TYPE,
+  RESOURCE_URI_META_KEY,
+};

