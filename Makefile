@@ -27,7 +27,7 @@ types: setup ## Both type checkers
 lint: setup ## Lint and formatting
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
-	$(NODE) node_modules/eslint/bin/eslint.js src tests
+	$(NODE) node_modules/eslint/bin/eslint.js src tests bench
 
 format: setup ## Write the formatting
 	$(VENV)/ruff check --fix

@@ -27,8 +27,8 @@ export default [
       "prefer-const": "error",
     },
   },
-  { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
+  { files: ["src/**/*.js", "tests/support/*.js", "bench/pages/*.js"], languageOptions: { globals: readonly(browser) } },
   // view.js loses its line ends when it is inlined.
   { files: ["src/fanlight/browser/*.js"], rules: { semi: "error" } },
-  { files: ["tests/js/*.js"], languageOptions: { globals: readonly(node) } },
+  { files: ["tests/js/*.js", "bench/*.mjs"], languageOptions: { globals: readonly(node) } },
 ];

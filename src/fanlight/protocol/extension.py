@@ -18,13 +18,16 @@ def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
     """
     if not capabilities:
         return False
-    return any(_has_our_type(capabilities.get(place)) for place in ("extensions", "experimental"))
+    return has_our_type(capabilities.get("extensions")) or has_our_type(capabilities.get("experimental"))
 
 
-def _has_our_type(extensions: object) -> bool:
-    settings = extensions.get(EXTENSION_ID) if isinstance(extensions, Mapping) else None
-    types = settings.get("mimeTypes") if isinstance(settings, Mapping) else None
-    return isinstance(types, list | tuple) and any(_is_our_type(value) for value in types)
+def has_our_type(extensions: object) -> bool:
+    """Tell whether a map of extensions names ours with our MIME type. Asked at every request, so it is quick."""
+    settings = extensions.get(EXTENSION_ID) if isinstance(extensions, dict) else None
+    types = settings.get("mimeTypes") if isinstance(settings, dict) else None
+    if not isinstance(types, (list, tuple)):
+        return False
+    return MIME_TYPE in types or any(_is_our_type(value) for value in types)
 
 
 def _is_our_type(value: object) -> bool:

@@ -1,0 +1,134 @@
+"""Runs esbuild, the author's own, on scripts that import other files."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fanlight.protocol.errors import BundleError
+
+TIMEOUT = 60.0  # seconds that esbuild may take for one script
+
+_LOCATION = re.compile(r"^ {4}(.+):([0-9]+):[0-9]+:$", re.MULTILINE)
+_ERROR = re.compile(r"^\S+ \[ERROR\] (.+)$", re.MULTILINE)
+_UNRESOLVED = re.compile(r'Could not resolve "([^"]+)"')
+_IMAGES = ("apng", "avif", "gif", "jpeg", "jpg", "png", "svg", "webp")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A script to bundle: the file at `path`, or `text`, which starts at `line` of the file at `path`."""
+
+    path: Path
+    folder: Path
+    text: str | None
+    line: int
+    format: Literal["esm", "iife"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What esbuild made: one script, the files in it, and what each of them imports that was left out."""
+
+    text: str
+    files: tuple[Path, ...]
+    external: tuple[tuple[Path, str], ...]
+
+
+def find_esbuild(folder: Path) -> str | None:
+    """Return the esbuild of the nearest `node_modules` at or above a folder, else the one on PATH."""
+    absolute = folder.absolute()
+    for parent in (absolute, *absolute.parents):
+        if found := shutil.which("esbuild", path=str(parent / "node_modules" / ".bin")):
+            return found
+    return shutil.which("esbuild")
+
+
+def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
+    """Bundle a script with all that it imports, but for what is external."""
+    with tempfile.TemporaryDirectory(prefix="fanlight-") as folder:
+        script, metafile = Path(folder, "script.js"), Path(folder, "meta.json")
+        done = _run([program, *_options(entry, external), f"--outfile={script}", f"--metafile={metafile}"], entry)
+        if done.returncode:
+            raise _error(entry, done.stderr.decode("utf-8", "replace"))
+        if script.with_suffix(".css").exists():
+            message = "the script imports a stylesheet. Refer to it with <link rel=stylesheet> in the document."
+            raise BundleError(entry.path, entry.line, message)
+        return _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()))
+
+
+def _options(entry: Entry, external: Iterable[str]) -> list[str]:
+    options = [
+        "--bundle",
+        f"--format={entry.format}",
+        "--platform=browser",
+        "--target=es2022",
+        "--charset=utf8",
+        "--log-level=error",
+        "--log-limit=1",
+        "--color=false",
+        '--define:process.env.NODE_ENV="production"',
+        *(f"--external:{specifier}" for specifier in external),
+        *(f"--loader:.{suffix}=dataurl" for suffix in _IMAGES),
+    ]
+    if entry.text is None:
+        relative = Path(os.path.relpath(entry.path, entry.folder))
+        return [f"./{relative.as_posix()}", *options]
+    return [*options, f"--sourcefile={entry.path.name}"]
+
+
+def _run(command: list[str], entry: Entry) -> subprocess.CompletedProcess[bytes]:
+    # Blank lines in front make esbuild's line numbers those of the document.
+    text = b"" if entry.text is None else b"\n" * (entry.line - 1) + entry.text.encode("utf-8")
+    try:
+        return subprocess.run(command, input=text, cwd=entry.folder, capture_output=True, timeout=TIMEOUT, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        message = f"esbuild did not finish in {TIMEOUT:g} s. Bundle the script yourself and refer to the result."
+        raise BundleError(entry.path, entry.line, message) from None
+    except OSError as error:
+        message = f"esbuild ({command[0]}) could not be started: {error}. Run `npm install esbuild` again."
+        raise BundleError(entry.path, entry.line, message) from None
+
+
+def _error(entry: Entry, log: str) -> BundleError:
+    found = _ERROR.search(log)
+    message = (found[1] if found else log).strip().rstrip(":")
+    path, line = entry.path, entry.line
+    if location := _LOCATION.search(log):
+        path, line = _path(entry, location[1]), int(location[2])
+    unresolved = _UNRESOLVED.search(message)
+    if unresolved and not unresolved[1].startswith((".", "/")):
+        message += f". Install it with `npm install {package_name(unresolved[1])}`"
+    return BundleError(path, line, f"esbuild: {message}.")
+
+
+def package_name(specifier: str) -> str:
+    """Return the package of a specifier: `three` of `three/addons/x.js`."""
+    return "/".join(specifier.split("/")[: 2 if specifier.startswith("@") else 1])
+
+
+def _path(entry: Entry, name: str) -> Path:
+    return (
+        entry.path
+        if name == entry.path.name and entry.text is not None
+        else Path(os.path.normpath(entry.folder / name))
+    )
+
+
+def _output(entry: Entry, text: str, meta: dict[str, dict[str, dict[str, list[dict[str, object]]]]]) -> Output:
+    files: list[Path] = []
+    external: list[tuple[Path, str]] = []
+    for name, module in meta["inputs"].items():
+        if name.startswith("(disabled):"):
+            continue
+        path = _path(entry, name)
+        if entry.text is None or path != entry.path:
+            files.append(path)
+        external += [(path, str(found["path"])) for found in module["imports"] if found.get("external")]
+    return Output(text, tuple(files), tuple(external))

@@ -1,0 +1,190 @@
+"""Makes a script that imports other scripts into one that stands alone."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from fanlight.protocol.errors import BundleError
+from fanlight.server.bundle.esbuild import Entry, Output, find_esbuild, package_name, run_esbuild
+from fanlight.server.bundle.imports import Import, find_imports
+from fanlight.server.bundle.reference import References
+from fanlight.server.bundle.script import script_text
+from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
+from fanlight.server.bundle.source import Source, decode
+
+_COMPILED = frozenset({".ts", ".mts", ".cts", ".tsx", ".jsx"})
+_URL = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+_OTHER_URL = re.compile(r"(?:data|blob):", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What stands in a script element."""
+
+    text: str
+    uses_sdk: bool
+
+
+class Modules:
+    """Resolves the imports of one document's scripts."""
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._mapped: list[str] = []  # the specifiers of the import map; one with a final "/" is a prefix
+
+    def add_import_map(self, source: Source) -> None:
+        """Take the specifiers that an import map sends to declared domains; those of the SDK do not count."""
+        for specifier, address in _mappings(source):
+            if specifier in SPECIFIERS:
+                continue
+            pos = max(source.text.find(json.dumps(specifier)), 0)
+            if not isinstance(address, str) or not _URL.match(address):
+                raise source.error(
+                    pos,
+                    f'the import map sends "{specifier}" to {json.dumps(address)}, expected an https URL: the files '
+                    "of a View have no address. Import the file itself, with a relative path.",
+                )
+            self._references.check_url(address, source, pos, "resource_domains")
+            self._mapped.append(specifier)
+
+    def inline(self, source: Source, *, module: bool) -> Script:
+        """Return what a script written into the document becomes."""
+        imports = find_imports(source.text)
+        if not imports:
+            return Script(source.text, False)
+        if first := self._first_to_bundle(source, imports, module):
+            assert source.folder is not None
+            entry = Entry(Path(source.path), source.folder, source.text, source.line_at(0), "esm")
+            return self._bundled(source, entry, first.at, _need(first))
+        return self._with_sdk(source, imports, lambda found, _, message: source.error(found.at, message))
+
+    def file(self, source: Source, folder: Path, *, module: bool) -> Script:
+        """Return what a script file becomes. Paths in its errors and comments are relative to `folder`."""
+        path = Path(source.path)
+        if path.suffix.lower() in _COMPILED:
+            entry = Entry(path, folder, None, 1, "esm" if module else "iife")
+            return self._bundled(source, entry, 0, _needs_esbuild(f'"{path.name}" is not plain JavaScript'))
+        imports = find_imports(source.text)
+        if first := self._first_to_bundle(source, imports, module):
+            entry = Entry(path, folder, None, 1, "esm")
+            return self._bundled(source, entry, first.at, _need(first))
+        script = self._with_sdk(source, imports, lambda found, _, message: source.error(found.at, message))
+        return replace(script, text=script_text(replace(source, text=script.text), module=module))
+
+    def _with_sdk(self, source: Source, imports: list[Import], fail: Fail) -> Script:
+        of_sdk = [found for found in imports if found.specifier in SPECIFIERS]
+        return Script(use_sdk(source.text, of_sdk, fail) if of_sdk else source.text, bool(of_sdk))
+
+    def _first_to_bundle(self, source: Source, imports: list[Import], module: bool) -> Import | None:
+        """Check every import, and return the first one that only esbuild can resolve."""
+        local = [found for found in imports if not self._is_external(found.specifier, source, found.at)]
+        if not module:
+            _check_classic(source, imports, local)
+        return local[0] if local else None
+
+    def _is_external(self, specifier: str, source: Source, pos: int) -> bool:
+        """Tell whether an import stays as it is, or raise if it can never work."""
+        if specifier in SPECIFIERS or self._is_mapped(specifier) or _OTHER_URL.match(specifier):
+            return True
+        is_relative = specifier.startswith(("./", "../"))
+        if _URL.match(specifier) or (is_relative and source.base is not None):
+            url = urljoin(source.base or "", specifier)
+            self._references.check_url(url, source, pos, "resource_domains")
+            return True
+        if specifier.startswith("/"):
+            raise source.error(pos, f'the import "{specifier}" is an absolute path. Write a relative path.')
+        if specifier.startswith((f"{PACKAGE}/", "fanlight/")):
+            raise source.error(
+                pos,
+                f'the import "{specifier}" is not in the View SDK that Fanlight inlines. Import from "{PACKAGE}", '
+                "or build the View with the npm package and Vite into a single file.",
+            )
+        if source.folder is None:
+            raise source.error(
+                pos,
+                f'the import "{specifier}" needs a folder to be found from, and a View that is a string has none. '
+                "Save the View as an .html file.",
+            )
+        return False
+
+    def _is_mapped(self, specifier: str) -> bool:
+        return any(
+            specifier.startswith(mapped) if mapped.endswith("/") else specifier == mapped for mapped in self._mapped
+        )
+
+    def _bundled(self, source: Source, entry: Entry, pos: int, need: str) -> Script:
+        program = find_esbuild(entry.folder)
+        if program is None:
+            raise source.error(pos, need)
+        mapped = (name + "*" if name.endswith("/") else name for name in self._mapped)
+        output = run_esbuild(program, entry, (*SPECIFIERS, *mapped))
+        self._references.files.update(dict.fromkeys(output.files))
+        importers = _Importers(source, output)
+        for path, specifier in output.external:
+            self._is_external(specifier, *importers.place(path, specifier))
+        made = Source(source.path, output.text, source.folder)
+        script = self._with_sdk(made, find_imports(made.text), importers.fail)
+        return replace(script, text=script_text(replace(made, text=script.text), module=entry.format == "esm"))
+
+
+class _Importers:
+    """The files that esbuild read, to point at the one that is wrong."""
+
+    def __init__(self, source: Source, output: Output) -> None:
+        self._source = source
+        self._output = output
+
+    def place(self, path: Path, word: str) -> tuple[Source, int]:
+        """Return a file and where it first holds a word."""
+        is_entry = path == self._source.path
+        source = self._source if is_entry else Source(path, decode(path, path.read_bytes()), path.parent)
+        return source, max(source.text.find(word), 0)
+
+    def fail(self, found: Import, wrong: str, message: str) -> BundleError:
+        """Make the error for an import of the SDK, in the file that holds it."""
+        places = [self.place(path, wrong) for path, name in self._output.external if name == found.specifier]
+        source, pos = next((place for place in places if wrong in place[0].text), (self._source, 0))
+        return source.error(pos, message)
+
+
+def _mappings(source: Source) -> Iterator[tuple[str, Any]]:
+    try:
+        content = json.loads(source.text)
+        yield from content.get("imports", {}).items()
+        for scope in content.get("scopes", {}).values():
+            yield from scope.items()
+    except (ValueError, AttributeError):
+        raise source.error(0, 'the import map is not valid. Expected JSON such as {"imports": {}}.') from None
+
+
+def _check_classic(source: Source, imports: list[Import], local: list[Import]) -> None:
+    for found in imports:
+        if found.kind != "dynamic":
+            raise source.error(
+                found.start, 'only a module can import. Write <script type="module"> instead of <script>.'
+            )
+    if local:
+        raise source.error(
+            local[0].at,
+            f'a script that is no module imports "{local[0].specifier}", and bundling would hide its variables from '
+            'other scripts. Write <script type="module">.',
+        )
+
+
+def _need(found: Import) -> str:
+    if found.specifier.startswith("."):
+        return _needs_esbuild(f'the script imports the file "{found.specifier}"')
+    package = package_name(found.specifier)
+    return _needs_esbuild(f'the script imports the package "{package}"', package)
+
+
+def _needs_esbuild(reason: str, *packages: str) -> str:
+    return (
+        f"{reason}, so it has to be bundled with esbuild, which was not found. "
+        f"Run `npm install --save-dev {' '.join((*packages, 'esbuild'))}` in the project, or put esbuild on PATH; "
+        "or build the View with Vite into a single file."
+    )

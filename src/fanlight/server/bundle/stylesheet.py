@@ -1,0 +1,252 @@
+"""Makes a stylesheet stand alone: imports merged, files as `data:` URIs, local fonts taken out."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from fanlight.server.bundle.css import Token, block_end, skip_space, statement_end, tokens
+from fanlight.server.bundle.fontface import Face, font_face
+from fanlight.server.bundle.reference import References
+from fanlight.server.bundle.source import Source, replace
+
+_AT_WORD = re.compile(r"@[\w-]++")
+_LAYER = re.compile(r"layer(?:\(([^()]*+)\)|(?![\w(-]))", re.IGNORECASE)
+_SUPPORTS = re.compile(r"supports\(", re.IGNORECASE)
+_CLOSING = {"{": "}", "(": ")", "[": "]", "image-set(": ")"}
+_STYLE_END = re.compile(r"</(?=style)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A stylesheet as the texts of one or more style elements, and the fonts it loads.
+
+    There is more than one because an `@import` of a URL has to stand before all rules of its element.
+    """
+
+    parts: list[str] = field(default_factory=lambda: [""])
+    faces: list[Face] = field(default_factory=list)
+    has_rules: bool = False  # in the last part
+    has_imports: bool = False
+
+    def add_import(self, text: str) -> None:
+        """Add an `@import` of a URL, after everything so far."""
+        self.has_imports = True
+        if self.has_rules:
+            self.parts.append("")
+            self.has_rules = False
+        self.parts[-1] += text
+
+    def add(self, other: "Sheet") -> None:
+        """Add a whole sheet, after everything so far."""
+        first, *rest = other.parts
+        if other.has_imports:
+            self.add_import(first)
+        else:
+            self.parts[-1] += first
+        self.parts += rest
+        self.has_rules = other.has_rules or (self.has_rules and not other.has_imports)
+        self.faces += other.faces
+
+
+class _Import(NamedTuple):
+    url: str
+    conditions: str
+    start: int
+    end: int
+
+
+def may_refer(text: str) -> bool:
+    """Tell cheaply whether a stylesheet can refer to anything."""
+    text = text.lower()
+    return "url(" in text or "@import" in text or "image-set(" in text
+
+
+def style_text(text: str) -> str:
+    """Return a stylesheet that means the same and does not end its element."""
+    return _STYLE_END.sub(r"<\\/", text)
+
+
+def merge(source: Source, references: References, importers: tuple[Path | str, ...] = ()) -> Sheet:
+    """Make a stylesheet stand alone, with all that it imports."""
+    sheet = Sheet()
+    if not importers and not may_refer(source.text):
+        sheet.parts, sheet.has_rules = [source.text], True
+        return sheet
+    pos = _merge_head(source, references, sheet, importers)
+    body = _body(source, pos, references, sheet.faces, imported=bool(importers))
+    sheet.parts[-1] += body
+    sheet.has_rules = sheet.has_rules or skip_space(body, 0) < len(body)
+    return sheet
+
+
+def declarations(source: Source, references: References) -> str:
+    """Make the value of a `style` attribute stand alone."""
+    nesting = _Nesting()
+    found = [token for token in tokens(source.text) if nesting.is_reference(token)]
+    return replace(source.text, _data_uris(found, source, references))
+
+
+def _merge_head(source: Source, references: References, sheet: Sheet, importers: tuple[Path | str, ...]) -> int:
+    """Merge what stands before the first rule, and return where that is."""
+    text = source.text
+    done = pos = 0
+    while True:
+        start = skip_space(text, pos)
+        found = _AT_WORD.match(text, start)
+        word = found[0].lower() if found else ""
+        if word not in ("@import", "@charset", "@layer"):
+            break
+        end = statement_end(text, start + len(word))
+        if end is not None and end.value == "{":
+            break
+        pos = len(text) if end is None else end.end
+        if word == "@import" and (parsed := _parse_import(text, start, pos)):
+            sheet.parts[-1] += text[done:start]
+            _merge_import(parsed, source, references, sheet, importers)
+            done = pos
+    sheet.parts[-1] += text[done:pos]
+    return pos
+
+
+def _parse_import(text: str, start: int, end: int) -> _Import | None:
+    target = next(tokens(text, skip_space(text, start + len("@import"))), None)
+    if target is None or target.kind not in ("string", "url") or target.start >= end:
+        return None
+    return _Import(target.value, text[target.end : end].strip().removesuffix(";").strip(), start, end)
+
+
+def _merge_import(
+    found: _Import, source: Source, references: References, sheet: Sheet, importers: tuple[Path | str, ...]
+) -> None:
+    local = references.local(found.url, source, found.start)
+    if local is None:
+        sheet.add_import(source.text[found.start : found.end])
+        return
+    chain = (*importers, source.path)
+    if local.path in chain:
+        names = " → ".join(Path(path).name for path in (*chain[chain.index(local.path) :], local.path))
+        raise source.error(found.start, f"the stylesheet imports itself: {names}. Remove one @import.")
+    imported = merge(references.read_text(local.path, source, found.start), references, chain)
+    if found.conditions:
+        _apply_conditions(imported, found, source)
+    sheet.add(imported)
+
+
+def _apply_conditions(sheet: Sheet, found: _Import, source: Source) -> None:
+    """Wrap an imported sheet in the layer, the feature query and the media query of its `@import`."""
+    if sheet.has_imports:
+        raise source.error(
+            found.start,
+            f'"{found.url}" imports a URL, which cannot be wrapped in the conditions of this @import. '
+            "Import that URL from the document itself.",
+        )
+    text = sheet.parts[0]
+    for prelude in reversed(_preludes(found.conditions)):
+        text = f"{prelude} {{\n{text}}}\n"
+    sheet.parts = [text]
+
+
+def _preludes(conditions: str) -> list[str]:
+    """Return the at-rules, outermost first, that say what the conditions of an `@import` say."""
+    layer = supports = None
+    conditions = conditions[skip_space(conditions, 0) :]
+    if found := _LAYER.match(conditions):
+        layer = f"@layer {found[1]}" if found[1] else "@layer"
+        conditions = conditions[skip_space(conditions, found.end()) :]
+    if found := _SUPPORTS.match(conditions):
+        end = _closing_parenthesis(conditions, found.end())
+        supports = f"@supports ({conditions[found.end() : end]})"
+        conditions = conditions[skip_space(conditions, end + 1) :]
+    media = f"@media {conditions}" if conditions else None
+    return [prelude for prelude in (media, supports, layer) if prelude]
+
+
+def _closing_parenthesis(text: str, pos: int) -> int:
+    depth = 1
+    for token in tokens(text, pos):
+        depth += {"open": 1, "close": -1}.get(token.kind, 0)
+        if depth == 0:
+            return token.start
+    return len(text)
+
+
+class _Nesting:
+    """The brackets that are open while the tokens of a stylesheet pass by."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.unclosed_comment = False
+
+    def is_reference(self, token: Token) -> bool:
+        """Take the next token, and tell whether it is the address of a resource."""
+        if token.kind == "open":
+            self.open.append(token.value)
+        elif token.kind == "close" and self.open and _CLOSING[self.open[-1]] == token.value:
+            self.open.pop()
+        elif token.kind == "comment":
+            self.unclosed_comment = not token.value
+        return token.kind == "url" or (token.kind == "string" and self.open[-1:] == ["image-set("])
+
+    def closing(self) -> str:
+        """Return what closes all that is open, so that another sheet can follow."""
+        comment = "*/" if self.unclosed_comment else ""
+        return comment + "\n" + "".join(_CLOSING[bracket] for bracket in reversed(self.open))
+
+
+def _body(source: Source, pos: int, references: References, faces: list[Face], *, imported: bool) -> str:
+    """Make the rules from `pos` on stand alone; close what an imported sheet leaves open."""
+    text = source.text
+    nesting = _Nesting()
+    edits: list[tuple[int, int, str]] = []
+    found: list[Token] = []
+    skip_to = pos
+    for token in tokens(text, pos):
+        if token.start < skip_to:
+            continue
+        if imported and token.value == "}" and token.kind == "close" and not nesting.open:
+            raise source.error(token.start, "this } closes nothing, and would end what imports the file. Remove it.")
+        if nesting.is_reference(token):
+            found.append(token)
+        elif token.value == "@font-face":
+            skip_to = _take_font(token, source, references, faces, edits)
+        elif token.value == "@namespace":
+            skip_to = _end_of(text, token)
+        elif token.value == "@import" and not nesting.open:
+            _check_late_import(token, source, references)
+            skip_to = _end_of(text, token)
+    edits += _data_uris(found, source, references)
+    edits.append((0, pos, ""))
+    return replace(text, edits) + (nesting.closing() if imported else "")
+
+
+def _end_of(text: str, token: Token) -> int:
+    end = statement_end(text, token.end)
+    return len(text) if end is None else end.start
+
+
+def _check_late_import(token: Token, source: Source, references: References) -> None:
+    parsed = _parse_import(source.text, token.start, _end_of(source.text, token))
+    if parsed and references.local(parsed.url, source, token.start):
+        raise source.error(
+            token.start, "an @import after a rule is ignored by browsers. Move it to the top of the stylesheet."
+        )
+
+
+def _take_font(
+    token: Token, source: Source, references: References, faces: list[Face], edits: list[tuple[int, int, str]]
+) -> int:
+    """Take an `@font-face` rule out if its font is a local file; return where to read on."""
+    opening = statement_end(source.text, token.end)
+    if opening is None or opening.value != "{":
+        return len(source.text) if opening is None else opening.end
+    end = block_end(source.text, opening.end)
+    if face := font_face(source.part(opening.end, end), references):
+        faces.append(face)
+        edits.append((token.start, min(end + 1, len(source.text)), ""))
+    return end + 1
+
+
+def _data_uris(found: list[Token], source: Source, references: References) -> list[tuple[int, int, str]]:
+    uris = ((token, references.data_uri(token.value, source, token.start)) for token in found)
+    return [(token.start, token.end, f'url("{uri}")') for token, uri in uris if uri is not None]

@@ -1,0 +1,119 @@
+"""The lexer knows what is code and what is not."""
+
+import pytest
+
+from fanlight.server.bundle.javascript import JavaScriptError, Spans
+
+
+def _kinds(text: str) -> list[tuple[str, str]]:
+    """The parts of a script that are not code, with their kinds."""
+    spans = Spans(text, len(text))
+    return [(span.kind, text[span.start : span.end]) for span in spans._spans]
+
+
+@pytest.mark.parametrize(
+    ("script", "regex"),
+    [
+        ("/a/g", "/a/g"),
+        ("x = /a'b/", "/a'b/"),
+        ("f(/[/'\"]/)", "/[/'\"]/"),
+        ("[/a\\/b/]", "/a\\/b/"),
+        ("x = y || /a`/", "/a`/"),
+        ("return /a'/", "/a'/"),
+        ("typeof /'/", "/'/"),
+        ("case /'/:", "/'/"),
+        ("if (x) /'/.test(y)", "/'/"),
+        ("while (f(x)) /'/.test(y)", "/'/"),
+        ("for (const a of b) /'/.test(a)", "/'/"),
+        ("for await (const a of b) /'/.test(a)", "/'/"),
+        ("for (const a of /'/[s](b)) c", "/'/"),
+        ("{} /'/.test(x)", "/'/"),
+        ("if (x) { y } /'/.test(z)", "/'/"),
+        ("function f() {} /'/.test(z)", "/'/"),
+        ("x => /'/", "/'/"),
+        ("const f = () => { y }\n/'/.test(z)", "/'/"),
+        ("class A {} /'/.test(z)", "/'/"),
+        ("else /'/.test(z)", "/'/"),
+        ("a + /'/", "/'/"),
+        ("a ? /'/ : b", "/'/"),
+        ("!/'/.test(a)", "/'/"),
+        ("...(/'/)", "/'/"),
+        ("x = // why\n /'/", "/'/"),
+        ("x = /* why */ /'/", "/'/"),
+        ("x = /[[a-z]--['/]]/v", "/[[a-z]--['/]]/v"),
+        ("`${/'/}`", "/'/"),
+    ],
+)
+def test_a_slash_where_an_expression_begins_is_a_regular_expression(script: str, regex: str) -> None:
+    assert ("regex", regex) in _kinds(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "a / b / c",
+        "a / 'x' / c",
+        "(a) / b / 2",
+        "f(x) / b / 2",
+        "a[0] / b / 2",
+        "a++ / b / 2",
+        "a-- / b / 2",
+        "1 / 2 / 3",
+        "1. / 2 / 3",
+        "'a' / b / 2",
+        "`a` / b / 2",
+        "/a/ / b / 2",
+        "/a/g / b / 2",
+        "x.return / b / 2",
+        "x?.if(a) / b / 2",
+        "x = {} / b / 2",
+        "x = {a: 1} / b / 2",
+        "f({}) / b / 2",
+        "this / b / 2",
+        "returns / b / 2",
+        "é / b / 2",
+        "$ / b / 2",
+        "a /* x */ / b / 2",
+        "a // x\n / b / 2",
+        "`${a / b / 2}`",
+        "x = function () {}() / b / 2",
+    ],
+)
+def test_a_slash_after_a_value_divides(script: str) -> None:
+    assert "regex" not in [kind for kind, text in _kinds(script) if text not in ("/a/", "/a/g")]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("'a\\'b' + c", [("string", "'a\\'b'")]),
+        ('"a\\\nb" + c', [("string", '"a\\\nb"')]),
+        ('"a\\\r\nb" + c', [("string", '"a\\\r\nb"')]),
+        ("// a 'b\nc", [("comment", "// a 'b")]),
+        ("/* a */ b /**/ c /***/", [("comment", "/* a */"), ("comment", "/**/"), ("comment", "/***/")]),
+        ("`a`", [("template", "`a`")]),
+        ("`\\`${a}$ {\\${`", [("template", "`\\`${"), ("template", "}$ {\\${`")]),
+        ("`a${`b${c}d`}e`", [("template", t) for t in ("`a${", "`b${", "}d`", "}e`")]),
+        ("`${{a: '}'}}`", [("template", "`${"), ("string", "'}'"), ("template", "}`")]),
+        ("f`a${b}c`", [("tagged template", "`a${"), ("tagged template", "}c`")]),
+        ("a.b(c)`d`", [("tagged template", "`d`")]),
+        ("return`a`", [("template", "`a`")]),
+        ("if (x) `a`", [("template", "`a`")]),
+        ("", []),
+    ],
+)
+def test_literals_and_comments_are_found_whole(script: str, expected: list[tuple[str, str]]) -> None:
+    assert _kinds(script) == expected
+
+
+@pytest.mark.parametrize("script", ["'a", "'a\nb'", "`a", "/* a", "x = /a", "x = /[a/", "(}", ")", "}", "{)"])
+def test_a_script_that_cannot_be_followed_is_refused(script: str) -> None:
+    with pytest.raises(JavaScriptError):
+        Spans(script, len(script))
+
+
+def test_nothing_is_read_past_the_stop() -> None:
+    script = "a('b'); 'never closed"
+
+    assert Spans(script, 7).kind_at(3) == "string"
+    assert Spans(script, 7).kind_at(0) is None

@@ -1,0 +1,390 @@
+"""Module scripts: the View SDK, esbuild, and what is refused."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fanlight import browser
+from fanlight.protocol.csp import Csp
+from fanlight.protocol.errors import BundleError
+from fanlight.server.bundle import Bundle, bundle_file, bundle_text, esbuild
+
+HEAD = "<!doctype html>\n"
+SDK = 'globalThis[Symbol.for("fanlight")]'
+PACKAGE = "@modelcontextprotocol/ext-apps"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder from which this project's esbuild is found."""
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
+    return tmp_path
+
+
+@pytest.fixture
+def no_esbuild(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+
+
+def _bundle(folder: Path, body: str, csp: Csp | None = None, **files: str) -> Bundle:
+    """Write a document, and beside it files whose names have `_` for `.`, and bundle them."""
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_text(content)
+    (folder / "view.html").write_text(HEAD + body)
+    return bundle_file(folder / "view.html", csp or Csp())
+
+
+def _module(script: str) -> str:
+    """Return what a module script in a document becomes, without the SDK."""
+    html = bundle_text(f"{HEAD}<script type=module>{script}</script>", Csp()).html
+    return html[html.index("<script type=module>") + len("<script type=module>") : -len("</script>")]
+
+
+# The View SDK
+
+
+@pytest.mark.parametrize("package", [PACKAGE, f"{PACKAGE}/app-with-deps", "fanlight"])
+def test_the_sdk_comes_before_the_script_that_imports_it(package: str) -> None:
+    text = f'{HEAD}<p>\n<script type=module>import {{ App }} from "{package}";\nnew App();</script>'
+
+    html = bundle_text(text, Csp()).html
+
+    assert html == (
+        f"{HEAD}<p>\n<script>{browser.view_sdk()}</script>"
+        f"<script type=module>const {{App}} = {SDK}; ;\nnew App();</script>"
+    )
+
+
+def test_the_sdk_is_inlined_once_however_many_scripts_import_it() -> None:
+    script = f'<script type=module>import {{ App }} from "{PACKAGE}"</script>'
+
+    html = bundle_text(f"{HEAD}<script>first</script>{script}<p>{script}", Csp()).html
+
+    assert html.count(browser.view_sdk()) == 1
+    assert html.startswith(f"{HEAD}<script>first</script><script>{browser.view_sdk()}</script>")
+
+
+def test_the_sdk_is_not_inlined_where_it_is_not_imported() -> None:
+    assert browser.view_sdk() not in bundle_text(f"{HEAD}<script type=module>'{PACKAGE}'</script>", Csp()).html
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('import { App } from "fanlight";', f"const {{App}} = {SDK}; ;"),
+        ('import { App as A } from "fanlight"', f"const {{App: A}} = {SDK}; ;"),
+        ('import { "App" as A } from "fanlight"', f"const {{App: A}} = {SDK}; ;"),
+        ('import * as sdk from "fanlight"', f"const sdk = {SDK}; ;"),
+        ('import "fanlight"', ";"),
+        ('import {} from "fanlight"', ";"),
+        ('\nimport {\n  App,\n} from "fanlight";\nx', f"const {{App}} = {SDK}; \n;\n\n\nx"),
+        ('import {\r\n App } from "fanlight"\r\nx', f"const {{App}} = {SDK}; ;\r\n\r\nx"),
+        ('new App();\nimport { App } from "fanlight"', f"const {{App}} = {SDK}; new App();\n;"),
+        ('a()\nimport "fanlight"\n(b)()', "a()\n;\n(b)()"),
+        ('await import("fanlight")', f"await Promise.resolve({SDK})"),
+        ('await import(\n"fanlight"\n)', f"await Promise.resolve({SDK}\n\n)"),
+        ("'import \"fanlight\"'; import 'fanlight'", "'import \"fanlight\"'; ;"),
+    ],
+)
+def test_imports_of_the_sdk_become_constants_and_every_line_stays_where_it_is(before: str, after: str) -> None:
+    assert _module(before) == after
+    assert after.count("\n") == before.count("\n")
+
+
+def test_a_module_file_may_import_the_sdk(tmp_path: Path) -> None:
+    bundle = _bundle(
+        tmp_path, "<script type=module src=app.js></script>", app_js='import { App } from "fanlight"; "</script>"'
+    )
+
+    assert bundle.html.endswith(f'<script type=module>const {{App}} = {SDK}; ; "\\x3C/script>"</script>')
+    assert bundle.files == (tmp_path / "view.html", tmp_path / "app.js")
+
+
+def test_a_script_that_is_no_module_may_import_the_sdk_when_it_runs() -> None:
+    html = bundle_text(HEAD + "<script>import('fanlight').then(f)</script>", Csp()).html
+
+    assert html.endswith(f"</script><script>Promise.resolve({SDK}).then(f)</script>")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ('import App from "fanlight"', '"fanlight" has no default export. Write import { App } from "fanlight"'),
+        ('import { default as App } from "fanlight"', '"fanlight" has no default export'),
+        ('import { app } from "fanlight"', '"fanlight" has no export "app". Did you mean "App"'),
+        ('import { Qqqqqqqq } from "fanlight"', '"fanlight" has no export "Qqqqqqqq". It has: App'),
+        ('export { App } from "fanlight"', "gives nothing to anyone in a View"),
+        ('import("fanlight", {})', "takes no options here"),
+        (f'import {{ useApp }} from "{PACKAGE}/react"', f'the import "{PACKAGE}/react" is not in the View SDK'),
+        ('import x from "/x.js"', 'the import "/x.js" is an absolute path'),
+        ('import "./x.js"', "a View that is a string has none. Save the View as an .html file"),
+        ('import "three"', "a View that is a string has none"),
+    ],
+)
+def test_an_import_that_cannot_work_is_refused_with_its_line(statement: str, message: str) -> None:
+    with pytest.raises(BundleError) as caught:
+        _module(f"\n\n{statement}")
+
+    assert caught.value.line == 4
+    assert message in str(caught.value)
+
+
+def test_an_import_outside_a_module_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r'only a module can import. Write <script type="module">'):
+        _bundle(tmp_path, '<script>\nimport { App } from "fanlight"</script>')
+
+
+def test_a_file_imported_outside_a_module_is_refused(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'view\.html:3: a script that is no module imports "./a.js"'):
+        _bundle(folder, '<script>\nimport("./a.js")</script>', a_js="")
+
+
+# Import maps
+
+
+def test_an_import_map_to_declared_domains_is_kept_and_so_is_what_it_maps() -> None:
+    text = (
+        f'{HEAD}<script type=importmap>{{"imports": {{"three": "https://a.com/three.js", '
+        f'"three/": "https://a.com/three/", "{PACKAGE}": "./own.js"}}}}</script>'
+        "<script type=module>import 'three'; import 'three/addons/x.js'</script>"
+    )
+
+    assert bundle_text(text, Csp(resource_domains=["https://a.com"])).html == text
+
+
+def test_an_import_map_does_not_replace_the_sdk() -> None:
+    text = (
+        f'{HEAD}<script type=importmap>{{"imports": {{"{PACKAGE}": "https://a.com/sdk.js"}}}}</script>'
+        f"<script type=module>import '{PACKAGE}'</script>"
+    )
+
+    assert browser.view_sdk() in bundle_text(text, Csp()).html
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"imports":\n{"x": "./x.js"}}', ':3: the import map sends "x" to "./x.js", expected an https URL'),
+        ('{"imports": {"x": null}}', 'sends "x" to null'),
+        ('{"scopes": {"a": {"x": "/x.js"}}}', 'sends "x" to "/x.js"'),
+        ('{"imports": {"x": "https://b.com/x.js"}}', 'Csp(resource_domains=["https://b.com"])'),
+        ("{imports}", "the import map is not valid"),
+        ("[]", "the import map is not valid"),
+        ('{"imports": 1}', "the import map is not valid"),
+    ],
+)
+def test_an_import_map_that_cannot_work_is_refused(content: str, message: str) -> None:
+    with pytest.raises(BundleError) as caught:
+        bundle_text(f"{HEAD}<script type=importmap>{content}</script>", Csp())
+
+    assert message in str(caught.value)
+
+
+# esbuild
+
+
+def test_modules_that_import_each_other_become_one(folder: Path) -> None:
+    (folder / "lib").mkdir()
+    (folder / "lib" / "b.js").write_text('import { c } from "../c.js"; export const b = c + "</script>";')
+
+    bundle = _bundle(
+        folder,
+        "<script type=module src=a.js></script>",
+        a_js='import { App } from "fanlight"; import { b } from "./lib/b.js"; console.log(App, b);',
+        c_js='import { App } from "@modelcontextprotocol/ext-apps"; export const c = App.name;',
+    )
+
+    script = bundle.html.rpartition("<script type=module>")[2]
+    assert "import" not in script
+    assert script.count("</script") == 1
+    assert script.count(SDK) == 2
+    assert bundle.html.count(browser.view_sdk()) == 1
+    assert bundle.files[0] == folder / "view.html"
+    assert set(bundle.files[1:]) == {folder / "a.js", folder / "c.js", folder / "lib" / "b.js"}
+
+
+def test_a_script_in_the_document_may_import_files_and_packages(folder: Path) -> None:
+    bundle = _bundle(
+        folder,
+        '<script type=module>import { b } from "./b.js"; import ms from "ms"; console.log(ms(b))</script>',
+        b_js="export const b = 'the letter';",
+    )
+
+    assert "the letter" in bundle.html
+    assert 'from "' not in bundle.html
+    assert bundle.files[:2] == (folder / "view.html", folder / "b.js")
+    assert [path.name for path in bundle.files[2:]] == ["index.js"]
+    assert all(path.is_file() for path in bundle.files)
+
+
+def test_typescript_and_jsx_files_are_compiled(folder: Path) -> None:
+    bundle = _bundle(
+        folder,
+        "<script type=module src=a.ts></script><script src=b.tsx></script>",
+        a_ts='import { App, type Thing } from "fanlight"; const a: Thing = new App({} as any);',
+        b_tsx="const h = (x: string) => x; /* @jsx h */ console.log(<b/>);",
+    )
+
+    scripts = bundle.html.split("<script")[2:]
+    assert scripts[0].startswith(f" type=module>const {{App}} = {SDK}; ")
+    assert "Thing" not in bundle.html.replace(browser.view_sdk(), "")
+    assert scripts[1].startswith(">")
+    assert 'h("b", null)' in scripts[1]
+    assert [path.name for path in bundle.files] == ["view.html", "a.ts", "b.tsx"]
+
+
+def test_an_image_that_a_module_imports_becomes_a_data_uri(folder: Path) -> None:
+    bundle = _bundle(
+        folder, '<script type=module>import a from "./a.svg"; console.log(a)</script>', a_svg="<svg></svg>"
+    )
+
+    assert "data:image/svg+xml" in bundle.html
+    assert bundle.files[1] == folder / "a.svg"
+
+
+def test_a_module_imported_when_it_is_needed_is_in_the_document_too(folder: Path) -> None:
+    bundle = _bundle(folder, '<script type=module>await import("./a.js")</script>', a_js="console.log('here')")
+
+    assert "here" in bundle.html
+    assert 'import("./a.js")' not in bundle.html
+
+
+def test_a_stylesheet_that_a_module_imports_is_refused(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r"view\.html:2: the script imports a stylesheet\. Refer to it with <link"):
+        _bundle(folder, '<script type=module>import "./a.css"</script>', a_css="a {}")
+
+
+def test_a_url_that_a_bundled_module_imports_is_checked_where_it_stands(folder: Path) -> None:
+    script = "\n\nimport x from 'https://a.com/x.js'; console.log(x)"
+    body = '<script type=module>import "./a.js"</script>'
+
+    with pytest.raises(BundleError, match=r'a\.js:3: .*Csp\(resource_domains=\["https://a.com"\]\)'):
+        _bundle(folder, body, a_js=script)
+    assert "https://a.com/x.js" in _bundle(folder, body, Csp(resource_domains=["https://a.com"]), a_js=script).html
+
+
+def test_what_an_import_map_maps_is_left_to_it_by_esbuild(folder: Path) -> None:
+    body = (
+        '<script type=importmap>{"imports": {"three": "https://a.com/t.js", "x/": "https://a.com/x/"}}</script>'
+        '<script type=module>import "./a.js"</script>'
+    )
+
+    html = _bundle(folder, body, Csp(resource_domains=["https://a.com"]), a_js='import "three"; import "x/y.js"').html
+
+    assert 'import "three"' in html
+    assert 'import "x/y.js"' in html
+
+
+def test_a_name_that_the_sdk_does_not_have_is_reported_in_the_module_that_imports_it(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'b\.js:2: "fanlight" has no export "app"\. Did you mean "App"'):
+        _bundle(
+            folder,
+            '<script type=module>import "fanlight"; import "./b.js"</script>',
+            b_js='\nimport { app } from "fanlight"; app();',
+        )
+
+
+def test_an_error_of_esbuild_has_the_file_and_line_of_the_module(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r"b\.js:3: esbuild: Cannot use \"let\" as an identifier here\.") as caught:
+        _bundle(folder, '<script type=module>import "./b.js"</script>', b_js="\n\nlet let let")
+
+    assert caught.value.path == folder / "b.js"
+
+
+def test_an_error_of_esbuild_in_the_document_has_the_line_of_the_document(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'view\.html:4: esbuild: Could not resolve "\./none\.js"') as caught:
+        _bundle(folder, '<p>\n<script type=module>\nimport "./none.js"</script>')
+
+    assert caught.value.path == folder / "view.html"
+
+
+def test_a_package_that_is_not_installed_is_reported_with_how_to_install_it(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r"view\.html:2: .*Install it with `npm install @no/such`"):
+        _bundle(folder, '<script type=module>import "@no/such/thing.js"</script>')
+
+
+def test_the_react_hooks_are_refused_in_a_bundled_module_too(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'a\.js:2: the import ".*/react" is not in the View SDK'):
+        _bundle(
+            folder,
+            '<script type=module>import "./a.js"</script>',
+            a_js=f'\nimport {{ useApp }} from "{PACKAGE}/react"; useApp()',
+        )
+
+
+@pytest.mark.usefixtures("no_esbuild")
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('import "./b.js"', 'the script imports the file "./b.js".*npm install --save-dev esbuild`.*PATH.*Vite'),
+        ('import "three/x.js"', 'the script imports the package "three".*npm install --save-dev three esbuild`'),
+        ('import "@a/b"', 'the script imports the package "@a/b".*npm install --save-dev @a/b esbuild`'),
+    ],
+)
+def test_without_esbuild_the_error_names_the_import_and_how_to_get_it(tmp_path: Path, body: str, message: str) -> None:
+    with pytest.raises(BundleError, match=rf"view\.html:3: {message}"):
+        _bundle(tmp_path, f"<script type=module>\n{body}</script>", b_js="")
+
+
+@pytest.mark.usefixtures("no_esbuild")
+def test_without_esbuild_typescript_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r'a\.ts:1: "a.ts" is not plain JavaScript.*esbuild'):
+        _bundle(tmp_path, "<script type=module src=a.ts></script>", a_ts="let a: 1")
+
+
+def _program(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{sys.executable}\n{script}")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_the_nearest_esbuild_is_taken_before_the_one_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "project" / "views"
+    inner.mkdir(parents=True)
+    on_path = _program(tmp_path / "bin" / "esbuild", "")
+    monkeypatch.setenv("PATH", str(on_path.parent))
+
+    assert esbuild.find_esbuild(inner) == str(on_path)
+    nearest = _program(tmp_path / "project" / "node_modules" / ".bin" / "esbuild", "")
+    assert esbuild.find_esbuild(inner) == str(nearest)
+
+
+def test_an_esbuild_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _program(tmp_path / "node_modules" / ".bin" / "esbuild", "import threading; threading.Event().wait()")
+    monkeypatch.setattr(esbuild, "TIMEOUT", 0.2)
+
+    with pytest.raises(BundleError, match=r"esbuild did not finish in 0\.2 s"):
+        _bundle(tmp_path, '<script type=module>import "./a.js"</script>')
+
+
+def test_an_esbuild_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
+    _program(tmp_path / "node_modules" / ".bin" / "esbuild", "").write_text("#!/no/such/program\n")
+
+    with pytest.raises(BundleError, match="could not be started"):
+        _bundle(tmp_path, '<script type=module>import "./a.js"</script>')
+
+
+# Output of other bundlers
+
+
+def test_the_single_file_of_another_bundler_comes_out_character_for_character(tmp_path: Path) -> None:
+    script = "import { App } from 'ext-apps-2/app-with-deps'; new App({});"
+    program = esbuild.find_esbuild(ROOT)
+    assert program is not None
+    command = [program, "--bundle", "--minify", "--format=esm"]
+    made = subprocess.run(
+        command, input=script, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    text = f'<!doctype html>\r\n<html><head>\r\n<script type="module" crossorigin>{made}</script>\r\n</head></html>'
+    (tmp_path / "view.html").write_text(text, newline="")
+
+    bundle = bundle_file(tmp_path / "view.html", Csp())
+
+    assert len(made) > 100_000
+    assert bundle.html == text
+    assert bundle.files == (tmp_path / "view.html",)
