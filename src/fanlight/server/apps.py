@@ -1,0 +1,170 @@
+"""`Apps`: link the tools of a server to Views."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.lowlevel import Server
+
+from fanlight.protocol import metadata
+from fanlight.protocol.csp import Csp
+from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY, Permission, Visibility
+from fanlight.server import negotiation
+from fanlight.server.document import Maker, resolve
+from fanlight.server.negotiation import Mode
+from fanlight.server.view import Encoding, View
+
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Registry(Protocol):
+    """Where tools and Views are put on one kind of server."""
+
+    def add_view(self, view: View) -> None: ...
+
+    def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]: ...
+
+
+class Apps:
+    """The apps of one server: its Views, the tools that show them, and who gets to see both.
+
+    `server` is an `mcp.server.MCPServer` or a `fastmcp.FastMCP`. With `negotiate="strict"` a client that
+    did not negotiate MCP Apps sees ordinary text tools and nothing else; `"always"` sends everything to
+    everyone, for hosts that show Views without asking for them.
+    """
+
+    def __init__(self, server: "MCPServer[Any] | FastMCP[Any]", negotiate: Mode = "strict") -> None:
+        if isinstance(server, Server):
+            raise RegistrationError(
+                "A lowlevel Server keeps its own lists, so Apps cannot add to them. Call negotiate(server) and build "
+                "the lists from a View's parts: view.tool_meta(), view.resource() and view.contents()."
+            )
+        self.server = server
+        self._negotiation = negotiation.install(server, negotiate)
+        self._views: dict[str, View] = {}
+        self._paths: dict[Path, View] = {}
+        self._registry = _registry(server)
+
+    def view(
+        self,
+        source: str | Path | Maker | View,
+        uri: str | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        csp: Csp | None = None,
+        permissions: Iterable[Permission] | None = None,
+        domain: str | None = None,
+        prefers_border: bool | None = None,
+        encoding: Encoding = "text",
+        listed: bool = True,
+    ) -> View:
+        """Register a View and return it. The options are those of `View`; a `View` brings its own."""
+        if not isinstance(source, View):
+            source = View(
+                source,
+                uri,
+                name,
+                title,
+                description,
+                csp,
+                permissions,
+                domain,
+                prefers_border,
+                encoding,
+                listed,
+            )
+        elif (uri, name, title, description, csp, permissions, domain, prefers_border) != (None,) * 8:
+            raise RegistrationError("This View is made already. Give its options to View(...) or View.html(...).")
+        return self._register(source)
+
+    def tool(
+        self,
+        name: str | None = None,
+        *,
+        view: str | Path | Maker | View | None = None,
+        visibility: Iterable[Visibility] | None = None,
+        **options: Any,
+    ) -> Callable[[Function], Function]:
+        """Register a tool, linked to a View; `options` are those of the server's own tool decorator.
+
+        `view` is a path to an `.html` file or to a folder, relative to the file that registers it; a
+        `View`; or the `ui://` URI of a registered one. `visibility=["app"]` makes a tool that only the
+        View can call, with or without a View of its own.
+        """
+        if callable(name):
+            raise TypeError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
+        meta = dict(options.pop("meta", None) or {})
+        for key in (UI_KEY, FLAT_URI_KEY):
+            if key in meta:
+                raise RegistrationError(f"apps.tool writes _meta[{key!r}] itself. Write view=... and visibility=....")
+        chosen = metadata.check_visibility(visibility)
+        meta |= metadata.tool_meta(None if view is None else self._linked(view).uri, chosen)
+        if name is not None:
+            options["name"] = name
+
+        def decorate(function: Function) -> Function:
+            registered: Function = self._registry.tool(meta or None, options)(function)
+            tool = str(options.get("name") or getattr(function, "__name__", type(function).__name__))
+            self._negotiation.tools.add(tool)
+            self._negotiation.hide(tool, metadata.hidden_from_model(meta))
+            return registered
+
+        return decorate
+
+    def supported(self, ctx: Any) -> bool:
+        """Tell whether the client of a request negotiated apps, so that a tool can answer otherwise in text."""
+        return negotiation.supported(ctx)
+
+    def _linked(self, view: str | Path | Maker | View) -> View:
+        """Return the registered View that `view` means, registering it if this is its first use."""
+        if isinstance(view, str) and "://" in view:
+            return self._known(metadata.check_uri(view))
+        if isinstance(view, View):
+            return view if view.is_bound and self._views.get(view.uri) is view else self._register(view)
+        if isinstance(view, str | Path):
+            view = resolve(view)
+            known = self._paths.get(view)
+            if known is not None:
+                return known
+        return self._register(View(view))
+
+    def _known(self, uri: str) -> View:
+        if uri in self._views:
+            return self._views[uri]
+        registered = ", ".join(sorted(self._views)) or "none"
+        raise RegistrationError(
+            f"No View is registered as {uri} (registered: {registered}). "
+            f'Register it first: apps.view("file.html", uri="{uri}").'
+        )
+
+    def _register(self, view: View) -> View:
+        view.bind(self.server.name)
+        known = self._views.get(view.uri)
+        if known is not None:
+            raise RegistrationError(
+                f"Two Views have the URI {view.uri}. Give one of them another, such as "
+                f'uri="{view.uri}-2", or use the View that is registered already.'
+            )
+        self._registry.add_view(view)
+        self._views[view.uri] = view
+        for path in view.paths:
+            self._paths[path] = view
+        if not view.listed:
+            self._negotiation.unlisted.add(view.uri)
+        return view
+
+
+def _registry(server: "MCPServer[Any] | FastMCP[Any]") -> Registry:
+    if isinstance(server, MCPServer):
+        from fanlight.server.mcpserver import MCPServerRegistry
+
+        return MCPServerRegistry(server)
+    from fanlight.server.fastmcp import FastMCPRegistry
+
+    return FastMCPRegistry(server)

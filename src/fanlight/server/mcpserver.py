@@ -1,0 +1,48 @@
+"""`Apps` on the SDK's own server, `mcp.server.MCPServer`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.mcpserver.resources import Resource
+
+from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.extension import MIME_TYPE
+from fanlight.server.view import View
+
+
+class ViewResource(Resource):
+    """A View as the server's own kind of resource."""
+
+    view: Any
+
+    async def read(self) -> str | bytes:
+        view: View = self.view
+        try:
+            return await view.read()
+        except RegistrationError as error:
+            raise ResourceError(str(error)) from error
+
+
+class MCPServerRegistry:
+    """Where Apps puts tools and Views on an `MCPServer`."""
+
+    def __init__(self, server: MCPServer[Any]) -> None:
+        self._server = server
+
+    def add_view(self, view: View) -> None:
+        self._server.add_resource(
+            ViewResource(
+                uri=view.uri,
+                name=view.name,
+                title=view.title,
+                description=view.description,
+                mime_type=MIME_TYPE,
+                meta=view.meta or None,
+                view=view,
+            )
+        )
+
+    def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
+        return self._server.tool(meta=meta, **options)

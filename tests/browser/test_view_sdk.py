@@ -1,0 +1,191 @@
+"""view.js in a real browser: under a scripted host, and under the published AppBridge of two versions."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp.server import MCPServer
+from playwright.async_api import Browser, expect
+
+from fanlight import Apps, Csp
+from fanlight.server.bundle import bundle_text
+from support.stage import chromium, on_stage
+from support.wire import UI, in_memory
+
+pytestmark = pytest.mark.anyio
+
+BRIDGES = ["ext-apps-1", "ext-apps-2"]
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as launched:
+        yield launched
+
+
+def view(script: str, body: str = "<p id=out></p>", style: str = "", connect: str = "await app.connect();") -> str:
+    document = f"""<!doctype html>
+<html><head><title>x</title><style>body{{margin:0}}{style}</style></head><body>{body}
+<script type="module">
+import * as sdk from "@modelcontextprotocol/ext-apps";
+const out = document.getElementById("out");
+const app = new sdk.App({{name: "Test", version: "1"}}, {{availableDisplayModes: ["inline", "fullscreen"]}});
+{script}
+{connect}
+</script></body></html>"""
+    return bundle_text(document, Csp()).html
+
+
+def server() -> MCPServer[Any]:
+    made: MCPServer[Any] = MCPServer("sum")
+    apps = Apps(made)
+
+    @apps.tool()
+    def add(a: int, b: int) -> dict[str, int]:
+        return {"sum": a + b}
+
+    return made
+
+
+@pytest.mark.parametrize("bridge", [None, *BRIDGES])
+async def test_a_view_gets_its_result_calls_a_tool_and_is_torn_down(bridge: str | None, browser: Browser) -> None:
+    html = view(
+        """
+        app.ontoolinput = ({arguments: a}) => (out.textContent += `input ${a.a} `);
+        app.ontoolresult = ({structuredContent: s}) => (out.textContent += `result ${s.sum} `);
+        app.onteardown = () => (out.textContent += "down ", {});
+        window.go = async () => {
+          const {structuredContent} = await app.callServerTool({name: "add", arguments: {a: 20, b: 22}});
+          out.textContent += `call ${structuredContent.sum} `;
+        };
+        """,
+        '<p id=out></p><button onclick="go()">go</button>',
+    )
+    async with in_memory(server(), "2025-11-25", UI) as client, on_stage(browser, html, client, bridge=bridge) as stage:
+        await stage.run("add", {"a": 1, "b": 2})
+        await expect(stage.view.locator("#out")).to_have_text("input 1 result 3")
+        await stage.view.get_by_role("button").click()
+        await expect(stage.view.locator("#out")).to_have_text("input 1 result 3 call 42")
+        if bridge is not None:
+            await stage.page.evaluate("teardown()")
+            await expect(stage.view.locator("#out")).to_have_text("input 1 result 3 call 42 down")
+        assert stage.problems == []
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+async def test_every_request_of_a_view_is_answered_by_the_published_bridge(bridge: str, browser: Browser) -> None:
+    html = view(
+        """
+        window.go = async () => {
+          const text = [{type: "text", text: "hi"}];
+          await app.sendMessage({role: "user", content: text});
+          await app.updateModelContext({content: text});
+          await app.openLink({url: "https://example.com/"});
+          const {mode} = await app.requestDisplayMode({mode: "fullscreen"});
+          out.textContent = `done ${mode} ${app.getHostVersion().name} ${app.getHostContext().locale}`;
+        };
+        """,
+        connect="await app.connect(); await go();",
+    )
+    async with on_stage(browser, html, bridge=bridge) as stage:
+        await expect(stage.view.locator("#out")).to_have_text("done fullscreen AppBridge en-GB")
+        for method in ("ui/message", "ui/update-model-context", "ui/open-link", "ui/request-display-mode"):
+            await stage.said(method, 1)
+        assert stage.problems == []
+
+
+async def test_the_reported_height_follows_the_content_down_as_well_as_up(browser: Browser) -> None:
+    html = view("", '<div id=box style="height:300px"></div>')
+    async with on_stage(browser, html) as stage:
+        frame = stage.page.locator("#view")
+        await expect(frame).to_have_css("height", "300px")
+        box = stage.view.locator("#box")
+        await box.evaluate("box => (box.style.height = '700px')")
+        await expect(frame).to_have_css("height", "700px")
+        await box.evaluate("box => (box.style.height = '120px')")
+        await expect(frame).to_have_css("height", "120px")
+        assert stage.problems == []
+
+
+@pytest.mark.parametrize(
+    ("style", "body"),
+    [
+        ("html,body{height:100%}", "<p>x</p>"),
+        ("body{min-height:100vh}", "<p>x</p>"),
+        ("body{height:100vh;padding:10px}", "<p>x</p>"),
+        ("body{height:calc(100vh + 40px)}", "<p>x</p>"),
+        ("", '<div style="height:110vh">x</div>'),
+        ("", '<div style="width:120vw;height:50px">x</div>'),
+        ("p{font-size:10.33px;margin:0.7px}", "<p>x</p>"),
+    ],
+)
+async def test_a_resize_never_feeds_back_on_itself(style: str, body: str, browser: Browser) -> None:
+    async with on_stage(browser, view("", body, style)) as stage:
+        # The host applies each height it is told. Sixty frames are enough for any loop to show.
+        frames = "new Promise(done => { let n = 60; const f = () => (n-- ? requestAnimationFrame(f) : done()); f(); })"
+        await stage.page.evaluate(frames)
+        reports = await stage.page.evaluate("messages.filter(m => m.method === 'ui/notifications/size-changed').length")
+        assert reports <= 3
+        assert await stage.page.locator("#view").evaluate("frame => frame.clientHeight") < 1500
+        assert stage.problems == []
+
+
+async def test_auto_resize_can_be_turned_off_and_only_so(browser: Browser) -> None:
+    count = "messages.filter(m => m.method === 'ui/notifications/size-changed').length"
+    for options, expected in (("{strict: true}", True), ("{autoResize: false}", False)):
+        html = view(
+            "",
+            connect=f"const other = new sdk.App({{name: 'x', version: '1'}}, {{}}, {options}); await other.connect();",
+        )
+        async with on_stage(browser, html) as stage:
+            await stage.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            await stage.view.locator("body").evaluate(
+                "body => new Promise(d => requestAnimationFrame(() => setTimeout(d)))"
+            )
+            assert (await stage.page.evaluate(count) > 0) is expected
+
+
+async def test_host_styles_and_fonts_are_applied(browser: Browser) -> None:
+    html = view(
+        """
+        const adopt = ({theme, styles}) => {
+          if (theme) sdk.applyDocumentTheme(theme);
+          if (styles?.variables) sdk.applyHostStyleVariables(styles.variables);
+          if (styles?.css?.fonts) sdk.applyHostFonts(styles.css.fonts);
+          out.textContent = sdk.getDocumentTheme();
+        };
+        app.onhostcontextchanged = adopt;
+        """,
+        style="body{color:var(--color-text-primary,red)}",
+        connect="await app.connect(); adopt(app.getHostContext());",
+    )
+    styles = {"variables": {"--color-text-primary": "rgb(1, 2, 3)"}}
+    async with on_stage(browser, html, context={"theme": "dark", "styles": styles}) as stage:
+        await expect(stage.view.locator("#out")).to_have_text("dark")
+        await expect(stage.view.locator("html")).to_have_css("color-scheme", "dark")
+        await expect(stage.view.locator("body")).to_have_css("color", "rgb(1, 2, 3)")
+        for colour in ("rgb(4, 5, 6)", "rgb(7, 8, 9)"):
+            fonts = f"body{{background-color:{colour}}}"
+            changed = {"theme": "light", "styles": {"css": {"fonts": fonts}}}
+            await stage.notify("ui/notifications/host-context-changed", changed)
+            await expect(stage.view.locator("body")).to_have_css("background-color", colour)
+        await expect(stage.view.locator("#out")).to_have_text("light")
+        await expect(stage.view.locator("body")).to_have_css("color", "rgb(1, 2, 3)")
+        assert stage.problems == []
+
+
+async def test_a_message_from_another_window_is_not_heard(browser: Browser) -> None:
+    html = view(
+        """
+        app.ontoolresult = ({structuredContent: s}) => (out.textContent += s.from);
+        window.forge = () => {
+          const result = {content: [], structuredContent: {from: "forged"}};
+          window.postMessage({jsonrpc: "2.0", method: "ui/notifications/tool-result", params: result}, "*");
+        };
+        """
+    )
+    async with on_stage(browser, html) as stage:
+        await stage.view.locator("body").evaluate("() => forge()")
+        result = {"content": [], "structuredContent": {"from": "host"}}
+        await stage.notify("ui/notifications/tool-result", result)
+        await expect(stage.view.locator("#out")).to_have_text("host")
