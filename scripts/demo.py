@@ -1,0 +1,72 @@
+"""Serve an example over streamable HTTP and say how to connect a client to it.
+
+python scripts/demo.py [clock|todo|chart|wizard] [--port 8000]
+"""
+
+import argparse
+import runpy
+import socket
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/server.py"))
+
+WORDS = """
+  Fanlight demo: the example {name!r} is served at {url}
+  Stop it with Ctrl+C. Another one: make demo EXAMPLE={other}
+
+  Connect a client that shows MCP Apps, and ask it: {question}
+
+    Claude Code   claude mcp add --transport http {name} {url}
+    VS Code       add to .vscode/mcp.json:
+                  {{"servers": {{"{name}": {{"type": "http", "url": "{url}"}}}}}}
+    Claude        Settings, Connectors, Add custom connector (needs a public https address),
+                  or as a command in claude_desktop_config.json:
+                  {{"mcpServers": {{"{name}": {{"command": "{python}", "args": ["{script}"]}}}}}}
+    Any other     streamable HTTP at {url}, or the command above over stdio
+
+  A client that does not show apps gets the same tools in plain text.
+"""
+QUESTIONS = {
+    "clock": "What time is it in Tokyo?",
+    "todo": "What is on my to-do list?",
+    "chart": "Draw a chart of the five highest mountains.",
+    "wizard": "Book me a meeting room.",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("example", nargs="?", default="clock", choices=NAMES)
+    parser.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
+    options = parser.parse_args()
+    port = free_port(options.port)
+    script = EXAMPLES / options.example / "server.py"
+    server = runpy.run_path(str(script), run_name="demo")["server"]
+    other = NAMES[(NAMES.index(options.example) + 1) % len(NAMES)]
+    words = WORDS.format(
+        name=options.example,
+        url=f"http://127.0.0.1:{port}/mcp",
+        other=other,
+        question=QUESTIONS.get(options.example, "use the example"),
+        python=Path(__file__).resolve().parent.parent / ".venv" / "bin" / "python",
+        script=script,
+    )
+    print(words, flush=True)
+    server.run("streamable-http", host="127.0.0.1", port=port)
+
+
+def free_port(first: int) -> int:
+    for port in range(first, first + 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise SystemExit(f"demo: no free port between {first} and {first + 99}. Choose another with --port.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""The examples, run as their users would: in a browser, and by a client that shows text only."""
+
+import json
+import re
+import runpy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import html5lib
+import pytest
+from playwright.async_api import Browser, expect
+
+from support.stage import Stage, chromium, on_stage
+from support.wire import NO_UI, UI, VERSIONS, Wire, in_memory, over_stdio
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "clock": ("ui://clock/clock", "get_time", {"zone": "UTC"}),
+    "todo": ("ui://todo/todo", "show_todos", {}),
+    "chart": (
+        "ui://chart/chart",
+        "draw_chart",
+        {
+            "title": "Heights",
+            "unit": "m",
+            "rows": [{"label": "K2", "value": 8611}, {"label": "Everest", "value": 8849}],
+        },
+    ),
+    "wizard": ("ui://wizard/wizard", "start_booking", {}),
+}
+each = pytest.mark.parametrize("name", VIEWS)
+
+
+def server_of(name: str) -> Any:
+    return runpy.run_path(str(EXAMPLES / name / "server.py"))["server"]
+
+
+@asynccontextmanager
+async def client_of(name: str, capabilities: dict[str, Any] = UI) -> AsyncIterator[Wire]:
+    async with in_memory(server_of(name), "2025-11-25", capabilities) as client:
+        yield client
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as launched:
+        yield launched
+
+
+@asynccontextmanager
+async def showing(browser: Browser, name: str, **options: Any) -> AsyncIterator[Stage]:
+    uri, tool, arguments = VIEWS[name]
+    async with (
+        client_of(name) as client,
+        on_stage(browser, (await client.read(uri))["text"], client, **options) as stage,
+    ):
+        await stage.run(tool, arguments)
+        yield stage
+        assert stage.problems == []
+
+
+def test_every_example_is_tested() -> None:
+    assert set(VIEWS) == {path.parent.name for path in EXAMPLES.glob("*/server.py")}
+
+
+@each
+async def test_the_view_is_valid_html5(name: str) -> None:
+    async with client_of(name) as client:
+        html = (await client.read(VIEWS[name][0]))["text"]
+    html5lib.HTMLParser(strict=True).parse(html)
+
+
+@each
+async def test_the_view_is_one_document_that_refers_to_nothing_else(name: str) -> None:
+    async with client_of(name) as client:
+        html = (await client.read(VIEWS[name][0]))["text"]
+    document = html5lib.parse(html, namespaceHTMLElements=False)
+    assert not document.findall(".//link[@rel='stylesheet']")
+    assert not [element for element in document.iter() if element.get("src")]
+
+
+@each
+async def test_the_server_runs_over_stdio(name: str) -> None:
+    uri, tool, arguments = VIEWS[name]
+    async with over_stdio(EXAMPLES / name / "server.py", VERSIONS[-1], UI) as client:
+        assert (await client.tools())[tool]["_meta"]["ui"]["resourceUri"] == uri
+        assert not (await client.call(tool, **arguments)).get("isError")
+
+
+@each
+async def test_a_client_without_ui_can_use_every_tool_it_sees(name: str) -> None:
+    _, tool, arguments = VIEWS[name]
+    async with client_of(name, NO_UI) as client:
+        assert all("_meta" not in listed for listed in (await client.tools()).values())
+        text = (await client.call(tool, **arguments))["content"][0]["text"]
+    assert len(text) > 10
+
+
+@each
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [320, 900])
+async def test_the_view_starts_with_no_violation_no_request_and_no_overflow(
+    name: str, dark: bool, width: int, browser: Browser
+) -> None:
+    async with showing(browser, name, dark=dark, width=width) as stage:
+        await expect(stage.view.locator("body")).not_to_be_empty()
+        wider = await stage.view.locator("html").evaluate("root => root.scrollWidth - root.clientWidth")
+        assert wider <= 0
+        sizes = await stage.page.evaluate("messages.filter(m => m.method === 'ui/notifications/size-changed').length")
+        assert 1 <= sizes < 10
+
+
+async def test_clock_shows_the_time_and_asks_again(browser: Browser) -> None:
+    async with showing(browser, "clock") as stage:
+        await expect(stage.view.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
+        await expect(stage.view.locator("#day")).to_contain_text("UTC")
+        await stage.view.get_by_role("button", name="Refresh").click()
+        await expect(stage.view.locator("time")).not_to_have_text("--:--:--")
+        assert (await stage.said("tools/call", 1))[0]["name"] == "get_time"
+        await stage.view.get_by_role("button", name="Wake me").click()
+        await expect(stage.view.get_by_role("status")).to_contain_text("Alarm in")
+
+
+async def test_clock_shows_what_went_wrong(browser: Browser) -> None:
+    async with showing(browser, "clock") as stage:
+        assert stage.client is not None
+        await stage.notify("ui/notifications/tool-result", await stage.client.call("get_time", zone="Mars/Olympus"))
+        await expect(stage.view.locator("#day")).to_contain_text("is not a time zone")
+
+
+async def test_todo_is_changed_by_hand_and_the_model_is_told(browser: Browser) -> None:
+    async with showing(browser, "todo") as stage:
+        await expect(stage.view.get_by_role("listitem")).to_have_count(3)
+        await stage.view.get_by_role("textbox").fill("<b>Buy milk</b>")
+        await stage.view.get_by_role("button", name="Add").click()
+        await expect(stage.view.get_by_role("listitem").nth(3)).to_contain_text("<b>Buy milk</b>")
+        await stage.view.get_by_role("checkbox").first.check()
+        await expect(stage.view.get_by_role("status")).to_have_text("3 of 4 left")
+        await stage.view.get_by_role("button", name="Remove").nth(3).click()
+        await expect(stage.view.get_by_role("listitem")).to_have_count(3)
+        called = [params["name"] for params in await stage.said("tools/call", 3)]
+        assert called == ["add_todo", "toggle_todo", "remove_todo"]
+        last = (await stage.said("ui/update-model-context", 3))[-1]
+        assert "[x] 1. Read the tutorial" in last["content"][0]["text"]
+
+
+async def test_chart_draws_while_the_model_writes(browser: Browser) -> None:
+    rows = [{"label": "Jan", "value": 3}, {"label": "Feb", "value": 5}]
+    async with (
+        client_of("chart") as client,
+        on_stage(browser, (await client.read("ui://chart/chart"))["text"], client) as stage,
+    ):
+        for partial in ({}, {"title": "Sal"}, {"title": "Sales", "rows": [{"label": "Ja"}]}, {"rows": rows[:1]}):
+            await stage.notify("ui/notifications/tool-input-partial", {"arguments": partial})
+        await expect(stage.view.locator("dt")).to_have_count(1)
+        await expect(stage.view.get_by_role("status")).to_have_text("1 so far…")
+        await stage.run("draw_chart", {"title": "Sales", "rows": rows, "unit": "t"})
+        await expect(stage.view.locator("dt")).to_have_text(["Jan", "Feb"])
+        await expect(stage.view.get_by_role("heading")).to_have_text("Sales")
+        await expect(stage.view.get_by_role("status")).to_have_text("2 values, in t")
+        assert stage.problems == []
+
+
+async def test_chart_goes_full_screen_and_back_where_the_host_offers_it(browser: Browser) -> None:
+    async with showing(browser, "chart") as stage:
+        await stage.view.get_by_role("button", name="Full screen").click()
+        await stage.view.get_by_role("button", name="Leave full screen").click()
+        await expect(stage.view.get_by_role("button", name="Full screen", exact=True)).to_be_visible()
+        asked = await stage.said("ui/request-display-mode", 2)
+        assert [params["mode"] for params in asked] == ["fullscreen", "inline"]
+    async with showing(browser, "chart", context={"availableDisplayModes": ["inline"]}) as stage:
+        await expect(stage.view.locator("#full")).to_be_hidden()
+
+
+async def test_chart_follows_the_hosts_theme_and_variables(browser: Browser) -> None:
+    async with showing(browser, "chart", context={"theme": "dark"}) as stage:
+        root = stage.view.locator("html")
+        await expect(root).to_have_attribute("data-theme", "dark")
+        variables = {"--color-background-primary": "rgb(1, 2, 3)"}
+        await stage.notify(
+            "ui/notifications/host-context-changed", {"theme": "light", "styles": {"variables": variables}}
+        )
+        await expect(root).to_have_attribute("data-theme", "light")
+        await expect(stage.view.locator("body")).to_have_css("background-color", "rgb(1, 2, 3)")
+
+
+async def test_wizard_books_a_room_in_three_steps(browser: Browser) -> None:
+    async with showing(browser, "wizard") as stage:
+        next_button = stage.view.get_by_role("button", name="Next")
+        await stage.view.get_by_label("Day").fill("2030-05-06")
+        await next_button.click()
+        await stage.view.get_by_label("People").fill("10")
+        await stage.view.get_by_label("Screen").check()
+        await next_button.click()
+        await expect(stage.view.get_by_role("radio")).to_have_count(2)
+        await stage.view.get_by_label("Library").check()
+        await stage.view.get_by_role("button", name="Book").click()
+        await expect(stage.view.get_by_role("status")).to_contain_text("Library is booked for 10 on 2030-05-06")
+        (message,) = await stage.said("ui/message", 1)
+        assert message["role"] == "user"
+        assert "Library is booked" in message["content"][0]["text"]
+
+
+async def test_wizard_says_when_no_room_fits_and_lets_the_user_go_back(browser: Browser) -> None:
+    async with showing(browser, "wizard") as stage:
+        assert stage.client is not None
+        await stage.client.call("book_room", room="Library", day="2030-05-06", start="09:00", people=20)
+        await stage.view.get_by_label("Day").fill("2030-05-06")
+        await stage.view.get_by_role("button", name="Next").click()
+        await stage.view.get_by_label("People").fill("20")
+        await stage.view.get_by_role("button", name="Next").click()
+        await expect(stage.view.get_by_role("status")).to_contain_text("No room fits")
+        await stage.view.get_by_role("button", name="Back").click()
+        await stage.view.get_by_label("Start").select_option("11:00")
+        await stage.view.get_by_role("button", name="Next").click()
+        await stage.view.get_by_role("button", name="Next").click()
+        await expect(stage.view.get_by_role("radio")).to_have_count(1)
+
+
+async def test_wizard_is_a_conversation_for_a_client_without_ui() -> None:
+    async with client_of("wizard", NO_UI) as client:
+        assert "Ask the user, one question at a time" in (await client.call("start_booking"))["content"][0]["text"]
+        when = {"day": "2030-05-06", "start": "11:00", "people": 10}
+        found = json.loads((await client.call("find_rooms", **when))["content"][0]["text"])
+        room = found["rooms"][0]["name"]
+        assert "is booked" in (await client.call("book_room", room=room, **when))["content"][0]["text"]
+        assert (await client.call("book_room", room=room, **when))["isError"]
+    async with client_of("wizard", UI) as client:
+        assert "form is open" in (await client.call("start_booking"))["content"][0]["text"]
