@@ -1,8 +1,9 @@
 """The errors of Fanlight.
 
     FanlightError
-    └── RegistrationError (also a ValueError)   what an author declared cannot be served
-        └── BundleError                         a View's files cannot be made one document
+    ├── RegistrationError (also a ValueError)   what an author declared cannot be served
+    │   └── BundleError                         a View's files cannot be made one document
+    └── LocalProtocolError                      the host's own code broke an order of the standard
 
 Each message says what was expected, what came, and what to write instead.
 """
@@ -26,3 +27,7 @@ class BundleError(RegistrationError):
         self.line = line
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {message}")
+
+
+class LocalProtocolError(FanlightError):
+    """The host's own code asked for what the standard does not allow, such as a result before its input."""
