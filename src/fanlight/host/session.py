@@ -1,0 +1,298 @@
+"""One live View: the place where bridge, browser and server meet."""
+
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from fanlight.protocol import events
+from fanlight.protocol.bridge import Bridge, State
+from fanlight.protocol.events import Event
+from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, RequestId
+
+logger = logging.getLogger(__name__)
+
+JSONObject = dict[str, Any]
+Frame = dict[str, Any]
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class RequestFailed(Exception):
+    """A request ended without a result. `code` is the JSON-RPC code the View gets."""
+
+    def __init__(self, message: str, code: int = REFUSED, data: Any = None) -> None:
+        self.code = code
+        self.data = data
+        super().__init__(message)
+
+
+class Backend(Protocol):
+    """What a session needs of the host around it."""
+
+    async def call_tool(
+        self, session: "Session", name: str, arguments: JSONObject, progress: Progress
+    ) -> JSONObject: ...
+
+    async def ask_server(self, session: "Session", method: str, params: JSONObject) -> JSONObject: ...
+
+    async def sample(self, session: "Session", params: JSONObject) -> JSONObject: ...
+
+    async def message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
+
+    async def model_context(self, session: "Session", update: JSONObject) -> None: ...
+
+    async def link(self, session: "Session", url: str) -> None: ...
+
+    async def download(self, session: "Session", contents: tuple[JSONObject, ...]) -> list[JSONObject]: ...
+
+    async def app_tools_changed(self, session: "Session") -> None: ...
+
+    async def closing(self, session: "Session") -> None: ...
+
+
+class Channel(Protocol):
+    """The browser's end: a socket to the element that shows the View."""
+
+    async def send(self, frame: Frame) -> None: ...
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long a session waits, in seconds."""
+
+    teardown: float = 2.0
+    browser: float = 30.0
+    app_tool: float = 30.0
+
+
+class Session:
+    """Runs one bridge. Everything that a View asks runs in a task of its own, and ends with the session."""
+
+    def __init__(self, id: str, bridge: Bridge, backend: Backend, timeouts: Timeouts | None = None) -> None:
+        self.id = id
+        self.bridge = bridge
+        self.height: float | None = None
+        self._backend = backend
+        self._timeouts = timeouts or Timeouts()
+        self._channel: Channel | None = None
+        self._tasks: TaskGroup | None = None
+        self._running: dict[RequestId, anyio.CancelScope] = {}
+        self._answers: dict[int, _Promise] = {}
+        self._commands: dict[int, _Promise] = {}
+        self._command_ids = itertools.count(1)
+
+    async def run(self, *, started: Callable[[], None] = lambda: None) -> None:
+        """Live until `close`. Start it in a task group of the host."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            started()
+            await anyio.sleep_forever()
+
+    # The browser
+
+    async def attach(self, channel: Channel) -> None:
+        """Take a browser's channel; what is due goes out on it."""
+        self._channel = channel
+        await self.flush()
+
+    def detach(self, channel: Channel) -> None:
+        """Let a lost channel go. The View is still there, and may come back on another."""
+        if self._channel is channel:
+            self._channel = None
+
+    async def flush(self) -> None:
+        """Deliver what the bridge has to say, if there is a browser to deliver it to."""
+        if self._channel is None:
+            return
+        for message in self.bridge.outgoing():
+            await self._channel.send({"type": "message", "message": message})
+
+    async def receive(self, message: object) -> None:
+        """Take a message from the View."""
+        event = self.bridge.receive(message)
+        await self.flush()
+        if event is not None:
+            await self._act(event)
+
+    async def command(self, frame: Frame) -> JSONObject:
+        """Tell the element to do something, and return what came of it."""
+        if self._channel is None:
+            raise RequestFailed("No page shows this View now.")
+        id = next(self._command_ids)
+        promise = self._commands[id] = _Promise()
+        try:
+            await self._channel.send({**frame, "id": id})
+            with anyio.fail_after(self._timeouts.browser):
+                return await promise.wait()
+        except TimeoutError:
+            raise RequestFailed("The page did not answer in time.") from None
+        finally:
+            self._commands.pop(id, None)
+
+    def done(self, id: int, result: JSONObject | None, error: str | None) -> None:
+        """Take the element's answer to a command."""
+        promise = self._commands.get(id)
+        if promise is not None:
+            promise.settle(result or {}, None if error is None else RequestFailed(error))
+
+    # What the View wants
+
+    async def _act(self, event: Event) -> None:
+        match event:
+            case events.SizeChanged(height=height) if height is not None:
+                self.height = height
+                if self._channel is not None:
+                    await self._channel.send({"type": "size", "height": height})
+            case events.TeardownRequested():
+                self._start(None, self._backend.closing(self))
+            case events.AppToolsChanged():
+                self._start(None, self._backend.app_tools_changed(self))
+            case events.Cancelled(id=id):
+                if (scope := self._running.pop(id, None)) is not None:
+                    scope.cancel()
+            case events.Answered(id=id, result=result, error=error):
+                if (promise := self._answers.pop(id, None)) is not None:
+                    promise.settle(result or {}, None if error is None else _view_error(error))
+            case events.ToolCalled(id=id, name=name, arguments=arguments):
+                self._start(id, self._answer(id, self._backend.call_tool(self, name, arguments, self._progress_of(id))))
+            case events.ServerAsked(id=id, method=method, params=params):
+                self._start(id, self._answer(id, self._backend.ask_server(self, method, params)))
+            case events.SamplingRequested(id=id, params=params):
+                self._start(id, self._answer(id, self._backend.sample(self, params)))
+            case events.MessageRequested(id=id, role=role, content=content):
+                self._start(id, self._answer(id, _empty(self._backend.message(self, role, content))))
+            case events.ContextUpdated(id=id, content=content, structured=structured):
+                update: JSONObject = {"content": list(content)}
+                if structured is not None:
+                    update["structuredContent"] = structured
+                self._start(id, self._answer(id, _empty(self._backend.model_context(self, update))))
+            case events.LinkRequested(id=id, url=url):
+                self._start(id, self._answer(id, self._open_link(url)))
+            case events.DownloadRequested(id=id, contents=contents):
+                self._start(id, self._answer(id, self._save(contents)))
+            case events.DisplayModeRequested(id=id, mode=mode):
+                self._start(id, self._answer(id, self._change_mode(mode)))
+
+    def _start(self, id: RequestId | None, work: Awaitable[None]) -> None:
+        assert self._tasks is not None, "the session is not running"
+        scope = anyio.CancelScope()
+        if id is not None:
+            self._running[id] = scope
+
+        async def task() -> None:
+            with scope:
+                await work
+            if id is not None:
+                self._running.pop(id, None)
+
+        self._tasks.start_soon(task)
+
+    async def _answer(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
+        try:
+            result = await work
+        except RequestFailed as failed:
+            self.bridge.refuse(id, str(failed), failed.code, failed.data)
+        except Exception:
+            logger.exception("View %s: a request of the View failed inside the host", self.id)
+            self.bridge.refuse(id, "The host failed to answer.", INTERNAL_ERROR)
+        else:
+            self.bridge.respond(id, result)
+        await self.flush()
+
+    def _progress_of(self, id: RequestId) -> Progress:
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            self.bridge.progress(id, done, total, message)
+            await self.flush()
+
+        return progress
+
+    async def _open_link(self, url: str) -> JSONObject:
+        await self._backend.link(self, url)
+        await self.command({"type": "link", "url": url})
+        return {}
+
+    async def _save(self, contents: tuple[JSONObject, ...]) -> JSONObject:
+        await self.command({"type": "download", "files": await self._backend.download(self, contents)})
+        return {}
+
+    async def _change_mode(self, mode: str) -> JSONObject:
+        done = await self.command({"type": "mode", "mode": mode})
+        now = done.get("mode", mode)
+        self.bridge.set_context({"displayMode": now})  # DSP-08: Views keep the notification, not the answer
+        return {"mode": now}
+
+    # What the host wants
+
+    async def ask(self, method: str, params: JSONObject) -> JSONObject:
+        """Ask the View something, such as to call one of its own tools."""
+        id = self.bridge.ask(method, params)
+        promise = self._answers[id] = _Promise()
+        await self.flush()
+        try:
+            with anyio.fail_after(self._timeouts.app_tool):
+                return await promise.wait()
+        except TimeoutError:
+            raise RequestFailed(f"The View did not answer {method} in {self._timeouts.app_tool:g} seconds.") from None
+        finally:
+            if self._answers.pop(id, None) is not None:
+                self.bridge.give_up(id)
+                await self.flush()
+
+    async def close(self, reason: str | None = None) -> None:
+        """Let the View get ready, for a bounded time, and end the session (TDN-01, TDN-03)."""
+        if self._channel is not None and self.bridge.state is State.READY:
+            id = self.bridge.teardown(reason)
+            assert id is not None
+            promise = self._answers[id] = _Promise()
+            await self.flush()
+            with anyio.move_on_after(self._timeouts.teardown):
+                await promise.wait_settled()
+        self.bridge.close()
+        for waiting in (*self._answers.values(), *self._commands.values()):
+            waiting.settle({}, RequestFailed("The View was closed."))
+        if self._channel is not None:
+            await self._channel.send({"type": "gone"})
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+
+
+class _Promise:
+    """An answer that will come."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+        self._result: JSONObject = {}
+        self._error: RequestFailed | None = None
+
+    def settle(self, result: JSONObject, error: RequestFailed | None) -> None:
+        if not self._event.is_set():
+            self._result, self._error = result, error
+            self._event.set()
+
+    async def wait_settled(self) -> None:
+        await self._event.wait()
+
+    async def wait(self) -> JSONObject:
+        await self._event.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+async def _empty(work: Awaitable[None]) -> JSONObject:
+    await work
+    return {}
+
+
+def _view_error(error: JSONObject) -> RequestFailed:
+    code = error.get("code")
+    message = error.get("message")
+    return RequestFailed(
+        message if isinstance(message, str) else "The View answered with an error.",
+        code if isinstance(code, int) else REFUSED,
+        error.get("data"),
+    )

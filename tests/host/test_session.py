@@ -1,0 +1,298 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from fanlight.host.session import Progress, RequestFailed, Session, Timeouts
+from fanlight.protocol.bridge import Bridge, State
+
+pytestmark = pytest.mark.anyio
+
+CAPABILITIES: dict[str, Any] = {
+    "serverTools": {},
+    "serverResources": {},
+    "openLinks": {},
+    "downloadFile": {},
+    "sampling": {},
+}
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
+
+
+class Page:
+    """The browser's end, in memory."""
+
+    def __init__(self) -> None:
+        self.frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def send(self, frame: dict[str, Any]) -> None:
+        await self.frames.put(frame)
+
+    async def next(self) -> dict[str, Any]:
+        with anyio.fail_after(5):
+            return await self.frames.get()
+
+    async def message(self) -> dict[str, Any]:
+        frame = await self.next()
+        assert frame["type"] == "message", frame
+        message: dict[str, Any] = frame["message"]
+        return message
+
+
+class Backend:
+    """A host that does as its tests say."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.fails: Exception | None = None
+        self.hangs = False
+        self.cancelled = anyio.Event()
+
+    async def _note(self, *what: Any) -> None:
+        self.calls.append(what)
+        if self.fails is not None:
+            raise self.fails
+        if self.hangs:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.cancelled.set()
+
+    async def call_tool(
+        self, session: Session, name: str, arguments: dict[str, Any], progress: Progress
+    ) -> dict[str, Any]:
+        await progress(1, 2, None)
+        await self._note("tool", name, arguments)
+        return {"content": [], "_meta": {"kept": True}}
+
+    async def ask_server(self, session: Session, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        await self._note(method, params)
+        return {"resources": []}
+
+    async def sample(self, session: Session, params: dict[str, Any]) -> dict[str, Any]:
+        await self._note("sample", params)
+        return {"role": "assistant"}
+
+    async def message(self, session: Session, role: str, content: tuple[dict[str, Any], ...]) -> None:
+        await self._note("message", content)
+
+    async def model_context(self, session: Session, update: dict[str, Any]) -> None:
+        await self._note("context", update)
+
+    async def link(self, session: Session, url: str) -> None:
+        await self._note("link", url)
+
+    async def download(self, session: Session, contents: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+        await self._note("download", contents)
+        return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}]
+
+    async def app_tools_changed(self, session: Session) -> None:
+        await self._note("app tools")
+
+    async def closing(self, session: Session) -> None:
+        await session.close("the View asked for it")
+
+
+class Stage:
+    def __init__(self, session: Session, page: Page, backend: Backend) -> None:
+        self.session, self.page, self.backend = session, page, backend
+
+    async def ask(self, method: str, params: dict[str, Any], id: Any = 7) -> None:
+        await self.session.receive({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    async def tell(self, method: str, params: dict[str, Any]) -> None:
+        await self.session.receive({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+@asynccontextmanager
+async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> AsyncIterator[Stage]:
+    context = {"displayMode": "inline", "availableDisplayModes": ["inline", "fullscreen"]}
+    bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, context, tools={"add"})
+    backend, page = Backend(), Page()
+    session = Session("v1", bridge, backend, timeouts)
+    async with anyio.create_task_group() as tasks:
+        running = anyio.Event()
+        tasks.start_soon(lambda: session.run(started=running.set))
+        await running.wait()
+        await session.attach(page)
+        stage = Stage(session, page, backend)
+        if ready:
+            await stage.ask("ui/initialize", HELLO, id=0)
+            await page.message()
+            await stage.tell("ui/notifications/initialized", {})
+        yield stage
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_tool_call_of_the_view_is_answered_with_what_the_server_returned() -> None:
+    async with live() as stage:
+        await stage.ask("tools/call", {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": "p"}})
+        assert (await stage.page.message())["params"] == {"progressToken": "p", "progress": 1, "total": 2}
+        assert (await stage.page.message())["result"] == {"content": [], "_meta": {"kept": True}}
+        assert stage.backend.calls == [("tool", "add", {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "call"),
+    [
+        ("resources/list", {}, ("resources/list", {})),
+        ("sampling/createMessage", {"messages": []}, ("sample", {"messages": []})),
+        ("ui/message", {"role": "user", "content": []}, ("message", ())),
+        (
+            "ui/update-model-context",
+            {"structuredContent": {"a": 1}},
+            ("context", {"content": [], "structuredContent": {"a": 1}}),
+        ),
+    ],
+)
+async def test_a_request_reaches_the_host_and_its_answer_the_view(
+    method: str, params: dict[str, Any], call: tuple[Any, ...]
+) -> None:
+    async with live() as stage:
+        await stage.ask(method, params)
+        assert "result" in await stage.page.message()
+        assert stage.backend.calls == [call]
+
+
+async def test_what_the_host_refuses_is_an_error_with_its_reason() -> None:
+    async with live() as stage:
+        stage.backend.fails = RequestFailed("Not today.", data={"why": "policy"})
+        await stage.ask("ui/open-link", {"url": "https://a.example"})
+        assert (await stage.page.message())["error"] == {
+            "code": -32000,
+            "message": "Not today.",
+            "data": {"why": "policy"},
+        }
+
+
+async def test_a_failure_inside_the_host_is_an_answer_that_tells_nothing_and_the_session_lives_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with live() as stage:
+        stage.backend.fails = RuntimeError("a secret path")
+        await stage.ask("resources/list", {})
+        assert (await stage.page.message())["error"] == {"code": -32603, "message": "The host failed to answer."}
+        stage.backend.fails = None
+        await stage.ask("resources/list", {})
+        assert "result" in await stage.page.message()
+    assert "a secret path" in caplog.text
+
+
+async def test_a_request_that_the_view_gives_up_stops_at_the_host() -> None:
+    async with live() as stage:
+        stage.backend.hangs = True
+        await stage.ask("resources/list", {}, id="slow")
+        await anyio.wait_all_tasks_blocked()
+        await stage.tell("notifications/cancelled", {"requestId": "slow"})
+        with anyio.fail_after(5):
+            await stage.backend.cancelled.wait()
+        await stage.ask("ping", {})
+        assert (await stage.page.message())["id"] == 7
+
+
+async def test_a_link_is_opened_by_the_page_when_the_host_agrees() -> None:
+    async with live() as stage:
+        await stage.ask("ui/open-link", {"url": "https://a.example"})
+        frame = await stage.page.next()
+        assert (frame["type"], frame["url"]) == ("link", "https://a.example")
+        stage.session.done(frame["id"], {}, None)
+        assert (await stage.page.message())["result"] == {}
+
+
+async def test_what_the_page_cannot_do_is_an_error_for_the_view() -> None:
+    async with live() as stage:
+        await stage.ask("ui/download-file", {"contents": []})
+        frame = await stage.page.next()
+        assert frame["files"][0]["name"] == "a.txt"
+        stage.session.done(frame["id"], None, "The disk is full.")
+        assert (await stage.page.message())["error"]["message"] == "The disk is full."
+
+
+async def test_a_page_that_does_not_answer_is_not_waited_for_forever() -> None:
+    async with live(Timeouts(browser=0.01)) as stage:
+        await stage.ask("ui/open-link", {"url": "https://a.example"})
+        assert (await stage.page.next())["type"] == "link"
+        assert "in time" in (await stage.page.message())["error"]["message"]
+
+
+async def test_a_new_display_mode_is_told_twice_as_answer_and_as_context() -> None:
+    async with live() as stage:
+        await stage.ask("ui/request-display-mode", {"mode": "fullscreen"})
+        frame = await stage.page.next()
+        stage.session.done(frame["id"], {"mode": "fullscreen"}, None)
+        assert (await stage.page.message())["params"] == {"displayMode": "fullscreen"}
+        assert (await stage.page.message())["result"] == {"mode": "fullscreen"}
+
+
+async def test_the_height_goes_to_the_page_and_the_width_nowhere() -> None:
+    async with live() as stage:
+        await stage.tell("ui/notifications/size-changed", {"width": 100, "height": 50})
+        assert await stage.page.next() == {"type": "size", "height": 50}
+        await stage.tell("ui/notifications/size-changed", {"width": 100})
+        await stage.ask("ping", {})
+        assert (await stage.page.message())["id"] == 7
+
+
+async def test_what_is_said_while_no_page_is_there_waits_for_the_next() -> None:
+    async with live() as stage:
+        stage.session.detach(stage.page)
+        stage.session.bridge.tool_input({"a": 1})
+        await stage.session.flush()
+        other = Page()
+        await stage.session.attach(other)
+        assert (await other.message())["method"] == "ui/notifications/tool-input"
+
+
+async def test_an_app_tool_is_called_and_answered() -> None:
+    async with live() as stage, anyio.create_task_group() as tasks:
+        results: list[dict[str, Any]] = []
+
+        async def call() -> None:
+            results.append(await stage.session.ask("tools/call", {"name": "move"}))
+
+        tasks.start_soon(call)
+        message = await stage.page.message()
+        assert (message["id"], message["method"]) == (1, "tools/call")
+        await stage.session.receive({"jsonrpc": "2.0", "id": 1, "result": {"content": []}})
+        await anyio.wait_all_tasks_blocked()
+        assert results == [{"content": []}]
+
+
+async def test_an_app_tool_that_does_not_answer_is_given_up() -> None:
+    async with live(Timeouts(app_tool=0.01)) as stage:
+        with pytest.raises(RequestFailed, match="did not answer tools/call"):
+            await stage.session.ask("tools/call", {"name": "move"})
+        assert (await stage.page.message())["method"] == "tools/call"
+        assert (await stage.page.message())["params"] == {"requestId": 1}
+
+
+@pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": -32601, "message": "no"}}, None])
+async def test_a_view_is_asked_before_it_is_closed_and_not_waited_for_forever(answer: dict[str, Any] | None) -> None:
+    async with live(Timeouts(teardown=0.05 if answer is None else 5)) as stage, anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.session.close, "bye")
+        message = await stage.page.message()
+        assert (message["method"], message["params"]) == ("ui/resource-teardown", {"reason": "bye"})
+        if answer is not None:
+            await stage.session.receive({"jsonrpc": "2.0", "id": message["id"], **answer})
+        assert await stage.page.next() == {"type": "gone"}
+        assert stage.session.bridge.state is State.CLOSED
+
+
+async def test_a_view_that_never_was_ready_is_closed_at_once() -> None:
+    async with live(ready=False) as stage:
+        await stage.session.close()
+        assert await stage.page.next() == {"type": "gone"}
+
+
+async def test_nonsense_from_a_view_never_ends_the_session() -> None:
+    async with live() as stage:
+        nonsenses: list[Any] = [None, 7, [], {}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 5, "result": {}}]
+        for nonsense in nonsenses:
+            await stage.session.receive(nonsense)
+        await stage.ask("ping", {})
+        messages = [await stage.page.message()]
+        while messages[-1].get("id") != 7:
+            messages.append(await stage.page.message())
+        assert messages[-1]["result"] == {}
