@@ -14,6 +14,7 @@ GOOD = [
     "api.example.com",
     "https://xn--bcher-kva.example",
     "https://a-b.example.com:65535",
+    "HTTPS://A.example.com",
 ]
 
 BAD = [
@@ -59,6 +60,7 @@ BAD = [
     "https://user:secret@a.example.com",
     "https://a.example.com:",
     "https://a.example.com:99999999",
+    "https://a.example.com:65536",
     "https://[::1]:8000",
     "https://bücher.example",
     "https://a..example.com",

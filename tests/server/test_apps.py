@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from fanlight import Apps, Csp, RegistrationError, View
 from support.shop import HIGH_LEVEL, Kind
-from support.wire import NO_UI, UI, in_memory
+from support.wire import NO_UI, UI, WireError, in_memory
 
 pytestmark = pytest.mark.anyio
 
@@ -65,8 +65,8 @@ async def test_a_folder_is_its_index_and_takes_the_folders_name(kind: Kind, tmp_
 def test_a_path_is_relative_to_the_file_that_registers_it() -> None:
     _, apps = make("MCPServer")
     view = apps.view("pages/hello.html")
-    assert view.paths == (Path(__file__).parent / "pages" / "hello.html",)
-    assert View("pages/hello.html").paths == view.paths
+    assert view.sources == (Path(__file__).parent / "pages" / "hello.html",)
+    assert View("pages/hello.html").sources == view.sources
 
 
 @kinds
@@ -133,7 +133,9 @@ async def test_a_view_is_made_per_read_by_a_function(kind: Kind) -> None:
 
 
 @kinds
-async def test_a_function_that_makes_no_document_is_a_read_error_that_says_so(kind: Kind) -> None:
+async def test_a_function_that_makes_no_document_is_a_read_error_whose_reason_is_in_the_log(
+    kind: Kind, caplog: pytest.LogCaptureFixture
+) -> None:
     server, apps = make(kind)
 
     def broken() -> str:
@@ -142,13 +144,21 @@ async def test_a_function_that_makes_no_document_is_a_read_error_that_says_so(ki
     def wrong() -> str:
         return 7  # type: ignore[return-value]
 
-    apps.view(broken)
-    apps.view(wrong)
+    def torn() -> bytes:
+        return b"<!doctype html>\xff"
+
+    for maker in (broken, wrong, torn):
+        apps.view(maker)
     async with in_memory(server, "2025-11-25", UI) as client:
-        with pytest.raises(Exception, match=r"broken\(\)"):
-            await client.read("ui://clock/broken")
-        with pytest.raises(Exception, match="returned int, expected the HTML as a str"):
-            await client.read("ui://clock/wrong")
+        for name, reason in (
+            ("broken", "starts with"),
+            ("wrong", "returned int, expected the HTML as a str"),
+            ("torn", "not UTF-8"),
+        ):
+            with pytest.raises(WireError, match=f"ui://clock/{name} cannot be read"):
+                await client.read(f"ui://clock/{name}")
+            assert f"{name}():" in caplog.text
+            assert reason in caplog.text
 
 
 @kinds
@@ -172,15 +182,19 @@ async def test_a_change_that_the_file_systems_clock_is_too_coarse_to_show_is_ser
 
 
 @kinds
-async def test_a_file_broken_by_a_change_is_a_read_error_until_it_is_mended(kind: Kind, page: Path) -> None:
+async def test_a_file_broken_by_a_change_is_a_read_error_until_it_is_mended(
+    kind: Kind, page: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     server, apps = make(kind)
     apps.view(page)
     async with in_memory(server, "2025-11-25", UI) as client:
         page.write_text("", encoding="utf-8")
-        with pytest.raises(Exception, match=r"clock\.html"):
+        with pytest.raises(WireError, match="ui://clock/clock cannot be read") as caught:
             await client.read("ui://clock/clock")
+        assert str(page.parent) not in str(caught.value.error)
+        assert str(page) in caplog.text
         page.unlink()
-        with pytest.raises(Exception, match=r"clock\.html"):
+        with pytest.raises(WireError, match="ui://clock/clock cannot be read"):
             await client.read("ui://clock/clock")
         page.write_text(PAGE, encoding="utf-8")
         assert (await client.read("ui://clock/clock"))["text"] == PAGE
@@ -307,8 +321,65 @@ async def test_a_tool_can_answer_a_client_without_apps_otherwise() -> None:
                 assert (await client.call("greet"))["content"][0]["text"] == "hello in text"
 
 
+async def test_supported_says_what_it_takes() -> None:
+    _, apps = make("MCPServer")
+    with pytest.raises(TypeError, match="takes the context that a tool receives"):
+        apps.supported(None)
+
+
+@kinds
+async def test_the_same_file_by_another_path_and_the_same_function_are_one_view(kind: Kind, page: Path) -> None:
+    server, apps = make(kind)
+
+    def made() -> str:
+        return PAGE
+
+    (page.parent / "sub").mkdir()
+    apps.tool("one", view=page)(lambda: "1")
+    apps.tool("two", view=page.parent / "sub" / ".." / page.name)(lambda: "2")
+    apps.tool("three", view=made)(lambda: "3")
+    apps.tool("four", view=made)(lambda: "4")
+    async with in_memory(server, "2025-11-25", UI) as client:
+        assert set(await client.resources()) == {"ui://clock/clock", "ui://clock/made"}
+
+
+@kinds
+async def test_a_folder_keeps_the_whole_of_its_name(kind: Kind, tmp_path: Path) -> None:
+    _, apps = make(kind)
+    for name in ("v1.1", "v1.2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text(PAGE, encoding="utf-8")
+    assert [apps.view(tmp_path / name).uri for name in ("v1.1", "v1.2")] == ["ui://clock/v1.1", "ui://clock/v1.2"]
+
+
+@kinds
+async def test_an_error_without_words_is_said_to_be_one(kind: Kind) -> None:
+    server, apps = make(kind)
+
+    @apps.tool()
+    def fails() -> types.CallToolResult:
+        return types.CallToolResult(content=[], is_error=True)
+
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        result = await client.call("fails")
+        assert result["isError"] is True
+        assert result["content"][0]["text"] == "fails failed and did not say why."
+
+
 def view_of(**options: Any) -> Any:
     return lambda apps, tmp: apps.view(View.html(PAGE, **{"uri": "ui://a/b", **options}))
+
+
+def a_generator() -> Any:
+    yield PAGE
+
+
+def a_taken_uri(apps: Apps) -> None:
+    @apps.server.resource("ui://taken/x", mime_type="text/html")
+    def taken() -> str:
+        return PAGE
+
+    apps.view(View.html(PAGE, uri="ui://taken/x"))
 
 
 REFUSALS: dict[str, tuple[Any, str]] = {
@@ -335,6 +406,25 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     "a bad border": (view_of(prefers_border="yes"), "expected True, False or None"),
     "a source of another kind": (lambda apps, tmp: apps.view(7), "A View's source is 7"),
     "own _meta.ui": (lambda apps, tmp: apps.tool(meta={"ui": {}}), "writes _meta"),
+    "own _meta of another kind": (lambda apps, tmp: apps.tool(meta="abc"), "expected a dict"),
+    "an empty path": (lambda apps, tmp: apps.view(""), "expected a path"),
+    "an address": (lambda apps, tmp: apps.view("https://a.example.com"), "expected a path"),
+    "a URI as source": (lambda apps, tmp: apps.view("ui://a/b"), r'View\("file.html", uri='),
+    "a name too long": (lambda apps, tmp: apps.view(tmp / ("x" * 300 + ".html")), "cannot be read"),
+    "a function that wants arguments": (
+        lambda apps, tmp: apps.view(lambda zone: PAGE, uri="ui://a/b"),
+        "without arguments",
+    ),
+    "a generator": (lambda apps, tmp: apps.view(a_generator), "is a generator"),
+    "a name of another kind": (view_of(name=5), "name is 5, expected a str"),
+    "a title of another kind": (view_of(title=b"x"), "title is b'x', expected a str"),
+    "listed of another kind": (view_of(listed="no"), "listed is 'no'"),
+    "unlisted after it was made": (
+        lambda apps, tmp: apps.view(View.html(PAGE, uri="ui://a/b"), listed=False),
+        "This View is made already",
+    ),
+    "a URI that the server has": (lambda apps, tmp: a_taken_uri(apps), "has a resource ui://taken/x already"),
+    "a second Apps": (lambda apps, tmp: Apps(apps.server), "has its Apps already"),
     "own flat key": (lambda apps, tmp: apps.tool(meta={"ui/resourceUri": "ui://a/b"}), "writes _meta"),
     "options on a made View": (
         lambda apps, tmp: apps.view(View.html(PAGE, uri="ui://a/b"), title="x"),

@@ -259,6 +259,91 @@ async def test_a_ui_key_in_a_tool_result_does_not_reach_a_client_without_ui() ->
         assert (await client.call("chatty"))["_meta"] == {"mine": 1}
 
 
+async def test_views_in_a_tool_result_do_not_reach_a_client_without_ui() -> None:
+    server = MCPServer("results")
+    apps = Apps(server)
+
+    @apps.tool()
+    def embeds() -> types.CallToolResult:
+        "Hand Views over in its result."
+        contents = types.TextResourceContents(uri="ui://x/y", text=CART_HTML, mime_type="text/html")
+        blocks: list[types.ContentBlock] = [
+            types.EmbeddedResource(type="resource", resource=contents),
+            types.ResourceLink(type="resource_link", uri="ui://x/z", name="z"),
+            types.ResourceLink(type="resource_link", uri="note://hello", name="note"),
+        ]
+        return types.CallToolResult(content=blocks)
+
+    async with in_memory(server, "2025-11-25", UI) as client:
+        assert len((await client.call("embeds"))["content"]) == 3
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        assert [block["uri"] for block in (await client.call("embeds"))["content"]] == ["note://hello"]
+
+
+@pytest.mark.parametrize("kind", HIGH_LEVEL)
+async def test_hiding_follows_tools_that_are_replaced(kind: Kind) -> None:
+    server: MCPServer[Any] | FastMCP[Any] = MCPServer("changing") if kind == "MCPServer" else FastMCP("changing")
+    apps = Apps(server)
+
+    def remove(name: str) -> None:
+        server.remove_tool(name) if isinstance(server, MCPServer) else server.local_provider.remove_tool(name)
+
+    apps.tool("one")(lambda: "1")
+    apps.tool("two", visibility=["app"])(lambda: "2")
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        assert set(await client.tools()) == {"one"}
+        remove("one")
+        remove("two")
+        apps.tool("one", visibility=["app"])(lambda: "1")
+        apps.tool("two")(lambda: "2")
+        assert (await client.call("two"))["content"][0]["text"] == "2"
+        assert await outcome(client, "one") == (await outcome(client, "nosuch")).replace("nosuch", "one")
+
+
+async def test_the_first_of_two_tools_with_one_name_stays_hidden_if_the_server_keeps_it() -> None:
+    server = MCPServer("twice")
+    apps = Apps(server)
+    apps.tool("pay", visibility=["app"])(lambda: "paid")
+    apps.tool("pay")(lambda: "paid otherwise")
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        assert "paid" not in await outcome(client, "pay")
+
+
+async def test_a_server_that_takes_any_name_for_known_still_hides_what_is_hidden() -> None:
+    view = View.html(CART_HTML, uri="ui://any/view")
+    hidden = types.Tool(name="poke", input_schema={"type": "object"}, _meta=view.tool_meta(visibility=["app"]))
+
+    async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[hidden])
+
+    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
+        return types.CallToolResult(content=[types.TextContent(type="text", text="done")])
+
+    async def read_resource(ctx: Any, params: Any) -> types.ReadResourceResult:
+        return types.ReadResourceResult(contents=await view.contents())
+
+    server: Server[Any] = Server(
+        "any", on_list_tools=list_tools, on_call_tool=call_tool, on_read_resource=read_resource
+    )
+    negotiate(server)
+    async with in_memory(server, "2025-11-25", UI) as client:
+        assert (await client.call("poke"))["content"][0]["text"] == "done"
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        with pytest.raises(WireError, match="Unknown tool: poke"):
+            await client.call("poke")
+        with pytest.raises(WireError, match="Unknown resource: ui://any/view"):
+            await client.read("ui://any/view")
+
+
+@pytest.mark.parametrize("name", ["back\\slash", "new\nline", "quo'te"])
+async def test_a_hidden_name_that_python_would_escape_shows_nothing_of_the_hiding(name: str) -> None:
+    server: FastMCP[Any] = FastMCP("odd")
+    apps = Apps(server)
+    apps.tool(name, visibility=["app"])(lambda: "x")
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        assert "hidden" not in await outcome(client, name)
+
+
 async def test_a_stateless_server_says_once_that_it_cannot_know_the_client(caplog: pytest.LogCaptureFixture) -> None:
     server = build("MCPServer")
     app = server.streamable_http_app(stateless_http=True)

@@ -10,15 +10,16 @@ from fanlight.protocol.errors import RegistrationError
 # and nothing else. A path is legal CSP, but the standard declares origins, and peers drop it.
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL})*"
-_SOURCE = re.compile(rf"(?:(?:https?|wss?)://)?(?:\*\.)?{_HOST}(?::(?:[0-9]{{1,5}}|\*))?")
+_SOURCE = re.compile(rf"(?:(?i:https?|wss?)://)?(?:\*\.)?{_HOST}(?::(?:(?P<port>[0-9]{{1,5}})|\*))?")
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_HOST}")
 _SCHEMES = frozenset({"http", "https", "ws", "wss", "data", "blob", "file", "filesystem", "mediastream"})
 
 
 def check_source(value: object, field: str) -> str:
     """Return `value` if it is exactly one CSP host source, or raise with what to write instead."""
-    if isinstance(value, str) and _SOURCE.fullmatch(value) and value.lower() not in _SCHEMES:
-        return value
+    found = _SOURCE.fullmatch(value) if isinstance(value, str) else None
+    if found and found[0].lower() not in _SCHEMES and int(found["port"] or 0) < 65536:
+        return found[0]
     raise RegistrationError(f"{field} is {value!r}, {_why_not(value)}")
 
 
@@ -50,7 +51,14 @@ def _why_not(value: object) -> str:
         return f"a bare scheme, which would allow every host. Name the hosts. {example}"
     if not value.isascii():
         return f"which holds non-ASCII characters. Write the name in its punycode form. {example}"
-    if re.match(r"(?:(?:https?|wss?)://)?[^/?#]*[/?#]", value):
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", value)
+    if scheme and scheme[1].lower() not in ("http", "https", "ws", "wss"):
+        return f"whose scheme a View cannot use, only http, https, ws and wss. {example}"
+    if "[" in value:
+        return f"an IPv6 address, for which a policy has no form. {example}"
+    if "_" in value:
+        return f"which holds a character that no host in a policy may hold. {example}"
+    if re.match(r"(?:(?i:https?|wss?)://)?[^/?#]*[/?#]", value):
         return f"not an origin: it goes on after the host. {example}"
     return f"not an origin. {example}"
 

@@ -1,6 +1,6 @@
 """`Apps`: link the tools of a server to Views."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -29,6 +29,8 @@ class Registry(Protocol):
 
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]: ...
 
+    async def find_meta(self, name: str) -> Mapping[str, Any] | None: ...
+
 
 class Apps:
     """The apps of one server: its Views, the tools that show them, and who gets to see both.
@@ -46,9 +48,13 @@ class Apps:
             )
         self.server = server
         self._negotiation = negotiation.install(server, negotiate)
+        if self._negotiation.taken:
+            raise RegistrationError("This server has its Apps already. Use that object; a server has one.")
         self._views: dict[str, View] = {}
-        self._paths: dict[Path, View] = {}
+        self._sources: dict[Hashable, View] = {}
         self._registry = _registry(server)
+        self._negotiation.find_meta = self._registry.find_meta
+        self._negotiation.taken = True
 
     def view(
         self,
@@ -79,7 +85,9 @@ class Apps:
                 encoding,
                 listed,
             )
-        elif (uri, name, title, description, csp, permissions, domain, prefers_border) != (None,) * 8:
+        elif (encoding, listed) != ("text", True) or any(
+            option is not None for option in (uri, name, title, description, csp, permissions, domain, prefers_border)
+        ):
             raise RegistrationError("This View is made already. Give its options to View(...) or View.html(...).")
         return self._register(source)
 
@@ -99,7 +107,10 @@ class Apps:
         """
         if callable(name):
             raise TypeError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
-        meta = dict(options.pop("meta", None) or {})
+        meta = options.pop("meta", None)
+        if not isinstance(meta, Mapping | None):
+            raise RegistrationError(f"meta is {meta!r}, expected a dict.")
+        meta = dict(meta or {})
         for key in (UI_KEY, FLAT_URI_KEY):
             if key in meta:
                 raise RegistrationError(f"apps.tool writes _meta[{key!r}] itself. Write view=... and visibility=....")
@@ -112,7 +123,6 @@ class Apps:
             registered: Function = self._registry.tool(meta or None, options)(function)
             tool = str(options.get("name") or getattr(function, "__name__", type(function).__name__))
             self._negotiation.tools.add(tool)
-            self._negotiation.hide(tool, metadata.hidden_from_model(meta))
             return registered
 
         return decorate
@@ -129,10 +139,8 @@ class Apps:
             return view if view.is_bound and self._views.get(view.uri) is view else self._register(view)
         if isinstance(view, str | Path):
             view = resolve(view)
-            known = self._paths.get(view)
-            if known is not None:
-                return known
-        return self._register(View(view))
+        known = self._sources.get(view)
+        return known if known is not None else self._register(View(view))
 
     def _known(self, uri: str) -> View:
         if uri in self._views:
@@ -148,13 +156,12 @@ class Apps:
         known = self._views.get(view.uri)
         if known is not None:
             raise RegistrationError(
-                f"Two Views have the URI {view.uri}. Give one of them another, such as "
-                f'uri="{view.uri}-2", or use the View that is registered already.'
+                f"Two Views have the URI {view.uri}. Give one of them another: "
+                f'view=View("file.html", uri="{view.uri}-2").'
             )
         self._registry.add_view(view)
         self._views[view.uri] = view
-        for path in view.paths:
-            self._paths[path] = view
+        self._sources |= dict.fromkeys(view.sources, view)
         if not view.listed:
             self._negotiation.unlisted.add(view.uri)
         return view

@@ -5,7 +5,7 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from pathlib import Path
 
 import anyio.to_thread
@@ -28,7 +28,7 @@ class Document(abc.ABC):
     stem: str | None = None
     title: str | None = None
     description: str | None = None
-    paths: tuple[Path, ...] = ()
+    sources: tuple[Hashable, ...] = ()
 
     @abc.abstractmethod
     async def read(self) -> str: ...
@@ -51,7 +51,9 @@ class MadeDocument(Document):
     """A document that a function makes for each read, so its faults show at the read."""
 
     def __init__(self, maker: Maker, csp: Csp) -> None:
+        _check_maker(maker)
         self._maker = maker
+        self.sources = (maker,) if isinstance(maker, Hashable) else ()
         self._csp = csp
         name = getattr(maker, "__name__", type(maker).__name__)
         self._label = f"{name}()"
@@ -67,10 +69,25 @@ class MadeDocument(Document):
             if inspect.isawaitable(made):
                 made = await made
         if isinstance(made, bytes):
-            made = made.decode("utf-8")
+            try:
+                made = made.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise BundleError(self._label, None, f"returned bytes that are not UTF-8: {error}.") from None
         if not isinstance(made, str):
             raise BundleError(self._label, None, f"returned {type(made).__name__}, expected the HTML as a str.")
         return bundle_text(made, self._csp, name=self._label).html
+
+
+def _check_maker(maker: Maker) -> None:
+    name = getattr(maker, "__name__", type(maker).__name__)
+    if inspect.isgeneratorfunction(maker) or inspect.isasyncgenfunction(maker):
+        raise RegistrationError(f"{name}() is a generator. A function that makes a View returns the HTML as a str.")
+    try:
+        inspect.signature(maker).bind()
+    except TypeError as error:
+        raise RegistrationError(f"{name}() makes a View and is called without arguments: {error}.") from None
+    except ValueError:
+        return  # built in: its parameters cannot be known
 
 
 class FileDocument(Document):
@@ -78,9 +95,9 @@ class FileDocument(Document):
 
     def __init__(self, path: Path, csp: Csp) -> None:
         self._path = _document_path(path)
-        self.paths = (self._path,) if self._path.name != "index.html" else (self._path, self._path.parent)
+        self.sources = (self._path,) if self._path.name != "index.html" else (self._path, self._path.parent)
         self._csp = csp
-        self.stem = path.stem if path.suffix else path.name
+        self.stem = path.stem if self._path == path else path.name
         self._load()
         self.title = self._bundle.title
         self.description = self._bundle.description
@@ -117,6 +134,12 @@ def _stamp(path: str) -> _Stamp | None:
 
 def _document_path(path: Path) -> Path:
     """Return the HTML file that `path` names, itself or a folder's index.html."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise BundleError(str(path)[:200], None, f"cannot be read: {error.strerror}. Check the path.") from None
     is_html = path.suffix.lower() in (".html", ".htm")
     if is_html and path.is_file():
         return path
@@ -143,8 +166,13 @@ def resolve(source: str | Path) -> Path:
     """Return `source` as an absolute path, relative to the file of the first caller outside Fanlight."""
     if isinstance(source, str) and (source.lstrip()[:1] == "<" or "\n" in source):
         raise RegistrationError("This View is HTML text where a path was expected. Write View.html(text).")
-    path = Path(source)
-    return path if path.is_absolute() else Path(_calling_folder(), path).absolute()
+    if isinstance(source, str) and ("://" in source or not source):
+        raise RegistrationError(
+            f"The source of a View is {source!r}, expected a path. "
+            'Write View("file.html", uri="ui://clock/view"); what is on the web cannot be a View.'
+        )
+    # Lexically, so that a/../x.html is x.html and a link stays the link that the author sees.
+    return Path(os.path.normpath(_calling_folder() / source))
 
 
 def _calling_folder() -> Path:

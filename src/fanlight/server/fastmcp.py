@@ -1,6 +1,7 @@
 """`Apps` on `fastmcp.FastMCP`, imported only when it is given one."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastmcp import FastMCP
@@ -10,6 +11,8 @@ from fastmcp.resources import Resource
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.server.view import View
+
+logger = logging.getLogger(__name__)
 
 
 class ViewResource(Resource):
@@ -26,7 +29,9 @@ class ViewResource(Resource):
         try:
             return await view.read()
         except RegistrationError as error:
-            raise ResourceError(str(error)) from error
+            # The reason names files of the server, which are not the client's business.
+            logger.error("The View %s cannot be read: %s", view.uri, error)
+            raise ResourceError(f"The View {view.uri} cannot be read; the server's log says why.") from None
 
 
 class FastMCPRegistry:
@@ -36,20 +41,25 @@ class FastMCPRegistry:
         self._server = server
 
     def add_view(self, view: View) -> None:
-        self._server.add_resource(
-            ViewResource(
-                uri=view.uri,
-                name=view.name or view.uri,
-                title=view.title,
-                description=view.description,
-                mime_type=MIME_TYPE,
-                meta=view.meta or None,
-                view=view,
-            )
+        resource = ViewResource(
+            uri=view.uri,
+            name=view.name or view.uri,
+            title=view.title,
+            description=view.description,
+            mime_type=MIME_TYPE,
+            meta=view.meta or None,
+            view=view,
         )
+        if resource.key in self._server._local_provider._components:
+            raise RegistrationError(f"The server has a resource {view.uri} already. Give the View another URI.")
+        self._server.add_resource(resource)
 
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
         if options.get("app") is not None:
             raise RegistrationError("apps.tool links the View itself. Write view=... instead of app=....")
         decorator: Callable[[Callable[..., Any]], Any] = self._server.tool(meta=meta, **options)
         return decorator
+
+    async def find_meta(self, name: str) -> Mapping[str, Any] | None:
+        tool = await self._server.get_tool(name)
+        return None if tool is None else tool.meta

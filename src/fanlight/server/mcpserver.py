@@ -1,6 +1,7 @@
 """`Apps` on the SDK's own server, `mcp.server.MCPServer`."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp.server import MCPServer
@@ -10,6 +11,8 @@ from mcp.server.mcpserver.resources import Resource
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.server.view import View
+
+logger = logging.getLogger(__name__)
 
 
 class ViewResource(Resource):
@@ -22,7 +25,9 @@ class ViewResource(Resource):
         try:
             return await view.read()
         except RegistrationError as error:
-            raise ResourceError(str(error)) from error
+            # The reason names files of the server, which are not the client's business.
+            logger.error("The View %s cannot be read: %s", view.uri, error)
+            raise ResourceError(f"The View {view.uri} cannot be read; the server's log says why.") from None
 
 
 class MCPServerRegistry:
@@ -32,6 +37,8 @@ class MCPServerRegistry:
         self._server = server
 
     def add_view(self, view: View) -> None:
+        if any(resource.uri == view.uri for resource in self._server._resource_manager.list_resources()):
+            raise RegistrationError(f"The server has a resource {view.uri} already. Give the View another URI.")
         self._server.add_resource(
             ViewResource(
                 uri=view.uri,
@@ -46,3 +53,7 @@ class MCPServerRegistry:
 
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
         return self._server.tool(meta=meta, **options)
+
+    async def find_meta(self, name: str) -> Mapping[str, Any] | None:
+        tool = self._server._tool_manager.get_tool(name)
+        return None if tool is None else tool.meta

@@ -10,7 +10,7 @@ version, because all of them pass there, as the wire form of each result:
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -18,6 +18,7 @@ import pydantic_core
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 Mode = Literal["strict", "always"]
 Result = dict[str, Any]
 _Context = ServerRequestContext[Any, Any]
+FindMeta = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +87,10 @@ def lowlevel(server: object) -> Server[Any]:
 
 def supported(ctx: Any) -> bool:
     """Tell whether the client behind a request context of any server negotiated apps."""
-    capabilities = ctx.session.client_capabilities
+    session = getattr(ctx, "session", None)
+    if session is None:
+        raise TypeError(f"supported() takes the context that a tool receives, not {type(ctx).__name__}.")
+    capabilities = session.client_capabilities
     if capabilities is None:
         return False
     return has_our_type(capabilities.extensions) or has_our_type(capabilities.experimental)
@@ -99,7 +104,10 @@ class Negotiation:
         self.unlisted: set[str] = set()
         self.tools: set[str] = set()
         """Names of tools whose structured results are given a text fallback when they bring none."""
-        self._hidden: dict[str, bool] = {}
+        self.find_meta: FindMeta | None = None
+        """Finds a tool's metadata by its name; without it, the tools are listed."""
+        self.taken = False
+        """Whether an `Apps` serves this server."""
         self._warned = False
         self._handlers: dict[str, Callable[[_Context, CallNext], Awaitable[HandlerResult]]] = {
             "initialize": self._initialize,
@@ -145,7 +153,6 @@ class Negotiation:
         result = _wire(await call_next(ctx))
         if not self._shows(ctx):
             tools = result.get("tools", [])
-            self._learn(tools)
             shown = [without_ui(tool) for tool in tools if not hidden_from_model(tool.get("_meta"))]
             result = {**result, "tools": shown}
         return self._private(result)
@@ -157,14 +164,14 @@ class Negotiation:
             return self._with_text(name, _wire(await call_next(ctx)))
         if await self._is_hidden(name, ctx, call_next):
             return await _ask_for(_HIDDEN_TOOL.format(name), "name", ctx, call_next)
-        return without_ui(self._with_text(name, _wire(await call_next(ctx))))
+        return self._with_text(name, _without_views(without_ui(_wire(await call_next(ctx)))))
 
     async def _list_resources(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = _wire(await call_next(ctx))
         shows = self._shows(ctx)
         if not shows or self.unlisted:
             listed = [
-                entry
+                entry if shows else without_ui(entry)
                 for entry in result.get("resources", [])
                 if entry["uri"] not in self.unlisted and (shows or not entry["uri"].startswith(URI_SCHEME))
             ]
@@ -197,38 +204,27 @@ class Negotiation:
         """Fill in the text of a result that brings none (NEG-05)."""
         if tool not in self.tools or result.get("content") or result.get("resultType", "complete") != "complete":
             return result
-        return {
-            **result,
-            "content": [{"type": "text", "text": _as_text(tool, result.get("structuredContent"))}],
-        }
-
-    def hide(self, name: str, hidden: bool) -> None:
-        """Remember whether a tool is hidden from clients without apps."""
-        self._hidden[name] = hidden
-
-    def _learn(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        for tool in tools:
-            self.hide(tool["name"], hidden_from_model(tool.get("_meta")))
+        return {**result, "content": [{"type": "text", "text": _as_text(tool, result)}]}
 
     async def _is_hidden(self, name: str, ctx: _Context, call_next: CallNext) -> bool:
-        """Tell whether a tool is hidden; one that no list has shown yet is looked for in all pages."""
-        cursor: str | None = None
+        """Tell whether a tool is hidden from this client, as the tools are now."""
+        if self.find_meta is not None:
+            return hidden_from_model(await self.find_meta(name))
+        meta = (ctx.params or {}).get("_meta")
+        params = {} if meta is None else {"_meta": meta}
         for _ in range(_MOST_PAGES):
-            if name in self._hidden:
-                break
-            meta = (ctx.params or {}).get("_meta")
-            params = {} if meta is None else {"_meta": meta}
-            if cursor is not None:
-                params["cursor"] = cursor
             try:
                 page = _wire(await call_next(replace(ctx, method="tools/list", params=params)))
             except MCPError:
-                break
-            self._learn(page.get("tools", []))
-            previous, cursor = cursor, page.get("nextCursor")
-            if cursor is None or cursor == previous:
-                break
-        return self._hidden.get(name, False)
+                return False
+            for tool in page.get("tools", []):
+                if tool["name"] == name:
+                    return hidden_from_model(tool.get("_meta"))
+            cursor = page.get("nextCursor")
+            if cursor is None or cursor == params.get("cursor"):
+                return False
+            params = {**params, "cursor": cursor}
+        return False
 
 
 def _wire(result: HandlerResult) -> Result:
@@ -259,7 +255,8 @@ def _advertise(result: HandlerResult, shows: bool) -> Result:
 async def _ask_for(decoy: str, key: str, ctx: _Context, call_next: CallNext) -> HandlerResult:
     """Answer a request for something hidden exactly as the server answers one for something unknown.
 
-    The server itself is asked for a name that it cannot have, and the answer is given the real name.
+    The server itself is asked for a name that it cannot have, and the answer is given the real name. A server that
+    takes any name for known gets no say.
     """
     params = dict(ctx.params or {})
     name = params[key]
@@ -268,16 +265,20 @@ async def _ask_for(decoy: str, key: str, ctx: _Context, call_next: CallNext) -> 
     except MCPError as error:
         raise MCPError(
             error.error.code,
-            error.error.message.replace(decoy, name),
+            _renamed(error.error.message, decoy, name),
             _renamed(error.error.data, decoy, name),
         ) from None
-    renamed: Result = _renamed(_wire(result), decoy, name)
+    wire = _wire(result)
+    if not wire.get("isError"):
+        raise MCPError(INVALID_PARAMS, f"Unknown {'tool' if key == 'name' else 'resource'}: {name}", {key: name})
+    renamed: Result = _renamed(wire, decoy, name)
     return renamed
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:
     if isinstance(value, str):
-        return value.replace(old, new)
+        # As it is, and as Python writes it in quotes.
+        return value.replace(old, new).replace(repr(old)[1:-1], repr(new)[1:-1])
     if isinstance(value, Mapping):
         return {key: _renamed(entry, old, new) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -285,10 +286,25 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     return value
 
 
-def _as_text(tool: object, structured: Any) -> str:
-    """Write structured content as text a model can use."""
+def _without_views(result: Result) -> Result:
+    """Return a tool result without blocks that hand over a View or link to one."""
+    content = result.get("content")
+    if not isinstance(content, list) or not any(_is_view(block) for block in content):
+        return result
+    return {**result, "content": [block for block in content if not _is_view(block)]}
+
+
+def _is_view(block: Mapping[str, Any]) -> bool:
+    resource = block.get("resource") if block.get("type") == "resource" else block
+    uri = resource.get("uri") if isinstance(resource, Mapping) else None
+    return isinstance(uri, str) and uri.startswith(URI_SCHEME)
+
+
+def _as_text(tool: object, result: Result) -> str:
+    """Write a result that has no text as text a model can use."""
+    structured = result.get("structuredContent")
     if isinstance(structured, Mapping) and set(structured) == {"result"}:
         structured = structured["result"]
-    if structured is None:
-        return f"{tool} finished and returned nothing."
-    return pydantic_core.to_json(structured, indent=2).decode("utf-8")
+    if structured is not None:
+        return pydantic_core.to_json(structured, indent=2).decode("utf-8")
+    return f"{tool} failed and did not say why." if result.get("isError") else f"{tool} finished and returned nothing."

@@ -2,7 +2,7 @@
 
 import base64
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -53,6 +53,11 @@ class View:
             raise RegistrationError(f"csp is {csp!r}, expected a Csp. Write Csp(connect_domains=[...]).")
         if encoding not in ("text", "blob"):
             raise RegistrationError(f'encoding is {encoding!r}, expected "text" or "blob".')
+        if not isinstance(listed, bool):
+            raise RegistrationError(f"listed is {listed!r}, expected True or False.")
+        for field, value in (("name", name), ("title", title), ("description", description)):
+            if not isinstance(value, str | None):
+                raise RegistrationError(f"{field} is {value!r}, expected a str.")
         if not (prefers_border is None or isinstance(prefers_border, bool)):
             raise RegistrationError(f"prefers_border is {prefers_border!r}, expected True, False or None.")
         self.csp = csp
@@ -89,9 +94,9 @@ class View:
         return self._uri is not None
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """The paths that mean this View: its file and, for a folder's index.html, the folder."""
-        return self._document.paths
+    def sources(self) -> tuple[Hashable, ...]:
+        """What means this View when it is given again: its file and, for a folder's index.html, the folder."""
+        return self._document.sources
 
     def bind(self, server_name: str) -> None:
         """Take the default URI of a server, unless the View has one."""
