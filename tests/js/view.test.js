@@ -12,6 +12,17 @@ const { App } = sdk;
  */
 const input = (params) => ["ui/notifications/tool-input", params];
 
+describe("ids", () => {
+  it("an answer whose id came back as text is still the answer", async () => {
+    const host = new Host();
+    const { send } = host;
+    host.send = (message) => send.call(host, "id" in message ? { ...message, id: String(message.id) } : message);
+    const { app } = await connected({ host });
+    host.answers["tools/call"] = () => ({ content: [], structuredContent: { n: 1 } });
+    assert.deepEqual(await app.callServerTool({ name: "add" }), { content: [], structuredContent: { n: 1 } });
+  });
+});
+
 describe("events", () => {
   it("the first listener gets the input, result and cancellation that came before it", async () => {
     const { app, host } = await connected();
@@ -66,7 +77,7 @@ describe("events", () => {
     assert.equal(seen.mock.callCount(), 0);
   });
 
-  it("of results that nobody heard the first is kept", async () => {
+  it("of results that nobody heard none is lost, and their order is kept", async () => {
     const { app, host } = await connected();
     host.notify("ui/notifications/tool-result", { structuredContent: 1 });
     host.notify("ui/notifications/tool-result", { structuredContent: 2 });
@@ -74,7 +85,20 @@ describe("events", () => {
     const seen = mock.fn();
     app.ontoolresult = seen;
     await settled();
-    assert.deepEqual(seen.mock.calls.map((call) => call.arguments), [[{ content: [], structuredContent: 1 }]]);
+    assert.deepEqual(
+      seen.mock.calls.map((call) => call.arguments),
+      [[{ content: [], structuredContent: 1 }], [{ content: [], structuredContent: 2 }]],
+    );
+  });
+
+  it("partial input that comes after the complete one is stale, and nobody hears it", async () => {
+    const { app, host } = await connected();
+    const seen = mock.fn();
+    app.ontoolinputpartial = seen;
+    host.notify(...input({ arguments: { n: 12 } }));
+    host.notify("ui/notifications/tool-input-partial", { arguments: { n: 1 } });
+    await settled();
+    assert.equal(seen.mock.callCount(), 0);
   });
 
   it("the on* handler and all added listeners are called, the handler first", async () => {
@@ -824,7 +848,7 @@ describe("app tools", () => {
 
   it("after connect() a tool can be registered only if tools were declared", async () => {
     const { app: without } = await connected();
-    assert.throws(() => without.registerTool("t", {}, () => ({})), /Declare \{ tools: \{\} \} in new App\(\)/);
+    assert.throws(() => without.registerTool("t", {}, () => ({})), /Declare tools in new App\(\)/);
     const { app, host } = await connected({ capabilities: { tools: {} } });
     app.registerTool("t", {}, () => ({}));
     assert.equal((await host.ask("tools/list")).result.tools.length, 1);

@@ -299,9 +299,9 @@ class App {
   };
   /**
    * Events that nobody has listened to yet, in the order in which they arrived.
-   * @type {Map<EventName, Json>}
+   * @type {[EventName, Json][]}
    */
-  #kept = new Map();
+  #kept = [];
   #complete = false;
 
   /** @type {Map<string, RegisteredTool>} */
@@ -599,19 +599,20 @@ class App {
    */
   #emit(event, params) {
     if (event === "toolinput") this.#complete = true;
-    // Of what nobody hears, the first counts; of partial arguments the last.
-    if (event === "toolinputpartial" || !this.#kept.has(event)) this.#kept.set(event, params);
+    // Of partial arguments the last ones count, and none once the complete ones came.
+    if (event === "toolinputpartial") this.#kept = this.#kept.filter(([kept]) => kept !== event);
+    this.#kept.push([event, params]);
     this.#deliver();
-    this.#kept.delete("hostcontextchanged");
-    if (this.#complete) this.#kept.delete("toolinputpartial");
   }
 
   #deliver() {
-    for (const [event, params] of this.#kept) {
+    this.#kept = this.#kept.filter(([event, params]) => {
+      if (event === "toolinputpartial" && this.#complete) return false;
       const listeners = this.#listeners[event].filter(Boolean);
-      if (listeners.length) this.#kept.delete(event);
       for (const listener of listeners) this.#run(listener, params);
-    }
+      // getHostContext() has what changed, so that is not kept.
+      return !listeners.length && event !== "hostcontextchanged";
+    });
   }
 
   /**
@@ -652,7 +653,7 @@ class App {
    */
   registerTool(name, config, handler) {
     if (this.#tools.has(name)) throw new Error(`Tool "${name}" exists`);
-    if (this.#ready && !this.#capabilities.tools) throw new Error("Declare { tools: {} } in new App() first");
+    if (this.#ready && !this.#capabilities.tools) throw new Error("Declare tools in new App() first");
     this.#capabilities.tools ??= { listChanged: true };
     const changed = () => {
       if (this.#ready && this.#capabilities.tools.listChanged) this.#run(() => this.sendToolListChanged());
@@ -851,7 +852,8 @@ class App {
       else if (typeof id === "string" || typeof id === "number") this.#requested(id, method, params);
       return;
     }
-    const pending = this.#pending.get(id);
+    // Our ids are numbers; some hosts give them back as text.
+    const pending = this.#pending.get(+id);
     if (error) pending?.settle(fault(error.code, messageOf(error), error.data));
     else if (result !== undefined) pending?.settle(null, objectOf(result));
   }
