@@ -221,6 +221,35 @@ def test_modules_bundled_by_esbuild_run_and_share_the_sdk(browser: Browser, tmp_
     assert found == {"text": "120000</script>", "same": True, "done": "120000!"}
 
 
+def test_a_view_laid_out_for_vite_runs_as_it_is(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.png").write_bytes(_png(7, 5))
+    (tmp_path / "src" / "a.ttf").write_bytes(_font())
+    (tmp_path / "src" / "global.css").write_text("""
+        @font-face { font-family: Wide; src: url("./a.ttf") }
+        #letter { font: 10px Wide; background: url(./a.png); color: red }
+    """)
+    (tmp_path / "src" / "mcp-app.css").write_text("#letter { color: rgb(1, 2, 3) }")
+    (tmp_path / "src" / "mcp-app.ts").write_text("""
+        import { App, type McpUiHostContext } from "@modelcontextprotocol/ext-apps";
+        import "./global.css";
+        import "./mcp-app.css";
+        const letter = document.getElementById("letter")!;
+        document.fonts.ready.then(() => Object.assign(window, { done: [
+            typeof App, getComputedStyle(letter).color, letter.getBoundingClientRect().width,
+            getComputedStyle(letter).backgroundImage.slice(0, 20),
+        ] }));
+    """)
+    (tmp_path / "view.html").write_text(
+        f'{PAGE}<span id="letter">A</span><script type="module" src="/src/mcp-app.ts"></script>'
+    )
+
+    done = _run(browser, tmp_path, "done")
+
+    assert done == ["function", "rgb(1, 2, 3)", 50, 'url("data:image/png;']
+
+
 def test_what_ends_a_script_is_escaped_without_changing_what_the_script_does(browser: Browser, tmp_path: Path) -> None:
     script = """
         const script = 1, b = { c: 2 };

@@ -1,13 +1,14 @@
 """One document in, one document out: only what has to change is changed."""
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
 
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError
-from fanlight.server.bundle import Bundle, bundle_file, bundle_text
+from fanlight.server.bundle import Bundle, bundle_file, bundle_text, reference
 
 HEAD = "<!doctype html>\n<title>T</title>\n"
 PNG = "data:image/png;base64," + base64.b64encode(b"png").decode()
@@ -345,7 +346,7 @@ def test_every_file_is_listed_once_with_the_document_first(tmp_path: Path) -> No
         ),
         ("<img src=images/logo.png>", 'there is no folder ".*images", so no "logo.png" in it'),
         ("<img src=folder>", 'folder" is a folder, expected a file'),
-        ("<img src=/logo.png>", '"/logo.png" is an absolute path.*Write a relative path'),
+        ("<img src=/lgo.png>", '"/lgo.png" is an absolute path.*Write a relative path'),
         ("<img src=C:/logo.png>", "is an absolute path"),
         ("<img src=file:///logo.png>", "is an absolute path"),
         ("<img src=%00.png>", "cannot be read"),
@@ -354,7 +355,16 @@ def test_every_file_is_listed_once_with_the_document_first(tmp_path: Path) -> No
         ("<embed src=https://a.com/x>", "<embed> is blocked by every host"),
         ("<svg><use href='a.svg#x'/></svg>", "browsers take no data: URI here.*refer to its id"),
         ("<base href=assets/>", "is a local folder, which a host does not have. Remove it"),
-        ("<p style='x:url(lgo.png)'>", r'view\.html:3: there is no file "lgo.png"'),
+        ("<p style='x:url(lgo.png)'>", r'view\.html:3: there is no file "lgo.png".*Did you mean "logo.png"\?'),
+        ("<style>\na{b:url(lgo.png)}</style>", r'view\.html:4: there is no file "lgo.png"'),
+        ("<img src=/>", "is an absolute path"),
+        ("<img src=/folder>", "is an absolute path"),
+        (f"<img src={'x' * 5000}.png>", r"view\.html:3: .*xxx\.\.\.\" cannot be read: File name too long"),
+        (f"<link rel=stylesheet href={'x' * 5000}.css>", "cannot be read: File name too long"),
+        (f"<img src={'x/' * 5000}>", "cannot be read: File name too long"),
+        (f"<img src=/{'x' * 5000}.png>", "is an absolute path"),
+        ("<img src=/dev/null>", "is an absolute path"),
+        ("<img src=../../../../../../../../../../dev/zero>", 'zero" is a pipe, a socket or a device, expected a file'),
     ],
 )
 def test_a_reference_that_cannot_work_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -362,6 +372,146 @@ def test_a_reference_that_cannot_work_is_refused_with_its_line(tmp_path: Path, t
 
     with pytest.raises(BundleError, match=message):
         _bundle(tmp_path, HEAD + text, logo_png=b"")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=pipe>",
+        "<script src=pipe></script>",
+        "<script type=module src=pipe.ts></script>",
+        "<link rel=stylesheet href=pipe>",
+        "<style>@import 'pipe';</style>",
+        "<style>a{b:url(pipe)}</style>",
+        "<style>@font-face{font-family:A;src:url(pipe) format('woff2')}</style>",
+    ],
+)
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, text: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipe.ts")
+
+    with pytest.raises(BundleError, match=r"view\.html:3: .*is a pipe, a socket or a device, expected a file"):
+        _bundle(tmp_path, HEAD + text)
+
+
+# Sizes
+
+
+def test_a_document_that_becomes_too_large_is_refused_where_it_does(tmp_path: Path) -> None:
+    image = b"x" * 10_000_000
+
+    with pytest.raises(BundleError, match=r"view\.html:6: with this, more than 50 MB are inlined into the View"):
+        _bundle(tmp_path, HEAD + "<img src=a.png>\n" * 10_000, a_png=image)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<img src=a.png>", "view.html:3"),
+        ("<p>\n<script src=a.js></script>", "view.html:4"),
+        ("<link rel=stylesheet href=a.css>", "view.html:3"),
+        ("<style>\n@import 'a.css';</style>", "view.html:4"),
+        ("<style>@font-face{font-family:A;src:url(a.woff2)}</style>", "view.html:3"),
+        ("<style>a{b:url(b.png);c:url(b.png);d:url(b.png)}</style>", "view.html:3"),
+        ("<style>@import 'b.css';@import 'b.css';\n@import 'b.css';</style>", "view.html:4"),
+    ],
+)
+def test_every_kind_of_file_counts_towards_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    monkeypatch.setattr(reference, "MAX_SIZE", 1000)
+    large, half = "x" * 1001, "x" * 350
+
+    with pytest.raises(BundleError, match=rf"{message}: with this, more than 0\.001 MB are inlined"):
+        _bundle(tmp_path, HEAD + text, a_png=large, a_js=large, a_css=large, a_woff2=large, b_png=half, b_css=half)
+
+
+def test_a_document_that_inlines_nothing_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "MAX_SIZE", 10)
+    text = HEAD + "<p>" * 100
+
+    assert bundle_text(text, Csp()).html == text
+
+
+# Paths from the root, as Vite has them
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<img src=/images/a.png>", '<img src="@">'),
+        ("<img src='/images/a.png?v=1'>", '<img src="@">'),
+        ("<p style='b:url(/images/a.png)'>", '<p style="b:url(&quot;@&quot;)">'),
+        ("<script src=/a.js></script>", "<script>a</script>"),
+        ("<link rel=stylesheet href=/css/a.css>", '<style>a{b:url("@")}</style>'),
+    ],
+)
+def test_a_path_from_the_root_is_in_the_folder_of_the_document(tmp_path: Path, before: str, after: str) -> None:
+    for folder in ("images", "css"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(b"png")
+    (tmp_path / "css" / "a.css").write_text("a{b:url(/images/a.png)}")
+
+    assert _body(tmp_path, before, a_js="a") == after.replace("@", PNG)
+
+
+def test_a_path_from_the_root_is_refused_in_a_string() -> None:
+    with pytest.raises(BundleError, match=r'"/a\.png" is an absolute path'):
+        bundle_text(HEAD + "<img src=/a.png>", Csp())
+
+
+# Documents that a bundler built
+
+
+BUILT = HEAD + (
+    '<script type="module" crossorigin>x</script>\n'
+    '<style rel="stylesheet" crossorigin>a{b:url(images/x.svg)} c{d:image-set("y.png" 1x),url(/z.png)}</style>\n'
+    "<p style='e:url(w.png)'>"
+)
+
+
+def test_images_that_are_not_there_are_left_alone_in_a_built_document(tmp_path: Path) -> None:
+    bundle = _bundle(tmp_path, BUILT)
+
+    assert bundle.html == BUILT
+    assert bundle.files == (tmp_path / "view.html",)
+    assert bundle_text(BUILT, Csp()).html == BUILT
+
+
+@pytest.mark.parametrize("sign", ["<style rel=stylesheet></style>", "<script crossorigin>x</script>"])
+def test_what_a_bundler_leaves_marks_a_document_as_built_wherever_it_stands(tmp_path: Path, sign: str) -> None:
+    text = f"<p style='a:url(none.png)'>{sign}"
+
+    assert _body(tmp_path, text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<img src=none.png>", 'no file "none.png"'),
+        ("<style>@import 'none.css';</style>", 'no file "none.css"'),
+        ("<style>@font-face{font-family:A;src:url(none.woff2)}</style>", 'no file "none.woff2"'),
+        ("<style>a{b:url(https://a.com/x.png)}</style>", "is not in the resource_domains"),
+        ("<style>a{b:url(file:///x.png)}</style>", "is an absolute path"),
+        ("<link rel=stylesheet href=a.css>", r'a\.css:2: there is no file "none.png"'),
+    ],
+)
+def test_anything_but_an_image_of_a_style_is_refused_in_a_built_document_too(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(BundleError, match=message):
+        _bundle(tmp_path, BUILT + text, a_css="\na{b:url(none.png)}")
+
+
+def test_an_image_that_is_there_is_inlined_in_a_built_document_too(tmp_path: Path) -> None:
+    assert PNG in _bundle(tmp_path, BUILT, w_png=b"png").html
+
+
+def test_the_error_for_an_image_that_is_not_there_says_what_to_do_in_a_built_document(tmp_path: Path) -> None:
+    text = BUILT.replace(" crossorigin", "").replace(' rel="stylesheet"', "")
+
+    with pytest.raises(BundleError, match=r'view\.html:4: there is no folder .*give the <style> .* rel="stylesheet"'):
+        _bundle(tmp_path, text)
 
 
 REMOTE = {
@@ -424,6 +574,11 @@ def test_a_url_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_string_has_no_files_beside_it(text: str) -> None:
     with pytest.raises(BundleError, match=r"View\.html\(\.\.\.\):3: .* a View that is a string has no folder"):
         bundle_text(HEAD + text, Csp())
+
+
+def test_half_of_a_surrogate_pair_is_refused_with_its_line() -> None:
+    with pytest.raises(BundleError, match=r"View\.html\(\.\.\.\):4: holds U\+D83D, half of a surrogate pair"):
+        bundle_text(HEAD + "<p>\n\ud83d", Csp())
 
 
 def test_the_name_of_a_string_is_in_its_errors() -> None:

@@ -253,9 +253,113 @@ def test_a_module_imported_when_it_is_needed_is_in_the_document_too(folder: Path
     assert 'import("./a.js")' not in bundle.html
 
 
-def test_a_stylesheet_that_a_module_imports_is_refused(folder: Path) -> None:
-    with pytest.raises(BundleError, match=r"view\.html:2: the script imports a stylesheet\. Refer to it with <link"):
-        _bundle(folder, '<script type=module>import "./a.css"</script>', a_css="a {}")
+def test_the_stylesheets_that_modules_import_stand_before_the_script_in_the_order_of_the_imports(folder: Path) -> None:
+    bundle = _bundle(
+        folder,
+        "<script type=module src=/a.ts></script>",
+        a_ts='import { App } from "fanlight"; import "./a.css"; import "./b"; import "./c.css"; console.log(App);',
+        b_ts='import "./b.css"; import "./a.css"; console.log("b");',
+        a_css="a{}</style>",
+        b_css='@import "d.css"; b{c:url(e.png)}',
+        c_css="c{}",
+        d_css="d{}",
+        e_png="png",
+    )
+
+    styles, _, rest = bundle.html.removeprefix(HEAD).partition("<script>")
+    assert "".join(styles.split()) == (
+        '<style>a{}<\\/style></style><style>d{}b{c:url("data:image/png;base64,cG5n")}</style><style>c{}</style>'
+    )
+    assert rest.startswith(browser.view_sdk())
+    assert "css" not in rest.removeprefix(browser.view_sdk())
+    names = {path.name for path in bundle.files}
+    assert names == {"view.html", "a.ts", "b.ts", "a.css", "b.css", "c.css", "d.css", "e.png"}
+    assert all(path.is_file() for path in bundle.files)
+
+
+def test_a_script_in_the_document_may_import_a_stylesheet_with_fonts(folder: Path) -> None:
+    html = _bundle(
+        folder,
+        '<p>\n<script type=module>import "./a.css"; x()</script>',
+        a_css="@font-face{font-family:A;src:url(a.woff2)} a{}",
+        a_woff2="f",
+    ).html
+
+    assert html.startswith(f"{HEAD}<p>\n<style> a{{}}</style><script>(")
+    assert html.index('[["A","Zg==",{}]]);</script><script type=module>') > 0
+
+
+def test_a_stylesheet_of_a_script_that_waits_stays_where_the_script_stood(folder: Path) -> None:
+    html = _bundle(
+        folder, "<script defer src=a.ts></script><p></p></body>", a_ts='import "./a.css"; x()', a_css="a{}"
+    ).html
+
+    assert html.startswith(f"{HEAD}<style>a{{}}</style><p></p><script>")
+
+
+@pytest.mark.parametrize(
+    ("sheet", "message"),
+    [
+        ("a{}\na{b:url(none.png)}", r'lib/a\.css:2: there is no file "none.png"'),
+        ("a{}\na{b:url(https://a.com/x)}", r'lib/a\.css:2: .*Csp\(resource_domains=\["https://a.com"\]\)'),
+        ("\n@import 'none.css';", r'lib/a\.css:2: there is no file "none.css"'),
+        ("a{}\n\n@font-face{font-family:A;src:url(a.eot)}", r"lib/a\.css:3: no source of this @font-face is"),
+    ],
+)
+def test_an_error_in_a_stylesheet_that_a_module_imports_has_its_file_and_line(
+    folder: Path, sheet: str, message: str
+) -> None:
+    (folder / "lib").mkdir()
+    (folder / "lib" / "a.css").write_text(sheet)
+
+    with pytest.raises(BundleError, match=message):
+        _bundle(folder, '<script type=module>import "./a.js"</script>', a_js='import "./lib/a.css"')
+
+
+@pytest.mark.parametrize("specifier", ["./a.module.css", "./a.css?inline"])
+def test_a_stylesheet_that_is_imported_for_its_value_is_refused_where_it_is_imported(
+    folder: Path, specifier: str
+) -> None:
+    with pytest.raises(BundleError, match=r'b\.ts:3: the import "\./a\..*" has a value') as caught:
+        _bundle(
+            folder,
+            '<script type=module>import "./b.ts"</script>',
+            a_css="a{}",
+            a_module_css=".a{}",
+            b_ts=f"// see {specifier}\n\nimport a from '{specifier}'; console.log(a)",
+        )
+
+    assert caught.value.path == folder / "b.ts"
+
+
+def test_a_stylesheet_that_is_not_there_is_reported_in_the_module_that_imports_it(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'a\.ts:2: esbuild: Could not resolve "\./none\.css"'):
+        _bundle(folder, "<script type=module src=/a.ts></script>", a_ts='\nimport "./none.css"')
+
+
+@pytest.mark.parametrize("module", ["fs", "fs/promises", "node:path", "child_process"])
+def test_a_module_of_node_is_refused_because_a_view_runs_in_a_browser(folder: Path, module: str) -> None:
+    with pytest.raises(BundleError, match=rf'view\.html:3: .*"{module}" is a part of Node, .* in a browser') as caught:
+        _bundle(folder, f'<script type=module>\nimport x from "{module}"; x()</script>')
+
+    assert "npm install" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("no_esbuild")
+def test_a_module_of_node_is_refused_without_esbuild_too(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r'view\.html:2: "fs" is a part of Node, and a View runs in a browser\.'):
+        _bundle(tmp_path, '<script type=module>import fs from "fs"</script>')
+
+
+@pytest.mark.parametrize("specifier", ["\\ud800", "\\u0000"])
+def test_a_specifier_that_no_program_can_be_given_is_refused(folder: Path, specifier: str) -> None:
+    body = (
+        f'<script type=importmap>{{"imports": {{"{specifier}": "https://a.com/t.js"}}}}</script>'
+        '<script type=module>import "./a.js"</script>'
+    )
+
+    with pytest.raises(BundleError, match="could not be started"):
+        _bundle(folder, body, Csp(resource_domains=["https://a.com"]), a_js="")
 
 
 def test_a_url_that_a_bundled_module_imports_is_checked_where_it_stands(folder: Path) -> None:

@@ -144,6 +144,52 @@ def test_a_sheet_may_be_imported_twice(tmp_path: Path) -> None:
     assert _text(tmp_path, "@import 'b.css';@import 'b.css';").split() == ["b{}", "b{}"]
 
 
+def test_a_sheet_imported_twice_has_the_conditions_of_each_import(tmp_path: Path) -> None:
+    (tmp_path / "b.css").write_text("b{}")
+
+    text = _text(tmp_path, "@import 'b.css' print;@import 'b.css';@import 'b.css' layer(x);")
+
+    assert "".join(text.split()) == "@mediaprint{b{}}b{}@layerx{b{}}"
+
+
+def test_a_sheet_imported_by_many_ways_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    read_bytes = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    for i in range(12):
+        (tmp_path / f"{i}.css").write_text(f"@import '{i + 1}.css';@import '{i + 1}.css';")
+    (tmp_path / "12.css").write_text("z{}")
+
+    assert _text(tmp_path, "@import '0.css';").count("z{}") == 2**12
+    assert len(read) == 13
+
+
+@pytest.mark.parametrize("last", ["", "@font-face{font-family:A;src:url(a.woff2)}"])
+def test_imports_that_double_again_and_again_are_refused(tmp_path: Path, last: str) -> None:
+    for i in range(60):
+        (tmp_path / f"{i}.css").write_text(f"@import '{i + 1}.css';@import '{i + 1}.css';")
+    (tmp_path / "60.css").write_text(last)
+    (tmp_path / "a.woff2").write_bytes(b"")
+
+    with pytest.raises(BundleError, match=r"[0-9]\.css:1: with this, more than 50 MB are inlined"):
+        _merge(tmp_path, "@import '0.css';")
+
+
+def test_a_hundred_sheets_may_import_each_other_in_a_row_and_no_more(tmp_path: Path) -> None:
+    for i in range(1500):
+        (tmp_path / f"{i}.css").write_text(f"\n@import '{i + 1}.css';")
+    (tmp_path / "1500.css").write_text("z{}")
+
+    assert _text(tmp_path, "@import '1401.css';").strip() == "z{}"
+    with pytest.raises(BundleError, match=r"99\.css:2: more than 100 stylesheets import each other in a row"):
+        _merge(tmp_path, "@import '0.css';")
+
+
 def test_a_url_imported_after_a_file_goes_to_a_style_element_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "b.css").write_text("b {}")
     remote = '@import "https://cdn.example.com/r.css" screen;'

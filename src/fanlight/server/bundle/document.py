@@ -41,7 +41,15 @@ def bundle_file(path: Path, csp: Csp) -> Bundle:
 
 def bundle_text(text: str, csp: Csp, *, name: str = "View.html(...)") -> Bundle:
     """Make a document that is not in a file, so has no files beside it, ready to be served."""
-    return _bundle(Source(name, text, None), csp, ())
+    source = Source(name, text, None)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        raise source.error(
+            error.start, f"holds {code}, half of a surrogate pair, which UTF-8 cannot write. Remove it."
+        ) from None
+    return _bundle(source, csp, ())
 
 
 def _bundle(source: Source, csp: Csp, files: tuple[Path, ...]) -> Bundle:

@@ -9,11 +9,11 @@ from pathlib import Path
 from fanlight.protocol.csp import Csp
 from fanlight.server.bundle.fontface import Face, font_element
 from fanlight.server.bundle.markup import Attribute, Tag, escape_attribute
-from fanlight.server.bundle.modules import Modules
+from fanlight.server.bundle.modules import Modules, Script
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.sdk import sdk_element
 from fanlight.server.bundle.source import Source, replace
-from fanlight.server.bundle.stylesheet import declarations, may_refer, merge, style_text
+from fanlight.server.bundle.stylesheet import declarations, may_refer, merge, merge_file, style_text
 
 _CLASSIC_TYPES = frozenset(
     {"", "text/javascript", "application/javascript", "text/ecmascript", "application/ecmascript"}
@@ -32,6 +32,12 @@ _FILES_OF = {
 }
 _ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "fluid-icon"})
 _HINTS = frozenset({"preload", "prefetch", "modulepreload", "prerender"})
+# Bundlers that turn `<link rel="stylesheet" crossorigin href>` into `<style>` leave these. No author writes them.
+_LEFT_BY_BUNDLERS = ("rel", "crossorigin")
+_IF_BUILT = (
+    " If a bundler made this document, have it inline the file, or give the <style> the attribute "
+    'rel="stylesheet", as Vite does: then images that are not there are left alone.'
+)
 _CANDIDATE = re.compile(r"[\s,]*+(\S++)")
 _PAST_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*")
 
@@ -43,11 +49,12 @@ class Elements:
         self.title: str | None = None
         self.description: str | None = None
         self._source = source
-        self._references = References(csp)
+        self._references = References(csp, source.folder)
         self._modules = Modules(self._references)
         self._edits: list[tuple[int, int, str]] = []
         self._deferred: list[str] = []
         self._sdk_at: int | None = None
+        self._is_built = False  # by a bundler
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -64,6 +71,8 @@ class Elements:
 
     def apply(self, body_end: int) -> str:
         """Return the document with all edits made."""
+        if self._references.dead and not self._is_built:
+            self._references.data_uri(*self._references.dead, advice=_IF_BUILT)  # raises
         if self._sdk_at is not None:
             self._edits.append((self._sdk_at, self._sdk_at, sdk_element()))
         if self._deferred:
@@ -117,12 +126,14 @@ class Elements:
         if src is not None:
             self._script_file(tag, src, module)
             return
+        self._see_bundler(tag)
         if not self._may_import(tag):
             return
         part = self._source.part(tag.end, tag.content_end)
         script = self._modules.inline(part, module=module)
-        self._use_sdk(tag, script.uses_sdk)
+        self._use(tag, script)
         if script.text != part.text:
+            self._references.count(len(script.text), self._source, tag.start)
             self._edits.append((tag.end, tag.content_end, script.text))
 
     def _may_import(self, tag: Tag) -> bool:
@@ -138,7 +149,8 @@ class Elements:
         assert self._source.folder is not None
         file = self._references.read_text(local.path, self._source, src.start)
         script = self._modules.file(file, self._source.folder, module=module)
-        self._use_sdk(tag, script.uses_sdk)
+        self._references.count(len(script.text), self._source, src.start)
+        self._use(tag, script)
         # Without a src, `async` and `defer` mean nothing on a classic script: it waits by where it stands.
         waits = not module and ("async" in tag.attributes or "defer" in tag.attributes)
         dropped = _ONLY_WITH_SRC if module else (*_ONLY_WITH_SRC, "async", "defer")
@@ -147,9 +159,16 @@ class Elements:
         if waits:
             self._deferred.append(element)
 
-    def _use_sdk(self, tag: Tag, uses_sdk: bool) -> None:
-        if uses_sdk and self._sdk_at is None:
+    def _use(self, tag: Tag, script: Script) -> None:
+        """Put in front of a script what it imports besides scripts."""
+        for sheet in script.sheets:
+            styles = "".join(f"<style>{style_text(text)}</style>" for text in sheet.parts)
+            self._edits.append((tag.start, tag.start, styles + _fonts(sheet.faces)))
+        if script.uses_sdk and self._sdk_at is None:
             self._sdk_at = tag.start
+
+    def _see_bundler(self, tag: Tag) -> None:
+        self._is_built = self._is_built or any(name in tag.attributes for name in _LEFT_BY_BUNDLERS)
 
     def _foreign_script(self, tag: Tag) -> None:
         for name in ("href", "xlink:href"):
@@ -173,6 +192,7 @@ class Elements:
     def _style(self, tag: Tag) -> None:
         if (tag.value("type") or "text/css").strip().lower() != "text/css" or tag.content_end < 0:
             return
+        self._see_bundler(tag)
         part = self._source.part(tag.end, tag.content_end)
         if not may_refer(part.text):
             return
@@ -219,7 +239,7 @@ class Elements:
             raise self._source.error(
                 href.start, "a style sheet that is off cannot be inlined. Give it a media attribute instead."
             )
-        sheet = merge(self._references.read_text(local.path, self._source, href.start), self._references)
+        sheet = merge_file(local.path, self._source, href.start, self._references)
         first, *rest = (style_text(text) for text in sheet.parts)
         opening = self._tag_without(tag, "style", (*_ONLY_ON_LINK,))
         element = f"{opening}{first}</style>{self._style_elements(tag, rest)}{_fonts(sheet.faces)}"

@@ -18,6 +18,11 @@ TIMEOUT = 60.0  # seconds that esbuild may take for one script
 _LOCATION = re.compile(r"^ {4}(.+):([0-9]+):[0-9]+:$", re.MULTILINE)
 _ERROR = re.compile(r"^\S+ \[ERROR\] (.+)$", re.MULTILINE)
 _UNRESOLVED = re.compile(r'Could not resolve "([^"]+)"')
+_NODE_MODULE = re.compile(
+    r"node:.+|(assert|async_hooks|buffer|child_process|cluster|console|constants|crypto|dgram|diagnostics_channel|dns|"
+    r"domain|events|fs|http|http2|https|inspector|module|net|os|path|perf_hooks|process|punycode|querystring|readline|"
+    r"repl|stream|string_decoder|sys|timers|tls|trace_events|tty|url|util|v8|vm|wasi|worker_threads|zlib)(/.*)?"
+)
 _IMAGES = ("apng", "avif", "gif", "jpeg", "jpg", "png", "svg", "webp")
 
 
@@ -34,11 +39,24 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What esbuild made: one script, the files in it, and what each of them imports that was left out."""
+    """What esbuild made: one script, the files in it, and what each of them imports that was left out.
+
+    `stylesheets` are the stylesheets that they import, in the order of the imports.
+    """
 
     text: str
     files: tuple[Path, ...]
     external: tuple[tuple[Path, str], ...]
+    stylesheets: tuple["Stylesheet", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stylesheet:
+    """A stylesheet that a script imports: the file, as the `importer` wrote it in `specifier`."""
+
+    path: Path
+    importer: Path
+    specifier: str
 
 
 def find_esbuild(folder: Path) -> str | None:
@@ -57,9 +75,6 @@ def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
         done = _run([program, *_options(entry, external), f"--outfile={script}", f"--metafile={metafile}"], entry)
         if done.returncode:
             raise _error(entry, done.stderr.decode("utf-8", "replace"))
-        if script.with_suffix(".css").exists():
-            message = "the script imports a stylesheet. Refer to it with <link rel=stylesheet> in the document."
-            raise BundleError(entry.path, entry.line, message)
         return _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()))
 
 
@@ -76,6 +91,7 @@ def _options(entry: Entry, external: Iterable[str]) -> list[str]:
         '--define:process.env.NODE_ENV="production"',
         *(f"--external:{specifier}" for specifier in external),
         *(f"--loader:.{suffix}=dataurl" for suffix in _IMAGES),
+        "--loader:.css=empty",  # stylesheets are read by Fanlight, which knows what hosts block
     ]
     if entry.text is None:
         relative = Path(os.path.relpath(entry.path, entry.folder))
@@ -91,7 +107,7 @@ def _run(command: list[str], entry: Entry) -> subprocess.CompletedProcess[bytes]
     except subprocess.TimeoutExpired:
         message = f"esbuild did not finish in {TIMEOUT:g} s. Bundle the script yourself and refer to the result."
         raise BundleError(entry.path, entry.line, message) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         message = f"esbuild ({command[0]}) could not be started: {error}. Run `npm install esbuild` again."
         raise BundleError(entry.path, entry.line, message) from None
 
@@ -103,7 +119,9 @@ def _error(entry: Entry, log: str) -> BundleError:
     if location := _LOCATION.search(log):
         path, line = _path(entry, location[1]), int(location[2])
     unresolved = _UNRESOLVED.search(message)
-    if unresolved and not unresolved[1].startswith((".", "/")):
+    if unresolved and is_of_node(unresolved[1]):
+        message += f". {of_node(unresolved[1])}"
+    elif unresolved and not unresolved[1].startswith((".", "/")):
         message += f". Install it with `npm install {package_name(unresolved[1])}`"
     return BundleError(path, line, f"esbuild: {message}.")
 
@@ -111,6 +129,16 @@ def _error(entry: Entry, log: str) -> BundleError:
 def package_name(specifier: str) -> str:
     """Return the package of a specifier: `three` of `three/addons/x.js`."""
     return "/".join(specifier.split("/")[: 2 if specifier.startswith("@") else 1])
+
+
+def is_of_node(specifier: str) -> bool:
+    """Tell whether a specifier is that of a module built into Node."""
+    return _NODE_MODULE.fullmatch(specifier) is not None
+
+
+def of_node(specifier: str) -> str:
+    """Say why a module that is built into Node cannot be imported."""
+    return f'"{specifier}" is a part of Node, and a View runs in a browser. Do this in a tool, and call the tool'
 
 
 def _path(entry: Entry, name: str) -> Path:
@@ -124,6 +152,7 @@ def _path(entry: Entry, name: str) -> Path:
 def _output(entry: Entry, text: str, meta: dict[str, dict[str, dict[str, list[dict[str, object]]]]]) -> Output:
     files: list[Path] = []
     external: list[tuple[Path, str]] = []
+    imported: dict[str, Stylesheet] = {}
     for name, module in meta["inputs"].items():
         if name.startswith("(disabled):"):
             continue
@@ -131,4 +160,11 @@ def _output(entry: Entry, text: str, meta: dict[str, dict[str, dict[str, list[di
         if entry.text is None or path != entry.path:
             files.append(path)
         external += [(path, str(found["path"])) for found in module["imports"] if found.get("external")]
-    return Output(text, tuple(files), tuple(external))
+        for found in module["imports"]:
+            target = str(found["path"])
+            if target.partition("?")[0].lower().endswith(".css") and not found.get("external"):
+                specifier = str(found.get("original", target))
+                imported.setdefault(target, Stylesheet(_path(entry, target), path, specifier))
+    # The inputs are in the order in which scripts run: what is imported comes before what imports it.
+    stylesheets = tuple(imported[name] for name in meta["inputs"] if name in imported)
+    return Output(text, tuple(files), tuple(external), stylesheets)

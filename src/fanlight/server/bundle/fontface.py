@@ -55,6 +55,7 @@ def font_face(block: Source, references: References) -> Face | None:
     if not family:
         raise block.error(0, "this @font-face has no font-family. Add one.")
     data = base64.b64encode(references.read(best.path, block, src_at)).decode("ascii")
+    references.count(len(data), block, src_at)
     descriptors = {_DESCRIPTORS[name]: value for name, (_, value) in declared.items() if name in _DESCRIPTORS}
     return Face(family, data, descriptors)
 

@@ -9,12 +9,22 @@ from typing import Any
 from urllib.parse import urljoin
 
 from fanlight.protocol.errors import BundleError
-from fanlight.server.bundle.esbuild import Entry, Output, find_esbuild, package_name, run_esbuild
+from fanlight.server.bundle.esbuild import (
+    Entry,
+    Output,
+    Stylesheet,
+    find_esbuild,
+    is_of_node,
+    of_node,
+    package_name,
+    run_esbuild,
+)
 from fanlight.server.bundle.imports import Import, find_imports
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
 from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
 from fanlight.server.bundle.source import Source, decode
+from fanlight.server.bundle.stylesheet import Sheet, merge_file
 
 _COMPILED = frozenset({".ts", ".mts", ".cts", ".tsx", ".jsx"})
 _URL = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -23,10 +33,11 @@ _OTHER_URL = re.compile(r"(?:data|blob):", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What stands in a script element."""
+    """What stands in a script element, and the stylesheets that the script imports."""
 
     text: str
     uses_sdk: bool
+    sheets: tuple[Sheet, ...] = ()
 
 
 class Modules:
@@ -128,7 +139,22 @@ class Modules:
             self._is_external(specifier, *importers.place(path, specifier))
         made = Source(source.path, output.text, source.folder)
         script = self._with_sdk(made, find_imports(made.text), importers.fail)
-        return replace(script, text=script_text(replace(made, text=script.text), module=entry.format == "esm"))
+        return Script(
+            script_text(replace(made, text=script.text), module=entry.format == "esm"),
+            script.uses_sdk,
+            tuple(self._sheet(found, importers) for found in output.stylesheets),
+        )
+
+    def _sheet(self, found: Stylesheet, importers: "_Importers") -> Sheet:
+        importer, pos = importers.place(found.importer, found.specifier)
+        name = found.path.name.lower()
+        if name.endswith(".module.css") or "?" in name:
+            raise importer.error(
+                pos,
+                f'the import "{found.specifier}" has a value, and Fanlight makes no values of stylesheets. '
+                'Write import "./name.css" for its rules alone, or build the View with Vite into a single file.',
+            )
+        return merge_file(found.path, importer, pos, self._references)
 
 
 class _Importers:
@@ -137,12 +163,15 @@ class _Importers:
     def __init__(self, source: Source, output: Output) -> None:
         self._source = source
         self._output = output
+        self._sources = {Path(source.path): source}
 
     def place(self, path: Path, word: str) -> tuple[Source, int]:
-        """Return a file and where it first holds a word."""
-        is_entry = path == self._source.path
-        source = self._source if is_entry else Source(path, decode(path, path.read_bytes()), path.parent)
-        return source, max(source.text.find(word), 0)
+        """Return a file and where it first holds a word, in quotes if it does."""
+        source = self._sources.get(path)
+        if source is None:
+            source = self._sources[path] = Source(path, decode(path, path.read_bytes()), path.parent)
+        quoted = [pos for quote in "\"'" if (pos := source.text.find(f"{quote}{word}{quote}")) >= 0]
+        return source, min(quoted) if quoted else max(source.text.find(word), 0)
 
     def fail(self, found: Import, wrong: str, message: str) -> BundleError:
         """Make the error for an import of the SDK, in the file that holds it."""
@@ -178,6 +207,8 @@ def _check_classic(source: Source, imports: list[Import], local: list[Import]) -
 def _need(found: Import) -> str:
     if found.specifier.startswith("."):
         return _needs_esbuild(f'the script imports the file "{found.specifier}"')
+    if is_of_node(found.specifier):
+        return f"{of_node(found.specifier)}."
     package = package_name(found.specifier)
     return _needs_esbuild(f'the script imports the package "{package}"', package)
 

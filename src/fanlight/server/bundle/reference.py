@@ -4,6 +4,7 @@ import base64
 import difflib
 import os
 import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,6 +14,8 @@ from fanlight.protocol.csp import Csp
 from fanlight.server.bundle.mediatype import media_type
 from fanlight.server.bundle.origin import Origin
 from fanlight.server.bundle.source import Source, decode
+
+MAX_SIZE = 50_000_000  # characters that may be inlined into one document
 
 Domains = Literal["resource_domains", "frame_domains", "base_uri_domains"]
 
@@ -28,15 +31,23 @@ class Local(NamedTuple):
 
 
 class References:
-    """Resolves the references of one bundle, and remembers every file that it reads."""
+    """Resolves the references of one bundle, and remembers every file that it reads.
 
-    def __init__(self, csp: Csp) -> None:
+    `root` is the folder of the document, for paths that begin with a slash. `dead` is the first image that a
+    style in the document refers to and that is not there.
+    """
+
+    def __init__(self, csp: Csp, root: Path | None = None) -> None:
         self.files: dict[Path, None] = {}
+        self.dead: tuple[str, Source, int] | None = None
         self._csp = csp
+        self._root = root
+        self._size = 0
+        self._data_uris: dict[Path, str] = {}
 
     def local(self, reference: str, source: Source, pos: int, domains: Domains = "resource_domains") -> Local | None:
         """Return the file a reference means, or None if it stays as it is. Raise if it cannot work."""
-        reference = re.sub(r"[\t\n\r]", "", reference.strip()).replace("\\", "/")
+        reference = _normal(reference)
         if not reference or reference[0] == "#":
             return None
         scheme = _SCHEME.match(reference)
@@ -48,11 +59,32 @@ class References:
         if source.base is not None:
             self.check_url(urljoin(source.base, reference), source, pos, domains)
             return None
-        if reference[0] == "/" or scheme:
-            raise source.error(
-                pos, f'"{_short(reference)}" is an absolute path, which a View cannot reach. Write a relative path.'
-            )
-        return _file(reference, source, pos)
+        if reference[0] == "?":
+            return None
+        path = None if scheme else self._path(reference, source)
+        if path is None:
+            is_relative = source.folder is None and not scheme and reference[0] != "/"
+            raise source.error(pos, _nowhere(reference, is_relative=is_relative))
+        _, mark, fragment = reference.partition("#")
+        return Local(path, mark + fragment)
+
+    def is_missing(self, reference: str, source: Source) -> bool:
+        """Tell whether a reference is a path at which there is nothing."""
+        reference = _normal(reference)
+        is_path = reference and reference[0] not in "#?" and not reference.startswith("//")
+        if not is_path or _SCHEME.match(reference) or source.base is not None:
+            return False
+        path = self._path(reference, source)
+        return path is None or not os.path.exists(path)  # noqa: PTH110  never raises
+
+    def _path(self, reference: str, source: Source) -> Path | None:
+        """Return the path that a reference means, or None if there is no folder to look in."""
+        path = unquote(reference.partition("#")[0].partition("?")[0])
+        if not path.startswith("/"):
+            return source.folder and Path(os.path.normpath(source.folder / path))
+        # Vite's notation: the folder of the document is the root.
+        found = self._root and Path(os.path.normpath(self._root / path.lstrip("/")))
+        return found if found and os.path.isfile(found) else None  # noqa: PTH113  never raises
 
     def check_url(self, url: str, source: Source, pos: int, domains: Domains) -> None:
         """Raise unless the declared domains cover the URL."""
@@ -70,12 +102,29 @@ class References:
             pos, f'"{_short(url)}" is not in the {domains} of the View, so hosts would block it. {advice}.'
         )
 
-    def read(self, path: Path, source: Source, pos: int) -> bytes:
-        """Read a file that the source refers to."""
+    def count(self, size: int, source: Source, pos: int) -> None:
+        """Add to the size of the bundle, and raise if that is too much."""
+        self._size += size
+        if self._size > MAX_SIZE:
+            raise source.error(
+                pos,
+                f"with this, more than {MAX_SIZE / 1e6:g} MB are inlined into the View. "
+                "Make the files smaller, or get the data with a tool call.",
+            )
+
+    def read(self, path: Path, source: Source, pos: int, advice: str = "") -> bytes:
+        """Read a file that the source refers to. The advice is for when it is not there."""
         try:
-            content = path.read_bytes()
+            status = path.stat()
+            # Before it is opened: to open a pipe is to wait for who writes it.
+            fault = None if stat.S_ISREG(status.st_mode) else _not_regular(path, status.st_mode)
+            content = b"" if fault or status.st_size > MAX_SIZE else path.read_bytes()
         except (OSError, ValueError) as error:
-            raise source.error(pos, _unreadable(path, error)) from None
+            raise source.error(pos, _unreadable(path, error) + advice) from None
+        if fault:
+            raise source.error(pos, fault)
+        if status.st_size > MAX_SIZE:
+            self.count(status.st_size, source, pos)
         self.files[path] = None
         return content
 
@@ -84,37 +133,47 @@ class References:
         text = decode(path, self.read(path, source, pos)).removeprefix("\ufeff")
         return Source(path, text, path.parent)
 
-    def data_uri(self, reference: str, source: Source, pos: int) -> str | None:
+    def data_uri(self, reference: str, source: Source, pos: int, advice: str = "") -> str | None:
         """Return the file a reference means as a `data:` URI, or None if the reference stays as it is."""
         found = self.local(reference, source, pos)
         if found is None:
             return None
-        encoded = base64.b64encode(self.read(found.path, source, pos)).decode("ascii")
-        return f"data:{media_type(found.path)};base64,{encoded}{quote(found.fragment, safe=_IN_FRAGMENT)}"
+        uri = self._data_uris.get(found.path)
+        if uri is None:
+            encoded = base64.b64encode(self.read(found.path, source, pos, advice)).decode("ascii")
+            uri = self._data_uris[found.path] = f"data:{media_type(found.path)};base64,{encoded}"
+        self.count(len(uri), source, pos)
+        return uri + quote(found.fragment, safe=_IN_FRAGMENT)
 
 
-def _file(reference: str, source: Source, pos: int) -> Local | None:
-    path, mark, fragment = reference.partition("#")
-    path = unquote(path.partition("?")[0])
-    if not path:
-        return None
-    if source.folder is None:
-        raise source.error(
-            pos,
-            f'"{_short(reference)}" is a relative path, and a View that is a string has no folder. '
-            "Save the View as an .html file beside it, or write its content into the document.",
-        )
-    return Local(Path(os.path.normpath(source.folder / path)), mark + fragment)
+def _normal(reference: str) -> str:
+    return re.sub(r"[\t\n\r]", "", reference.strip()).replace("\\", "/")
+
+
+def _nowhere(reference: str, *, is_relative: bool) -> str:
+    if not is_relative:
+        return f'"{_short(reference)}" is an absolute path, which a View cannot reach. Write a relative path.'
+    return (
+        f'"{_short(reference)}" is a relative path, and a View that is a string has no folder. '
+        "Save the View as an .html file beside it, or write its content into the document."
+    )
+
+
+def _not_regular(path: Path, mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return f'"{path}" is a folder, expected a file. Name the file in it.'
+    return f'"{path}" is a pipe, a socket or a device, expected a file. Name a regular file.'
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> str:
-    if path.is_dir():
-        return f'"{path}" is a folder, expected a file. Name the file in it.'
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        return f'"{path}" cannot be read: {error}. Check the path and its permissions.'
-    if not path.parent.is_dir():
+        reason = error.strerror if isinstance(error, OSError) else error
+        return f'"{_short(str(path))}" cannot be read: {reason}. Check the path and its permissions.'
+    try:
+        there = sorted(os.listdir(path.parent))  # noqa: PTH208  the names are all that is needed
+    except OSError:
         return f'there is no folder "{path.parent}", so no "{path.name}" in it. Correct the path.'
-    near = difflib.get_close_matches(path.name, sorted(file.name for file in path.parent.iterdir()), n=3)
+    near = difflib.get_close_matches(path.name, there, n=3)
     advice = "Did you mean " + " or ".join(f'"{name}"' for name in near) + "?" if near else "Correct the path."
     return f'there is no file "{path.name}" in "{path.parent}". {advice}'
 

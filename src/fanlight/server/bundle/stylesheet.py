@@ -17,6 +17,9 @@ _CLOSING = {"{": "}", "(": ")", "[": "]", "image-set(": ")"}
 _STYLE_END = re.compile(r"</(?=style)", re.IGNORECASE)
 
 
+MAX_DEPTH = 100  # stylesheets that may import each other in a row
+
+
 @dataclass(slots=True)
 class Sheet:
     """A stylesheet as the texts of one or more style elements, and the fonts it loads.
@@ -24,18 +27,33 @@ class Sheet:
     There is more than one because an `@import` of a URL has to stand before all rules of its element.
     """
 
-    parts: list[str] = field(default_factory=lambda: [""])
     faces: list[Face] = field(default_factory=list)
     has_rules: bool = False  # in the last part
     has_imports: bool = False
+    _pieces: list[list[str]] = field(default_factory=lambda: [[]])  # of each part
+
+    @property
+    def parts(self) -> list[str]:
+        """The texts of the style elements."""
+        return ["".join(pieces) for pieces in self._pieces]
+
+    @property
+    def size(self) -> int:
+        """How large it is in a document, nearly."""
+        texts = sum(len(piece) for pieces in self._pieces for piece in pieces)
+        return texts + sum(len(face.data) + 100 for face in self.faces)
+
+    def add_text(self, text: str) -> None:
+        """Add to the last part."""
+        self._pieces[-1].append(text)
 
     def add_import(self, text: str) -> None:
         """Add an `@import` of a URL, after everything so far."""
         self.has_imports = True
         if self.has_rules:
-            self.parts.append("")
+            self._pieces.append([])
             self.has_rules = False
-        self.parts[-1] += text
+        self.add_text(text)
 
     def add(self, other: "Sheet") -> None:
         """Add a whole sheet, after everything so far."""
@@ -43,8 +61,8 @@ class Sheet:
         if other.has_imports:
             self.add_import(first)
         else:
-            self.parts[-1] += first
-        self.parts += rest
+            self.add_text(first)
+        self._pieces += ([part] for part in rest)
         self.has_rules = other.has_rules or (self.has_rules and not other.has_imports)
         self.faces += other.faces
 
@@ -67,17 +85,20 @@ def style_text(text: str) -> str:
     return _STYLE_END.sub(r"<\\/", text)
 
 
-def merge(source: Source, references: References, importers: tuple[Path | str, ...] = ()) -> Sheet:
+def merge(source: Source, references: References) -> Sheet:
     """Make a stylesheet stand alone, with all that it imports."""
-    sheet = Sheet()
-    if not importers and not may_refer(source.text):
-        sheet.parts, sheet.has_rules = [source.text], True
-        return sheet
-    pos = _merge_head(source, references, sheet, importers)
-    body = _body(source, pos, references, sheet.faces, imported=bool(importers))
-    sheet.parts[-1] += body
-    sheet.has_rules = sheet.has_rules or skip_space(body, 0) < len(body)
+    if may_refer(source.text):
+        return _Merger(references).sheet(source, ())
+    sheet = Sheet(has_rules=True)
+    sheet.add_text(source.text)
     return sheet
+
+
+def merge_file(path: Path, source: Source, pos: int, references: References) -> Sheet:
+    """Make a stylesheet that the source refers to stand alone."""
+    file = references.read_text(path, source, pos)
+    references.count(len(file.text), source, pos)
+    return merge(file, references)
 
 
 def declarations(source: Source, references: References) -> str:
@@ -87,26 +108,68 @@ def declarations(source: Source, references: References) -> str:
     return replace(source.text, _data_uris(found, source, references))
 
 
-def _merge_head(source: Source, references: References, sheet: Sheet, importers: tuple[Path | str, ...]) -> int:
-    """Merge what stands before the first rule, and return where that is."""
-    text = source.text
-    done = pos = 0
-    while True:
-        start = skip_space(text, pos)
-        found = _AT_WORD.match(text, start)
-        word = found[0].lower() if found else ""
-        if word not in ("@import", "@charset", "@layer"):
-            break
-        end = statement_end(text, start + len(word))
-        if end is not None and end.value == "{":
-            break
-        pos = len(text) if end is None else end.end
-        if word == "@import" and (parsed := _parse_import(text, start, pos)):
-            sheet.parts[-1] += text[done:start]
-            _merge_import(parsed, source, references, sheet, importers)
-            done = pos
-    sheet.parts[-1] += text[done:pos]
-    return pos
+class _Merger:
+    """Merges a stylesheet and all that it imports, each file once."""
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._merged: dict[Path, Sheet] = {}
+
+    def sheet(self, source: Source, importers: tuple[Path | str, ...]) -> Sheet:
+        """Make a stylesheet stand alone that `importers` import, each the next."""
+        sheet = Sheet()
+        pos = self._head(source, sheet, importers)
+        body = _body(source, pos, self._references, sheet.faces, imported=bool(importers))
+        sheet.add_text(body)
+        sheet.has_rules = sheet.has_rules or skip_space(body, 0) < len(body)
+        return sheet
+
+    def _head(self, source: Source, sheet: Sheet, importers: tuple[Path | str, ...]) -> int:
+        """Merge what stands before the first rule, and return where that is."""
+        text = source.text
+        done = pos = 0
+        while True:
+            start = skip_space(text, pos)
+            found = _AT_WORD.match(text, start)
+            word = found[0].lower() if found else ""
+            if word not in ("@import", "@charset", "@layer"):
+                break
+            end = statement_end(text, start + len(word))
+            if end is not None and end.value == "{":
+                break
+            pos = len(text) if end is None else end.end
+            if word == "@import" and (parsed := _parse_import(text, start, pos)):
+                sheet.add_text(text[done:start])
+                self._import(parsed, source, sheet, importers)
+                done = pos
+        sheet.add_text(text[done:pos])
+        return pos
+
+    def _import(self, found: _Import, source: Source, sheet: Sheet, importers: tuple[Path | str, ...]) -> None:
+        local = self._references.local(found.url, source, found.start)
+        if local is None:
+            sheet.add_import(source.text[found.start : found.end])
+            return
+        chain = (*importers, source.path)
+        if local.path in chain:
+            names = " → ".join(Path(path).name for path in (*chain[chain.index(local.path) :], local.path))
+            raise source.error(found.start, f"the stylesheet imports itself: {names}. Remove one @import.")
+        if len(chain) > MAX_DEPTH:
+            raise source.error(
+                found.start, f"more than {MAX_DEPTH} stylesheets import each other in a row. Put some into one file."
+            )
+        imported = self._imported(local.path, source, found.start, chain)
+        sheet.add(_under_conditions(imported, found, source) if found.conditions else imported)
+
+    def _imported(self, path: Path, source: Source, pos: int, chain: tuple[Path | str, ...]) -> Sheet:
+        """Merge an imported file, or take what was made of it before: its size counts each time."""
+        if path in self._merged:
+            self._references.count(self._merged[path].size, source, pos)
+        else:
+            file = self._references.read_text(path, source, pos)
+            self._references.count(len(file.text), source, pos)
+            self._merged[path] = self.sheet(file, chain)
+        return self._merged[path]
 
 
 def _parse_import(text: str, start: int, end: int) -> _Import | None:
@@ -116,24 +179,7 @@ def _parse_import(text: str, start: int, end: int) -> _Import | None:
     return _Import(target.value, text[target.end : end].strip().removesuffix(";").strip(), start, end)
 
 
-def _merge_import(
-    found: _Import, source: Source, references: References, sheet: Sheet, importers: tuple[Path | str, ...]
-) -> None:
-    local = references.local(found.url, source, found.start)
-    if local is None:
-        sheet.add_import(source.text[found.start : found.end])
-        return
-    chain = (*importers, source.path)
-    if local.path in chain:
-        names = " → ".join(Path(path).name for path in (*chain[chain.index(local.path) :], local.path))
-        raise source.error(found.start, f"the stylesheet imports itself: {names}. Remove one @import.")
-    imported = merge(references.read_text(local.path, source, found.start), references, chain)
-    if found.conditions:
-        _apply_conditions(imported, found, source)
-    sheet.add(imported)
-
-
-def _apply_conditions(sheet: Sheet, found: _Import, source: Source) -> None:
+def _under_conditions(sheet: Sheet, found: _Import, source: Source) -> Sheet:
     """Wrap an imported sheet in the layer, the feature query and the media query of its `@import`."""
     if sheet.has_imports:
         raise source.error(
@@ -141,10 +187,12 @@ def _apply_conditions(sheet: Sheet, found: _Import, source: Source) -> None:
             f'"{found.url}" imports a URL, which cannot be wrapped in the conditions of this @import. '
             "Import that URL from the document itself.",
         )
-    text = sheet.parts[0]
-    for prelude in reversed(_preludes(found.conditions)):
-        text = f"{prelude} {{\n{text}}}\n"
-    sheet.parts = [text]
+    wrapped = Sheet(sheet.faces, sheet.has_rules)
+    preludes = _preludes(found.conditions)
+    wrapped.add_text("".join(f"{prelude} {{\n" for prelude in preludes))
+    wrapped.add_text(sheet.parts[0])
+    wrapped.add_text("}\n" * len(preludes))
+    return wrapped
 
 
 def _preludes(conditions: str) -> list[str]:
@@ -248,5 +296,11 @@ def _take_font(
 
 
 def _data_uris(found: list[Token], source: Source, references: References) -> list[tuple[int, int, str]]:
-    uris = ((token, references.data_uri(token.value, source, token.start)) for token in found)
-    return [(token.start, token.end, f'url("{uri}")') for token, uri in uris if uri is not None]
+    edits: list[tuple[int, int, str]] = []
+    for token in found:
+        # A style element or attribute, which only the whole document can judge: see Elements.
+        if source.whole is not None and references.is_missing(token.value, source):
+            references.dead = references.dead or (token.value, source, token.start)
+        elif uri := references.data_uri(token.value, source, token.start):
+            edits.append((token.start, token.end, f'url("{uri}")'))
+    return edits
