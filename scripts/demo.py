@@ -16,7 +16,11 @@ WORDS = """
   Fanlight demo: the example {name!r} is served at {url}
   Stop it with Ctrl+C. Another one: make demo EXAMPLE={other}
 
-  Connect a client that shows MCP Apps, and ask it: {question}
+  See the View in the MCP Inspector (Node 22.19 or later; then Apps, a tool, Open App):
+
+    npx @modelcontextprotocol/inspector@2 --transport http --server-url {url}
+
+  Or connect a client, and ask it: {question}
 
     Claude Code   claude mcp add --transport http {name} {url}
     VS Code       add to .vscode/mcp.json:
@@ -26,7 +30,8 @@ WORDS = """
                   {{"mcpServers": {{"{name}": {{"command": "{python}", "args": ["{script}"]}}}}}}
     Any other     streamable HTTP at {url}, or the command above over stdio
 
-  A client that does not show apps gets the same tools in plain text.
+  Whether a View is shown depends on the client and its version. One without MCP Apps
+  gets the same tools in plain text.
 """
 QUESTIONS = {
     "clock": "What time is it in Tokyo?",

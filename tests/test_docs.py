@@ -6,15 +6,17 @@ the other in the page's own namespace, in which the page's server is `server` an
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from fastmcp import FastMCP
+from fastmcp.server import create_proxy
 from mcp.server import MCPServer
 
 import fanlight
-from fanlight import Apps
+from fanlight import Apps, View, negotiate
 from support.stage import chromium, on_stage
-from support.wire import NO_UI, UI, in_memory, over_stdio
+from support.wire import NO_UI, UI, WireError, in_memory, over_stdio
 
 pytestmark = pytest.mark.anyio
 
@@ -51,10 +53,13 @@ async def test_the_fifteen_lines_of_the_readme_work(tmp_path: Path) -> None:
     async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
         html = (await client.read("ui://clock/clock"))["text"]
         async with on_stage(browser, html, client) as stage:
-            await stage.run("get_time", {"zone": "Asia/Tokyo"})
+            await stage.run("get_time", {"utc_offset": 9})
             await stage.view.get_by_text("+09:00").wait_for()
+            await stage.view.locator("#t").evaluate("t => (t.textContent = 'old')")
             await stage.view.get_by_role("button", name="Refresh").click()
-            await stage.view.get_by_text("+00:00").wait_for()
+            await stage.view.get_by_text("+09:00").wait_for()
+            await stage.run("get_time", {"utc_offset": 99})
+            await stage.view.get_by_text("Error executing tool get_time").wait_for()
             assert stage.problems == []
 
 
@@ -76,8 +81,57 @@ async def test_the_lowlevel_server_works(tmp_path: Path) -> None:
     async with over_stdio(files["server.py"], "2025-11-25", UI) as client:
         assert set(await client.tools()) == {"hello", "poke"}
         assert "Hello" in (await client.read("ui://hello/view"))["text"]
+        assert "You called poke." in (await client.call("poke"))["content"][0]["text"]
+        with pytest.raises(WireError, match="Unknown tool: other"):
+            await client.call("other")
+        with pytest.raises(WireError, match="Unknown resource: ui://hello/other"):
+            await client.read("ui://hello/other")
     async with over_stdio(files["server.py"], "2025-11-25", NO_UI) as client:
         assert set(await client.tools()) == {"hello"}
+        with pytest.raises(WireError, match=r"Unknown tool: poke$"):
+            await client.call("poke")
+        with pytest.raises(WireError, match=r"Unknown resource: ui://hello/view$"):
+            await client.read("ui://hello/view")
+
+
+async def test_the_fastmcp_server_works(tmp_path: Path) -> None:
+    files = write_files(ROOT / "docs" / "how-to" / "use-fastmcp.md", tmp_path)
+    async with over_stdio(files["server.py"], "2025-11-25", NO_UI) as client:
+        assert set(await client.tools()) == {"show_poll", "ask"}
+        assert (await client.call("ask"))["content"][0]["text"] == "Ask the user: tea or coffee?"
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+        assert "Call show_poll" in (await client.call("ask"))["content"][0]["text"]
+        async with on_stage(browser, (await client.read("ui://poll/poll"))["text"], client) as stage:
+            await stage.run("show_poll", {})
+            await stage.view.get_by_text("Tea 0, coffee 0").wait_for()
+            await stage.view.get_by_role("button", name="Tea").click()
+            await stage.view.get_by_text("Tea 1, coffee 0").wait_for()
+            assert stage.problems == []
+
+
+async def test_a_server_that_moved_from_the_sdks_apps_is_the_same_to_a_host(tmp_path: Path) -> None:
+    files = write_files(ROOT / "docs" / "explanation" / "compared.md", tmp_path)
+    seen = []
+    for name in ("before.py", "after.py"):
+        async with over_stdio(files[name], "2025-11-25", UI) as client:
+            tool = (await client.tools())["show_map"]
+            seen.append((tool["description"], tool["_meta"]["ui"], await client.read("ui://map/view")))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["with apps", "without apps"])
+async def test_a_proxy_that_negotiates_shows_the_apps_of_a_backend_that_always_does(asks: bool) -> None:
+    capabilities = UI if asks else NO_UI
+    cases: list[tuple[Literal["always", "strict"], bool]] = [("always", asks), ("strict", False)]
+    for mode, shown in cases:
+        backend: FastMCP[Any] = FastMCP("backend")
+        apps = Apps(backend, negotiate=mode)
+        apps.tool("show", view=View.html("<!doctype html><title>x</title>", uri="ui://x/y"))(lambda: "text")
+        proxy = create_proxy(backend, name="front")
+        negotiate(proxy)
+        async with in_memory(proxy, "2025-11-25", capabilities) as client:
+            assert ("ui" in (await client.tools())["show"]["_meta"]) is shown
+            assert set(await client.resources()) == ({"ui://x/y"} if shown else set())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

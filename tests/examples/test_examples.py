@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from support.stage import Stage, chromium, on_stage
-from support.wire import NO_UI, UI, VERSIONS, Wire, in_memory, over_stdio
+from support.wire import NO_UI, UI, VERSIONS, Wire, WireError, in_memory, over_stdio
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +34,30 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 each = pytest.mark.parametrize("name", VIEWS)
 
+# How far each edge (or filling) of a control and each placeholder stand out from the ground: WCAG 1.4.11 and 1.4.3.
+CONTRASTS = """(body) => {
+  const luminance = (color) => {
+    const linear = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = color.match(/[\\d.]+/g).map((part) => linear(part / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (one, other) => {
+    const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const ground = getComputedStyle(body).backgroundColor;
+  const found = {};
+  for (const control of body.querySelectorAll("button, select, input:not([type=checkbox], [type=radio])")) {
+    const style = getComputedStyle(control);
+    if (style.borderStyle === "none") continue;
+    const drawn = control.matches(".main") ? style.backgroundColor : style.borderTopColor;
+    found[control.id || control.name || control.textContent] = contrast(drawn, ground);
+    const placeholder = getComputedStyle(control, "::placeholder").color;
+    if (control.placeholder) found[`${control.id}::placeholder`] = contrast(placeholder, ground);
+  }
+  return found;
+}"""
+
 
 def server_of(name: str) -> Any:
     return runpy.run_path(str(EXAMPLES / name / "server.py"))["server"]
@@ -43,6 +67,16 @@ def server_of(name: str) -> Any:
 async def client_of(name: str, capabilities: dict[str, Any] = UI) -> AsyncIterator[Wire]:
     async with in_memory(server_of(name), "2025-11-25", capabilities) as client:
         yield client
+
+
+class Refusing(Wire):
+    """A client whose requests all fail."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        raise WireError({"code": -32000, "message": "The host refuses."})
 
 
 @pytest.fixture
@@ -71,7 +105,17 @@ def test_every_example_is_tested() -> None:
 async def test_the_view_is_valid_html5(name: str) -> None:
     async with client_of(name) as client:
         html = (await client.read(VIEWS[name][0]))["text"]
-    html5lib.HTMLParser(strict=True).parse(html)
+    document = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(html)
+    assert len(document.findall(".//h1")) == 1
+
+
+@each
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_controls_and_placeholders_stand_out(name: str, dark: bool, browser: Browser) -> None:
+    async with showing(browser, name, dark=dark) as stage:
+        measured = await stage.view.locator("body").evaluate(CONTRASTS)
+        assert measured
+        assert {what: ratio for what, ratio in measured.items() if ratio < (4.5 if "::" in what else 3)} == {}
 
 
 @each
@@ -132,6 +176,67 @@ async def test_clock_shows_what_went_wrong(browser: Browser) -> None:
         await expect(stage.view.locator("#day")).to_contain_text("is not a time zone")
 
 
+async def test_clock_goes_on_by_itself_and_keeps_its_zone(browser: Browser) -> None:
+    async with showing(browser, "clock") as stage:
+        assert stage.client is not None
+        await stage.run("get_time", {"zone": "Asia/Tokyo"})
+        await expect(stage.view.locator("#day")).to_contain_text("Asia/Tokyo")
+        first = await stage.view.locator("time").inner_text()
+        await expect(stage.view.locator("time")).not_to_have_text(first)
+        assert await stage.said("tools/call", 0) == []
+        await stage.view.get_by_role("button", name="Refresh").click()
+        assert (await stage.said("tools/call", 1))[0]["arguments"] == {"zone": "Asia/Tokyo"}
+
+
+async def test_clock_goes_on_over_midnight(browser: Browser) -> None:
+    async with showing(browser, "clock") as stage:
+        late = {"iso": "2026-12-31T23:59:59+09:00", "zone": "Asia/Tokyo", "text": ""}
+        await stage.notify("ui/notifications/tool-result", {"content": [], "structuredContent": late})
+        await expect(stage.view.locator("#day")).to_contain_text("31 December 2026")
+        await expect(stage.view.locator("#day")).to_contain_text("1 January 2027")
+
+
+@pytest.mark.parametrize("button", ["Refresh", "Wake me in a minute"])
+async def test_clock_says_when_a_call_is_refused(button: str, browser: Browser) -> None:
+    async with showing(browser, "clock") as stage:
+        stage.client = Refusing()
+        await stage.view.get_by_role("button", name=button).click()
+        await expect(stage.view.locator("body")).to_contain_text("The host refuses.")
+
+
+async def test_todo_keeps_the_focus_on_a_row_that_changes(browser: Browser) -> None:
+    async with showing(browser, "todo") as stage:
+        box = stage.view.get_by_role("checkbox", name="Write a View")
+        await box.press("Space")
+        await expect(stage.view.get_by_role("status")).to_have_text("2 of 3 left")
+        await expect(box).to_be_checked()
+        await expect(box).to_be_focused()
+
+
+async def test_todo_gives_the_focus_of_a_removed_row_to_its_neighbour(browser: Browser) -> None:
+    async with showing(browser, "todo") as stage:
+        remove = stage.view.get_by_role("button", name="Remove")
+        await remove.nth(1).press("Enter")
+        await expect(remove).to_have_count(2)
+        await expect(remove.nth(1)).to_be_focused()
+        await remove.nth(1).press("Enter")
+        await expect(remove).to_have_count(1)
+        await expect(remove.nth(0)).to_be_focused()
+        await remove.nth(0).press("Enter")
+        await expect(remove).to_have_count(0)
+        await expect(stage.view.get_by_role("textbox")).to_be_focused()
+
+
+async def test_todo_unticks_what_could_not_be_changed(browser: Browser) -> None:
+    async with showing(browser, "todo") as stage:
+        stage.client = Refusing()
+        box = stage.view.get_by_role("checkbox").first
+        await box.press("Space")
+        await expect(stage.view.get_by_role("status")).to_contain_text("The host refuses.")
+        await expect(box).not_to_be_checked()
+        await expect(box).to_be_focused()
+
+
 async def test_todo_is_changed_by_hand_and_the_model_is_told(browser: Browser) -> None:
     async with showing(browser, "todo") as stage:
         await expect(stage.view.get_by_role("listitem")).to_have_count(3)
@@ -163,6 +268,28 @@ async def test_chart_draws_while_the_model_writes(browser: Browser) -> None:
         await expect(stage.view.get_by_role("heading")).to_have_text("Sales")
         await expect(stage.view.get_by_role("status")).to_have_text("2 values, in t")
         assert stage.problems == []
+
+
+async def test_chart_rows_are_terms_with_one_description_each(browser: Browser) -> None:
+    async with showing(browser, "chart") as stage:
+        html = await stage.view.locator("#rows").evaluate("rows => rows.outerHTML")
+        document = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parseFragment(html)
+        groups = document.findall("dl/*")
+        assert [[group.tag, *(child.tag for child in group)] for group in groups] == [["div", "dt", "dd"]] * 2
+        assert {child.tag for group in groups for child in group.findall("dd/*")} == {"span"}
+        await expect(stage.view.get_by_role("definition")).to_have_text(["8,611 m", "8,849 m"])
+
+
+async def test_chart_shows_long_labels_whole_in_a_narrow_view(browser: Browser) -> None:
+    async with showing(browser, "chart", width=340) as stage:
+        label = "Donaudampfschifffahrtsgesellschaft and other steamship companies"
+        await stage.run("draw_chart", {"title": "Long", "rows": [{"label": label, "value": 12345678}]})
+        term = stage.view.locator("dt")
+        await expect(term).to_have_text(label)
+        assert await term.evaluate("term => term.scrollWidth <= term.clientWidth")
+        assert await term.evaluate("term => getComputedStyle(term).overflow") == "visible"
+        assert await stage.view.locator("html").evaluate("root => root.scrollWidth <= root.clientWidth")
+        assert await stage.view.locator(".bar").evaluate("bar => bar.clientWidth") > 40
 
 
 async def test_chart_goes_full_screen_and_back_where_the_host_offers_it(browser: Browser) -> None:
@@ -203,6 +330,31 @@ async def test_wizard_books_a_room_in_three_steps(browser: Browser) -> None:
         (message,) = await stage.said("ui/message", 1)
         assert message["role"] == "user"
         assert "Library is booked" in message["content"][0]["text"]
+
+
+async def test_wizard_moves_the_focus_to_each_question_and_to_the_result(browser: Browser) -> None:
+    async with showing(browser, "wizard") as stage:
+        await expect(stage.view.locator("legend").first).not_to_be_focused()  # a View takes no focus by itself
+        await stage.view.get_by_role("button", name="Next").press("Enter")
+        await expect(stage.view.get_by_text("What do you need?")).to_be_focused()
+        await stage.view.get_by_role("button", name="Back").press("Enter")
+        await expect(stage.view.get_by_text("When do you meet?")).to_be_focused()
+        await stage.view.get_by_role("button", name="Next").press("Enter")
+        await stage.view.get_by_role("button", name="Next").press("Enter")
+        await expect(stage.view.get_by_text("Where do you meet?")).to_be_focused()
+        await stage.view.get_by_role("button", name="Book").press("Enter")
+        await expect(stage.view.get_by_role("status")).to_be_focused()
+        await expect(stage.view.get_by_role("status")).to_contain_text("is booked")
+
+
+async def test_wizard_leaves_the_focus_where_it_is_when_something_fails(browser: Browser) -> None:
+    async with showing(browser, "wizard") as stage:
+        button = stage.view.get_by_role("button", name="Next")
+        await button.press("Enter")
+        stage.client = Refusing()
+        await button.press("Enter")
+        await expect(stage.view.get_by_role("status")).to_have_text("The host refuses.")
+        await expect(button).to_be_focused()
 
 
 async def test_wizard_says_when_no_room_fits_and_lets_the_user_go_back(browser: Browser) -> None:
