@@ -1,8 +1,9 @@
 import js from "@eslint/js";
 
 const browser = [
-  ..."AbortController CustomEvent Event EventTarget FontFace HTMLElement ResizeObserver URL WebSocket".split(" "),
-  ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location".split(" "),
+  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement ResizeObserver".split(" "),
+  ..."URL URLSearchParams WebSocket".split(" "),
+  ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator".split(" "),
   ..."queueMicrotask setTimeout window".split(" "),
 ];
 const node = [

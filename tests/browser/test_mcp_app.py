@@ -1,0 +1,655 @@
+"""`<mcp-app>` in a real Chromium: three real origins, a host that says what the test says, and the real proxy."""
+
+import asyncio
+import gzip
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import uvicorn
+from playwright.async_api import Browser, Frame, Locator, Page, expect
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from support.stage import chromium
+
+pytestmark = pytest.mark.anyio
+
+FILES = files("fanlight.browser")
+PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+
+PAGE = """<!doctype html><html lang="en"><title>page</title><script src="/page.js"></script>
+<script type="module" src="/apps/mcp-app.js"></script><button id="before">before</button><main></main>"""
+
+# Keeps every event of every element, and puts elements into the page.
+PAGE_SCRIPT = """
+var events = [], problems = [];
+for (const name of ["ready", "size", "display-mode", "error", "closed", "link", "message"])
+  document.addEventListener(`mcp-${name}`, ({type, detail}) => events.push({type, detail}));
+document.addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective));
+var add = (attributes) => {
+  const element = document.createElement("mcp-app");
+  for (const name in attributes) element.setAttribute(name, attributes[name]);
+  document.querySelector("main").append(element);
+};
+"""
+
+VIEW = """<!doctype html><title>view</title><body style="margin:0"><input id=in><script>
+var got = [], say = (data) => parent.postMessage(data, "*");
+addEventListener("message", ({source, data}) => source === parent && got.push(data));
+say({jsonrpc: "2.0", id: 1, method: "ui/initialize", params: {}});
+</script>"""
+
+
+class _Server(uvicorn.Server):
+    """Runs in the test's own loop, and leaves the signals to pytest."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Host:
+    """Says to the element what the test says, and keeps what the element says."""
+
+    def __init__(self, page: Page, port: int, view: str) -> None:
+        self.page = page
+        self.origin = f"http://localhost:{port}"
+        self.proxy = f"http://sandbox.localhost:{port}/proxy?host={quote(self.origin)}"
+        self.view_origin = f"http://abc.sandbox.localhost:{port}"
+        self.view = view
+        self.csp: str | None = None
+        self.refuse: int | None = None
+        self.sockets: list[WebSocket] = []
+        self.frames: list[dict[str, Any]] = []
+        self._news = asyncio.Event()
+
+    @property
+    def proxy_url(self) -> str:
+        return f"{self.proxy}&view={quote(self.view_origin)}"
+
+    async def serve(self, websocket: WebSocket) -> None:
+        await websocket.accept()
+        if self.refuse is not None:
+            await websocket.close(self.refuse, "Not for you.")
+            return
+        self.sockets.append(websocket)
+        try:
+            while True:
+                self.frames.append(json.loads(await websocket.receive_text()))
+                self._news.set()
+        except WebSocketDisconnect:
+            self.frames.append({"type": "(lost)"})
+            self._news.set()
+
+    async def answer(self, request: Request) -> Response:
+        name, path = request.url.hostname or "", request.url.path
+        scripts = {"/apps/mcp-app.js": "mcp-app.js", "/sandbox.js": "sandbox.js"}
+        if path in scripts:
+            return Response(FILES.joinpath(scripts[path]).read_text("utf-8"), media_type="text/javascript")
+        if path == "/page.js":
+            return Response(PAGE_SCRIPT, media_type="text/javascript")
+        if name == "localhost" and path == "/page":
+            return HTMLResponse(PAGE, headers={"content-security-policy": self.csp} if self.csp else None)
+        if name == "sandbox.localhost" and path == "/proxy":
+            csp = f"frame-ancestors {self.origin}; default-src 'none'; script-src 'self'; frame-src {self.view_origin}"
+            page = FILES.joinpath("proxy.html").read_text("utf-8")
+            return HTMLResponse(page, headers={"content-security-policy": csp})
+        if path == "/view":
+            return HTMLResponse(self.view)
+        return HTMLResponse("<title>something else</title>")
+
+    async def start(self, **attributes: str) -> None:
+        """Open the page with one element in it."""
+        await self.page.goto(f"{self.origin}/page")
+        await self.add(**attributes)
+
+    async def add(self, **attributes: str) -> None:
+        given = {"view": "v1", "src": "/apps"} | {key.replace("_", "-"): value for key, value in attributes.items()}
+        await self.page.evaluate("given => add(given)", given)
+
+    async def say(self, type_: str, **frame: Any) -> None:
+        await self.sockets[-1].send_text(json.dumps({"type": type_, **frame}))
+
+    async def heard(self, type_: str) -> dict[str, Any]:
+        """Wait for the next frame of a type, and take it."""
+        async with asyncio.timeout(15):
+            while True:
+                for frame in self.frames:
+                    if frame["type"] == type_:
+                        self.frames.remove(frame)
+                        return frame
+                self._news.clear()
+                await self._news.wait()
+
+    async def show(self, **frame: Any) -> Frame:
+        """Let the element show the View, and return the View's frame once it has spoken."""
+        about: dict[str, Any] = {
+            "proxy": self.proxy_url,
+            "document": f"{self.view_origin}/view",
+            "title": "Clock",
+            "mode": "inline",
+        }
+        about |= {"sandbox": "allow-scripts allow-same-origin allow-forms", "allow": "", "border": None}
+        await self.say("show", **(about | frame))
+        await self.heard("loaded")
+        assert (await self.heard("message"))["message"]["method"] == "ui/initialize"
+        return await self.view_frame()
+
+    async def started(self, **attributes: str) -> Frame:
+        await self.start(**attributes)
+        await self.heard("open")
+        return await self.show()
+
+    async def view_frame(self) -> Frame:
+        """Return the View's frame. Playwright may hear of it later than the host of its first message."""
+        async with asyncio.timeout(15):
+            while True:
+                found = [frame for frame in self.page.frames if frame.url.startswith(self.view_origin)]
+                if len(found) == 1:
+                    return found[0]
+                await self.page.wait_for_timeout(20)
+
+    def part(self, name: str) -> Locator:
+        return self.page.locator(f"mcp-app [part={name}]")
+
+    async def height(self) -> float:
+        height: float = await self.part("frame").evaluate("frame => frame.getBoundingClientRect().height")
+        return height
+
+    async def events(self, type_: str) -> list[Any]:
+        found: list[Any] = await self.page.evaluate("events")
+        return [event["detail"] for event in found if event["type"] == f"mcp-{type_}"]
+
+    async def answered(self, type_: str, **frame: Any) -> dict[str, Any]:
+        await self.say(type_, id=7, **frame)
+        done = await self.heard("done")
+        assert done.pop("id") == 7
+        return done
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as launched:
+        yield launched
+
+
+@asynccontextmanager
+async def hosting(browser: Browser, view: str = VIEW, **options: Any) -> AsyncIterator[Host]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        context = await browser.new_context(**({"viewport": {"width": 800, "height": 600}} | options))
+        page = await context.new_page()
+        host = Host(page, listener.getsockname()[1], view)
+        app = Starlette(routes=[WebSocketRoute("/apps/socket", host.serve), Route("/{path:path}", host.answer)])
+        config = uvicorn.Config(app, log_level="critical", ws="websockets-sansio", lifespan="off")
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield host
+        finally:
+            await context.close()
+            server.should_exit = server.force_exit = True
+            await serving
+
+
+@pytest.fixture
+async def host(browser: Browser) -> AsyncIterator[Host]:
+    async with hosting(browser) as made:
+        yield made
+
+
+def test_the_element_is_at_most_8000_bytes_compressed_as_it_is_shipped() -> None:
+    assert len(gzip.compress(FILES.joinpath("mcp-app.js").read_bytes(), 9)) <= 8_000
+
+
+async def test_a_view_is_shown_and_messages_pass_both_ways(host: Host) -> None:
+    await host.start(token="secret")
+    opened = await host.heard("open")
+    assert (opened["view"], opened["token"]) == ("v1", "secret")
+    assert "resume" not in opened
+    context = opened["context"]
+    assert context.pop("userAgent").startswith("Mozilla/")
+    assert context.pop("timeZone")
+    assert context == {
+        "theme": "light",
+        "locale": "en-US",
+        "platform": "web",
+        "containerDimensions": {"width": 784},
+        "deviceCapabilities": {"touch": False, "hover": True},
+        "safeAreaInsets": {"top": 0, "right": 0, "bottom": 0, "left": 0},
+    }
+    view = await host.show()
+    await host.say("message", message=PING)
+    await view.wait_for_function("got.length === 1")
+    assert await view.evaluate("got") == [PING]
+    await view.evaluate("say({jsonrpc: '2.0', id: 0, result: {}})")
+    assert (await host.heard("message"))["message"] == {"jsonrpc": "2.0", "id": 0, "result": {}}
+    assert await host.events("ready") == [{}]
+    assert [event["from"] for event in await host.events("message")] == ["view", "host", "view"]
+
+
+async def test_the_frame_is_isolated_and_has_a_title(host: Host) -> None:
+    view = await host.started()
+    frame = host.part("frame")
+    assert set((await frame.get_attribute("sandbox") or "").split()) >= {"allow-scripts", "allow-same-origin"}
+    assert "navigation" not in (await frame.get_attribute("sandbox") or "")
+    assert await frame.get_attribute("title") == "Clock"
+    touch = "() => { try { return String(top.document) } catch (error) { return error.name } }"
+    assert await view.evaluate(touch) == "SecurityError"
+    await expect(host.page.get_by_role("group", name="Clock")).to_have_count(1)
+
+
+async def test_nobody_else_can_speak_for_the_view(host: Host) -> None:
+    view = await host.started()
+    forged = {"jsonrpc": "2.0", "id": 9, "method": "tools/call"}
+    # The page itself, another window of the proxy's own origin, and sandbox messages of the View.
+    await host.page.evaluate("message => postMessage(message, '*')", forged)
+    await host.page.evaluate(
+        "url => { const f = document.createElement('iframe'); f.src = url; document.body.append(f);"
+        "return new Promise((done) => (f.onload = () => done())) }",
+        host.proxy.split("/proxy")[0] + "/else",
+    )
+    # (A frame in a shadow tree is not among the page's `frames`.)
+    await host.page.wait_for_function("frames.length === 1")
+    (other,) = (frame for frame in host.page.frames if frame.url.endswith("/else"))
+    await other.wait_for_load_state()
+    await other.evaluate("message => parent.postMessage(message, '*')", forged)
+    await view.evaluate("say({jsonrpc: '2.0', method: 'ui/notifications/sandbox-proxy-ready'})")
+    # Also when they come from the proxy itself, they are not for the host, and no document is sent twice.
+    proxy = view.parent_frame
+    assert proxy is not None
+    await proxy.evaluate("addEventListener('message', ({data}) => (window.told ??= []).push(data))")
+    for name in ("proxy-ready", "x"):
+        await proxy.evaluate(f"parent.postMessage({{method: 'ui/notifications/sandbox-{name}'}}, '*')")
+    await view.evaluate("say({last: 1})")
+    assert (await host.heard("message"))["message"] == {"last": 1}
+    assert not [told for told in await proxy.evaluate("window.told") if "resource-ready" in told.get("method", "")]
+
+
+async def test_a_proxy_frame_that_went_elsewhere_is_neither_heard_nor_told(host: Host) -> None:
+    await host.started()
+    await host.part("frame").evaluate("(frame, url) => { frame.src = url }", f"{host.view_origin}/view?else")
+    while (frame := host.page.main_frame.child_frames[0]).url != f"{host.view_origin}/view?else":
+        await host.page.wait_for_timeout(20)
+    await frame.wait_for_load_state()
+    await host.say("message", message={"secret": 1})
+    await frame.evaluate("say({forged: 1})")
+    assert (await host.answered("mode", mode="inline")) == {"type": "done", "result": {"mode": "inline"}}
+    assert await frame.evaluate("got") == []
+    assert [frame for frame in host.frames if frame["type"] == "message"] == []
+
+
+async def test_a_proxy_of_the_pages_own_origin_is_refused(host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    await host.say("show", proxy=f"{host.origin}/proxy", document=f"{host.view_origin}/view", title="x", mode="inline")
+    assert "origin of its own" in (await host.heard("failed"))["reason"]
+    await expect(host.page.get_by_role("alert")).to_contain_text("origin of its own")
+    assert await host.part("frame").count() == 0
+
+
+async def test_the_height_follows_within_bounds_and_the_width_never(host: Host) -> None:
+    await host.started()
+    await host.say("size", height=321.4, width=10)
+    await host.page.wait_for_function("events.some(event => event.type === 'mcp-size')")
+    assert await host.height() == 322
+    nonsense: list[Any] = [-1, "9", None, [5], {}, True]
+    for height in nonsense:
+        await host.say("size", height=height)
+    await host.answered("mode", mode="inline")
+    assert await host.height() == 322
+    assert await host.part("frame").evaluate("frame => frame.clientWidth") == 784
+    await host.say("size", height=1e12)
+    await host.answered("mode", mode="inline")
+    assert await host.height() == 20_000
+    await host.say("size", height=0)
+    await host.answered("mode", mode="inline")
+    assert await host.height() == 0
+    assert await host.events("size") == [{"height": 322}, {"height": 20_000}, {"height": 0}]
+
+
+@pytest.mark.parametrize("attributes", [{"max_height": "200"}, {"style": "max-height: 200px"}])
+async def test_the_page_bounds_the_height_and_the_host_is_told(attributes: dict[str, str], host: Host) -> None:
+    await host.start(**attributes)
+    assert (await host.heard("open"))["context"]["containerDimensions"] == {"width": 784, "maxHeight": 200}
+    await host.show()
+    await host.say("size", height=500)
+    await host.answered("mode", mode="inline")
+    assert await host.height() == 200
+
+
+async def test_a_view_whose_height_depends_on_the_pages_scroll_bar_comes_to_rest(browser: Browser) -> None:
+    # Higher than the page when wide, lower when narrow: with each scroll bar that comes or goes, the other.
+    view = VIEW.replace(
+        "</script>",
+        "new ResizeObserver(() => say({height: innerWidth > 776 ? 900 : 200})).observe(document.documentElement);"
+        "</script>",
+    )
+    async with hosting(browser, view) as host:
+        await host.start()
+        # A classic scroll bar, also where Chromium has none that takes up space.
+        await host.page.evaluate(
+            """() => new ResizeObserver(() => document.body.style.paddingRight =
+            document.querySelector("main").scrollHeight > 500 ? "20px" : "0").observe(document.querySelector("main"))"""
+        )
+        await host.heard("open")
+        await host.show()
+        quiet = turns = 0
+        while quiet < 5:
+            try:
+                async with asyncio.timeout(0.3):
+                    while "height" not in (message := (await host.heard("message"))["message"]):
+                        pass
+            except TimeoutError:
+                quiet += 1
+                continue
+            quiet, turns = 0, turns + 1
+            assert turns < 50, "it never comes to rest"
+            await host.say("size", height=message["height"])
+        assert turns > 3
+        assert await host.height() == 900
+
+
+async def test_fullscreen_is_a_dialog_that_names_the_app_and_takes_and_returns_the_focus(host: Host) -> None:
+    view = await host.started()
+    await view.evaluate("window.kept = true")
+    await host.page.locator("#before").focus()
+    assert await host.answered("mode", mode="fullscreen") == {"type": "done", "result": {"mode": "fullscreen"}}
+    dialog = host.page.get_by_role("dialog", name="Clock")
+    await expect(dialog).to_be_visible()
+    box = await dialog.bounding_box()
+    assert box == {"x": 0, "y": 0, "width": 800, "height": 600}
+    await expect(dialog.get_by_text("Clock", exact=True)).to_be_visible()
+    changed = (await host.heard("context"))["context"]["containerDimensions"]
+    assert (changed["width"], 500 < changed["height"] < 600) == (800, True)
+    assert await host.page.evaluate("document.activeElement.localName") == "mcp-app"
+    active = "document.querySelector('mcp-app').shadowRoot.activeElement.localName"
+    assert await host.page.evaluate(active) == "iframe"
+    # The page behind cannot be reached.
+    await host.page.evaluate("document.querySelector('#before').focus()")
+    assert await host.page.evaluate("document.activeElement.id") != "before"
+
+    await dialog.get_by_role("button", name="Close Clock").focus()
+    await host.page.keyboard.press("Escape")
+    assert (await host.heard("mode"))["mode"] == "inline"
+    await expect(dialog).to_have_count(0)
+    assert await host.page.evaluate("document.activeElement.id") == "before"
+    assert await host.events("display-mode") == [{"mode": "fullscreen"}, {"mode": "inline"}]
+    assert await view.evaluate("window.kept"), "the View was loaded anew"
+
+
+async def test_the_close_button_and_the_host_end_fullscreen_too(host: Host) -> None:
+    view = await host.started()
+    await view.locator("#in").focus()
+    await host.answered("mode", mode="fullscreen")
+    await host.page.get_by_role("button", name="Close Clock").click()
+    assert (await host.heard("mode"))["mode"] == "inline"
+    await host.answered("mode", mode="fullscreen")
+    assert await host.answered("mode", mode="inline") == {"type": "done", "result": {"mode": "inline"}}
+    await expect(host.page.get_by_role("dialog")).to_have_count(0)
+    assert await host.answered("mode", mode="sideways") == {"type": "done", "result": {"mode": "inline"}}
+    assert [frame for frame in host.frames if frame["type"] == "mode"] == []
+
+
+async def test_picture_in_picture_is_a_small_box_that_stays(host: Host) -> None:
+    view = await host.started()
+    await view.evaluate("window.kept = true")
+    assert (await host.answered("mode", mode="pip"))["result"] == {"mode": "pip"}
+    box = await host.part("box").bounding_box()
+    assert box == {"x": 800 - 16 - 360, "y": 600 - 16 - 270, "width": 360, "height": 270}
+    changed = (await host.heard("context"))["context"]["containerDimensions"]
+    assert changed["width"] == 360
+    await host.say("size", height=2_000)
+    await host.page.get_by_role("button", name="Close Clock").click()
+    assert (await host.heard("mode"))["mode"] == "inline"
+    assert await host.height() == 2_000
+    assert await view.evaluate("window.kept")
+
+
+async def test_changes_of_the_browser_are_told_and_only_what_changed(host: Host) -> None:
+    await host.started()
+    await host.page.emulate_media(color_scheme="dark")
+    assert await host.heard("context") == {"type": "context", "context": {"theme": "dark"}}
+    await host.page.evaluate("document.querySelector('mcp-app').setAttribute('theme', 'light')")
+    assert await host.heard("context") == {"type": "context", "context": {"theme": "light"}}
+    await host.page.set_viewport_size({"width": 500, "height": 600})
+    changed = await host.heard("context")
+    assert changed["context"] == {"containerDimensions": {"width": 484}}
+    await host.say("size", height=250)
+    await host.answered("mode", mode="inline")
+    assert [frame for frame in host.frames if frame["type"] == "context"] == []
+
+
+@pytest.mark.parametrize(("border", "width"), [(True, "1px"), (False, "0px"), (None, "0px")])
+async def test_a_border_is_drawn_if_it_is_asked_for(border: bool | None, width: str, host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    await host.show(border=border)
+    assert await host.part("box").evaluate("box => getComputedStyle(box).borderTopWidth") == width
+
+
+async def test_links_open_without_opener_and_only_web_links(host: Host) -> None:
+    await host.started()
+    async with host.page.expect_popup() as opening:
+        assert await host.answered("link", url=f"{host.origin}/linked") == {"type": "done", "result": {}}
+    opened = await opening.value
+    await opened.wait_for_url("**/linked")
+    assert await opened.evaluate("[window.opener, document.referrer]") == [None, ""]
+    for url in (
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "mailto:a@b.example",
+        "/x",
+        "",
+        None,
+        7,
+    ):
+        assert "error" in await host.answered("link", url=url)
+    assert len(host.page.context.pages) == 2
+    assert await host.events("link") == [{"url": f"{host.origin}/linked"}]
+
+
+async def test_the_page_can_open_a_link_itself(host: Host) -> None:
+    await host.started()
+    await host.page.evaluate("document.addEventListener('mcp-link', event => event.preventDefault())")
+    assert await host.answered("link", url="https://example.com/") == {"type": "done", "result": {}}
+    assert len(host.page.context.pages) == 1
+
+
+async def test_downloads_are_saved_under_a_safe_name(host: Host, tmp_path: Path) -> None:
+    await host.started()
+    async with host.page.expect_download() as saving:
+        text = {"name": "../../.ssh/..evil\u202egnp.html", "mimeType": "text/html", "text": "<p>é"}
+        assert await host.answered("download", files=[text]) == {"type": "done", "result": {}}
+    saved = await saving.value
+    assert saved.suggested_filename == "evilgnp.html"
+    await saved.save_as(tmp_path / "x")
+    assert (tmp_path / "x").read_text("utf-8") == "<p>é"
+    async with host.page.expect_download() as saving:
+        await host.answered("download", files=[{"name": "a.bin", "mimeType": "x/y", "blob": "AP8="}])
+    await (await saving.value).save_as(tmp_path / "y")
+    assert (tmp_path / "y").read_bytes() == b"\x00\xff"
+    assert "error" in await host.answered("download", files=[{"name": "a", "blob": "%%%"}])
+    assert "error" in await host.answered("download", files=None)
+
+
+async def test_a_lost_socket_is_opened_again_without_losing_the_view(host: Host) -> None:
+    view = await host.started()
+    await view.evaluate("window.kept = true")
+    await host.sockets[-1].close(1012)
+    await host.page.get_by_role("status").get_by_text("Connecting again").wait_for()
+    await view.evaluate("for (let i = 0; i < 3; i++) say({i})")
+    opened = await host.heard("open")
+    assert (opened["view"], opened["resume"]) == ("v1", True)
+    assert opened["context"]["theme"] == "light"
+    assert [(await host.heard("message"))["message"] for _ in range(3)] == [{"i": 0}, {"i": 1}, {"i": 2}]
+    await expect(host.page.get_by_role("status")).to_be_empty()
+    await host.say("message", message=PING)
+    await view.wait_for_function("got.length === 1")
+    assert await view.evaluate("window.kept")
+
+
+async def test_a_host_that_lost_the_session_loads_the_view_anew(host: Host) -> None:
+    view = await host.started()
+    await view.evaluate("window.kept = true")
+    await host.sockets[-1].close(1012)
+    assert (await host.heard("open"))["resume"] is True
+    view = await host.show()
+    assert await view.evaluate("window.kept") is None
+    assert await host.part("frame").count() == 1
+
+
+async def test_what_waits_for_the_socket_is_bounded_and_requests_are_answered(host: Host) -> None:
+    view = await host.started()
+    await host.page.evaluate("() => { WebSocket = class extends EventTarget { close() {} } }")
+    await host.sockets[-1].close(1012)
+    await host.page.get_by_role("status").get_by_text("Connecting again").wait_for()
+    await view.evaluate(
+        """for (let id = 0; id < 6; id++)
+        say({jsonrpc: "2.0", id, method: "tools/call", params: {big: "x".repeat(1_000_000)}})"""
+    )
+    await view.wait_for_function("got.length === 3")
+    assert [(answer["id"], answer["error"]["code"]) for answer in await view.evaluate("got")] == [
+        (3, -32000),
+        (4, -32000),
+        (5, -32000),
+    ]
+
+
+async def test_progress_is_shown_until_the_view_is_there(host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    status = host.page.get_by_role("status")
+    await expect(status).to_have_text("Loading…")
+    await host.say("status", words="Starting <b>clock</b>")
+    await expect(status).to_have_text("Starting <b>clock</b>")
+    await host.show()
+    await expect(status).to_be_empty()
+
+
+async def test_the_reason_is_shown_when_the_host_cannot_show_a_view(host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    await host.say("error", reason="clock: the server <i>exited</i>.")
+    await expect(host.page.get_by_role("alert")).to_have_text("clock: the server <i>exited</i>.")
+    assert await host.events("error") == [{"reason": "clock: the server <i>exited</i>."}]
+
+
+async def test_the_reason_is_shown_when_the_proxy_does_not_answer(host: Host) -> None:
+    await host.start(timeout="300")
+    await host.heard("open")
+    silent = host.proxy.split("/proxy")[0] + "/silent"
+    await host.say("show", proxy=silent, document=f"{host.view_origin}/view", title="x", mode="inline")
+    assert "did not answer" in (await host.heard("failed"))["reason"]
+    await expect(host.page.get_by_role("alert")).to_contain_text("did not answer")
+    assert await host.part("frame").count() == 0
+
+
+async def test_a_refused_socket_is_not_tried_again(host: Host) -> None:
+    host.refuse = 4403
+    await host.start()
+    await expect(host.page.get_by_role("alert")).to_have_text("Not for you.")
+    assert await host.events("error") == [{"reason": "Not for you."}]
+    await expect(host.page.get_by_role("status")).to_be_empty()
+
+
+async def test_the_words_of_a_host_that_refuses_in_a_frame_stay(host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    await host.say("error", reason="You may not open this View.")
+    await host.sockets[-1].close(1008)
+    await host.page.wait_for_timeout(200)
+    await expect(host.page.get_by_role("alert")).to_have_text("You may not open this View.")
+    assert await host.events("error") == [{"reason": "You may not open this View."}]
+
+
+async def test_a_pages_policy_that_forbids_the_proxy_is_named(host: Host) -> None:
+    host.csp = "frame-src 'none'"
+    await host.start()
+    await host.heard("open")
+    await host.say("show", proxy=host.proxy_url, document=f"{host.view_origin}/view", title="x", mode="inline")
+    violation = await host.heard("violation")
+    assert violation["directive"] == "frame-src"
+    await expect(host.page.get_by_role("alert")).to_contain_text("frame-src")
+
+
+async def test_it_works_under_a_strict_policy_of_the_page(host: Host) -> None:
+    proxy = host.proxy.split("/proxy")[0]
+    host.csp = f"default-src 'none'; script-src 'self'; connect-src 'self'; frame-src {proxy}"
+    await host.started()
+    await host.say("size", height=222)
+    await host.answered("mode", mode="inline")
+    assert await host.height() == 222
+    assert await host.part("frame").evaluate("frame => getComputedStyle(frame).borderTopWidth") == "0px"
+    assert await host.page.evaluate("problems") == []
+
+
+async def test_the_proxy_is_opened_early_where_the_page_names_it(host: Host) -> None:
+    await host.page.goto(f"{host.origin}/page")
+    await host.add(proxy=host.proxy_url)
+    await host.heard("open")
+    frame = host.part("frame")
+    await frame.wait_for()
+    await frame.evaluate("frame => { window.early = frame }")
+    await host.show()
+    assert await frame.evaluate("frame => frame === window.early")
+
+
+async def test_removing_the_element_asks_for_a_teardown(host: Host) -> None:
+    await host.started()
+    await host.page.evaluate("document.querySelector('mcp-app').remove()")
+    await host.heard("close")
+    await host.say("gone")
+    await host.heard("(lost)")
+
+
+async def test_closing_waits_for_the_view_and_then_removes_the_element(host: Host) -> None:
+    view = await host.started()
+    await host.page.evaluate("() => { document.querySelector('mcp-app').close() }")
+    await host.heard("close")
+    await host.say("message", message={"id": 1, "method": "ui/resource-teardown"})
+    await view.wait_for_function("got.length === 1")
+    await view.evaluate("say({id: 1, result: {}})")
+    await host.heard("message")
+    await host.say("gone")
+    await host.heard("(lost)")
+    await expect(host.page.locator("mcp-app")).to_have_count(0)
+    assert [frame for frame in host.frames if frame["type"] == "close"] == []
+
+
+async def test_a_view_that_the_host_closed_is_removed(host: Host) -> None:
+    await host.started()
+    await host.say("gone")
+    await host.heard("(lost)")
+    assert await host.part("frame").count() == 0
+    assert await host.events("closed") == [{}]
+
+
+async def test_an_element_that_is_moved_comes_back_as_after_a_reload(host: Host) -> None:
+    await host.started()
+    await host.page.evaluate("document.body.append(document.querySelector('mcp-app'))")
+    await host.heard("(lost)")
+    assert "resume" not in await host.heard("open")
+    await host.show()
+    assert [frame for frame in host.frames if frame["type"] == "close"] == []
+
+
+async def test_another_view_in_the_same_element_takes_the_place_of_the_first(host: Host) -> None:
+    await host.started()
+    await host.page.evaluate("document.querySelector('mcp-app').setAttribute('view', 'v2')")
+    await host.heard("close")
+    assert (await host.heard("open"))["view"] == "v2"
+    await host.show()
+    assert await host.part("frame").count() == 1
