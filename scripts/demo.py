@@ -1,12 +1,15 @@
 """Serve an example over streamable HTTP and say how to connect a client to it.
 
-python scripts/demo.py [clock|todo|chart|wizard] [--port 8000]
+python scripts/demo.py [clock|todo|chart|wizard|host] [--port 8000]
+
+`host` shows all of them in a page of our own instead.
 """
 
 import argparse
 import contextlib
 import runpy
 import socket
+import sys
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -15,6 +18,7 @@ NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/server.py"))
 WORDS = """
   Fanlight demo: the example {name!r} is served at {url}
   Stop it with Ctrl+C. Another one: make demo EXAMPLE={other}
+  All of them in a page, without any client: make demo EXAMPLE=host
 
   See the View in the MCP Inspector (Node 22.19 or later; then Apps, a tool, Open App):
 
@@ -43,10 +47,14 @@ QUESTIONS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("example", nargs="?", default="clock", choices=NAMES)
+    parser.add_argument("example", nargs="?", default="clock", choices=[*NAMES, "host"])
     parser.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
     options = parser.parse_args()
     port = free_port(options.port)
+    if options.example == "host":
+        sys.argv = [str(EXAMPLES / "host" / "app.py"), "--port", str(port)]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return
     script = EXAMPLES / options.example / "server.py"
     server = runpy.run_path(str(script), run_name="demo")["server"]
     other = NAMES[(NAMES.index(options.example) + 1) % len(NAMES)]

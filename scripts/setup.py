@@ -32,7 +32,7 @@ def main() -> None:
     make_venv()
     pip("--upgrade", "pip>=25.1")
     if wanted == "demo":
-        pip("--editable", ".")
+        pip("--editable", ".[host]")
     else:
         pip("--editable", ".", "--group", "dev")
         node_packages()

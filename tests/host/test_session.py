@@ -60,7 +60,7 @@ class Backend:
             finally:
                 self.cancelled.set()
 
-    async def call_tool(
+    async def call_tool_for_view(
         self, session: Session, name: str, arguments: dict[str, Any], progress: Progress
     ) -> dict[str, Any]:
         await progress(1, 2, None)
@@ -78,7 +78,7 @@ class Backend:
     async def message(self, session: Session, role: str, content: tuple[dict[str, Any], ...]) -> None:
         await self._note("message", content)
 
-    async def model_context(self, session: Session, update: dict[str, Any]) -> None:
+    async def update_context(self, session: Session, update: dict[str, Any]) -> None:
         await self._note("context", update)
 
     async def link(self, session: Session, url: str) -> None:
@@ -226,6 +226,7 @@ async def test_a_new_display_mode_is_told_twice_as_answer_and_as_context() -> No
         assert (await stage.page.message())["result"] == {"mode": "fullscreen"}
 
 
+@pytest.mark.case("mcp-apps-life-06")
 async def test_the_height_goes_to_the_page_and_the_width_nowhere() -> None:
     async with live() as stage:
         await stage.tell("ui/notifications/size-changed", {"width": 100, "height": 50})

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import anyio
 import httpx2
@@ -224,12 +224,13 @@ class _HttpChannel:
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
+def serving(app: Any, *, sockets: bool = False) -> Iterator[str]:
     """Serve an ASGI program on a free loopback port, in a thread that ends with the block."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1)
+        protocol: Literal["none", "websockets-sansio"] = "websockets-sansio" if sockets else "none"
+        config = uvicorn.Config(app, log_level="warning", ws=protocol, timeout_graceful_shutdown=1)
         web = uvicorn.Server(config)
         thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

@@ -18,7 +18,12 @@ logger = logging.getLogger(__name__)
 
 JSONObject = dict[str, Any]
 Frame = dict[str, Any]
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class Progress(Protocol):
+    """Hears how far a request of the View has come."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
 class RequestFailed(Exception):
@@ -33,7 +38,7 @@ class RequestFailed(Exception):
 class Backend(Protocol):
     """What a session needs of the host around it."""
 
-    async def call_tool(
+    async def call_tool_for_view(
         self, session: "Session", name: str, arguments: JSONObject, progress: Progress
     ) -> JSONObject: ...
 
@@ -43,7 +48,7 @@ class Backend(Protocol):
 
     async def message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
 
-    async def model_context(self, session: "Session", update: JSONObject) -> None: ...
+    async def update_context(self, session: "Session", update: JSONObject) -> None: ...
 
     async def link(self, session: "Session", url: str) -> None: ...
 
@@ -158,7 +163,9 @@ class Session:
                 if (promise := self._answers.pop(id, None)) is not None:
                     promise.settle(result or {}, None if error is None else _view_error(error))
             case events.ToolCalled(id=id, name=name, arguments=arguments):
-                self._start(id, self._answer(id, self._backend.call_tool(self, name, arguments, self._progress_of(id))))
+                self._start(
+                    id, self._answer(id, self._backend.call_tool_for_view(self, name, arguments, self._progress_of(id)))
+                )
             case events.ServerAsked(id=id, method=method, params=params):
                 self._start(id, self._answer(id, self._backend.ask_server(self, method, params)))
             case events.SamplingRequested(id=id, params=params):
@@ -169,7 +176,7 @@ class Session:
                 update: JSONObject = {"content": list(content)}
                 if structured is not None:
                     update["structuredContent"] = structured
-                self._start(id, self._answer(id, _empty(self._backend.model_context(self, update))))
+                self._start(id, self._answer(id, _empty(self._backend.update_context(self, update))))
             case events.LinkRequested(id=id, url=url):
                 self._start(id, self._answer(id, self._open_link(url)))
             case events.DownloadRequested(id=id, contents=contents):
@@ -204,11 +211,11 @@ class Session:
         await self.flush()
 
     def _progress_of(self, id: RequestId) -> Progress:
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            self.bridge.progress(id, done, total, message)
+        async def relay(progress: float, total: float | None, message: str | None) -> None:
+            self.bridge.progress(id, progress, total, message)
             await self.flush()
 
-        return progress
+        return relay
 
     async def _open_link(self, url: str) -> JSONObject:
         await self._backend.link(self, url)
@@ -256,6 +263,11 @@ class Session:
             waiting.settle({}, RequestFailed("The View was closed."))
         if self._channel is not None:
             await self._channel.send({"type": "gone"})
+        self.stop()
+
+    def stop(self) -> None:
+        """End the session at once, as when its document is loaded anew."""
+        self.bridge.close()
         if self._tasks is not None:
             self._tasks.cancel_scope.cancel()
 

@@ -23,18 +23,10 @@ _INLINE: Final = "'unsafe-inline'"
 
 # Powerful features that no View can ask for, so none gets them.
 _NEVER: Final = (
-    *(
-        "accelerometer",
-        "ambient-light-sensor",
-        "autoplay",
-        "battery",
-        "bluetooth",
-        "browsing-topics",
-        "display-capture",
-    ),
-    *("encrypted-media", "gamepad", "gyroscope", "hid", "idle-detection", "local-fonts", "magnetometer", "midi"),
-    *("payment", "publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial"),
-    *("storage-access", "usb", "web-share", "window-management", "xr-spatial-tracking", "clipboard-read"),
+    *("accelerometer", "autoplay", "browsing-topics", "clipboard-read", "display-capture", "encrypted-media"),
+    *("gamepad", "gyroscope", "hid", "idle-detection", "local-fonts", "magnetometer", "midi", "payment"),
+    *("publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "storage-access"),
+    *("usb", "window-management", "xr-spatial-tracking"),
 )
 _ASKED_FOR: Final[tuple[Permission, ...]] = ("camera", "microphone", "geolocation", "clipboard-write")
 
@@ -71,8 +63,14 @@ def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: Profile 
     }
 
 
-def proxy_directives(host: str, views: str) -> Directives:
-    """Return the policy of the sandbox proxy: it runs its own script and holds a View, and can do nothing else."""
+def proxy_directives(host: str, views: str | None) -> Directives:
+    """Return the policy of the sandbox proxy: it runs its own script and holds a View, and can do nothing else.
+
+    Without an origin for Views the proxy takes HTML by message. Such a document inherits the proxy's policy, so
+    the proxy sets that itself, from what the document declares, before it makes the frame.
+    """
+    if views is None:
+        return {"frame-ancestors": (check_source(host, "host"),)}
     return {
         "default-src": (_NONE,),
         "script-src": (_SELF,),

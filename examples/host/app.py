@@ -1,0 +1,105 @@
+"""A host in one file: a page that shows the other examples as a chat program would, with no model behind it.
+
+python examples/host/app.py [--port 8000] [--no-open]
+"""
+
+import argparse
+import contextlib
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from fanlight.host import Host
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = ("clock", "todo", "chart", "wizard")
+
+# What a model would make of a question: which tool to call, with what.
+QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "What time is it in Tokyo?": ("clock", "get_time", {"zone": "Asia/Tokyo"}),
+    "What is on my to-do list?": ("todo", "show_todos", {}),
+    "Chart the five highest mountains.": (
+        "chart",
+        "draw_chart",
+        {
+            "title": "The five highest mountains",
+            "unit": "m",
+            "rows": [
+                {"label": "Everest", "value": 8849},
+                {"label": "K2", "value": 8611},
+                {"label": "Kangchenjunga", "value": 8586},
+                {"label": "Lhotse", "value": 8516},
+                {"label": "Makalu", "value": 8485},
+            ],
+        },
+    ),
+    "Book me a meeting room.": ("wizard", "start_booking", {}),
+}
+
+host = Host({name: [sys.executable, str(HERE.parent / name / "server.py")] for name in EXAMPLES})
+said: list[str] = []
+
+
+@host.on_message
+def hear(conversation: str | None, role: str, content: list[dict[str, Any]]) -> None:
+    said.extend(str(block.get("text", "")) for block in content)
+
+
+async def page(request: Request) -> Response:
+    return FileResponse(HERE / "page.html")
+
+
+async def questions(request: Request) -> Response:
+    return JSONResponse(list(QUESTIONS))
+
+
+async def ask(request: Request) -> Response:
+    question = (await request.json()).get("question")
+    if question not in QUESTIONS:
+        return JSONResponse({"error": "Nobody here can answer that."}, 400)
+    call = await host.call_tool(*QUESTIONS[question], conversation="demo")
+    text = "\n".join(block.get("text", "") for block in call.for_model)
+    return JSONResponse(
+        {"tool": call.tool, "server": call.server, "view": call.view, "token": call.token, "text": text}
+    )
+
+
+async def model(request: Request) -> Response:
+    return JSONResponse({"context": host.model_context("demo"), "messages": said})
+
+
+app = host.wrap(
+    Starlette(
+        routes=[
+            Route("/", page),
+            Route("/questions", questions),
+            Route("/ask", ask, methods=["POST"]),
+            Route("/model", model),
+        ]
+    )
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser")
+    options = parser.parse_args()
+    url = f"http://localhost:{options.port}/"
+    print(f"\n  The example apps are at {url}\n  Stop with Ctrl+C.\n", flush=True)
+    if not options.no_open:
+        threading.Timer(1.0, lambda: webbrowser.open(url)).start()
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.run(app, host="127.0.0.1", port=options.port, log_level="warning", ws="websockets-sansio")
+
+
+if __name__ == "__main__":
+    main()

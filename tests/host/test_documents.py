@@ -1,0 +1,52 @@
+import gzip
+
+from fanlight import Csp
+from fanlight.host.documents import Documents, served_document
+
+HTML = "<!doctype html><title>ä</title>" + "x" * 1000
+ANCESTORS = ("http://localhost:8000", "http://sandbox.localhost:8000")
+LABEL = "a" * 32
+
+
+def test_a_document_is_served_with_its_policy_and_as_it_is() -> None:
+    document = served_document(LABEL, HTML, None, ["camera"], ANCESTORS)
+    assert document.body.decode() == HTML
+    assert gzip.decompress(document.compressed).decode() == HTML
+    assert "connect-src 'none'" in document.headers["content-security-policy"]
+    assert document.headers["permissions-policy"].startswith("camera=(self), microphone=()")
+    assert document.headers["x-content-type-options"] == "nosniff"
+    assert "set-cookie" not in document.headers
+
+
+def test_its_address_changes_with_content_policy_and_permissions() -> None:
+    csp = Csp(connect_domains=["https://a.example"])
+    addresses = {
+        served_document(LABEL, HTML, None, [], ANCESTORS).address,
+        served_document(LABEL, HTML + " ", None, [], ANCESTORS).address,
+        served_document(LABEL, HTML, csp, [], ANCESTORS).address,
+        served_document(LABEL, HTML, None, ["camera"], ANCESTORS).address,
+        served_document(LABEL, HTML, None, [], ANCESTORS[:1]).address,
+        served_document(LABEL, HTML, None, [], ANCESTORS, "compat").address,
+    }
+    assert len(addresses) == 6
+    assert served_document(LABEL, HTML, None, [], ANCESTORS).address in addresses
+
+
+def test_a_document_is_found_at_its_own_app_only() -> None:
+    documents = Documents()
+    document = served_document(LABEL, HTML, None, [], ANCESTORS)
+    documents.add(document)
+    assert documents.get(LABEL, document.address) is document
+    assert documents.get("b" * 32, document.address) is None
+    assert documents.get(LABEL, "x") is None
+
+
+def test_the_least_recently_used_document_goes_first() -> None:
+    one, two, three = (served_document(LABEL, HTML + str(i), None, [], ANCESTORS) for i in range(3))
+    documents = Documents(max_bytes=2 * (len(one.body) + len(one.compressed)) + 50)
+    documents.add(one)
+    documents.add(two)
+    documents.get(LABEL, one.address)
+    documents.add(three)
+    assert documents.get(LABEL, two.address) is None
+    assert documents.get(LABEL, one.address) is one

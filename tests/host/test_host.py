@@ -1,0 +1,440 @@
+"""The host without a browser: a page in Python opens Views, says what a View says, and hears what it hears."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from fastmcp import FastMCP
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+from fanlight import Apps, View
+from fanlight.host import Host, Unfinished, UnknownView
+from fanlight.host.host import safe_name
+from fanlight.host.origins import Names
+from fanlight.host.web import Refused
+from support.shop import build
+
+pytestmark = pytest.mark.anyio
+
+ORIGINS = Names().origins("http", "localhost:8000")
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
+
+
+class Page:
+    """A page with one View open, both played by the test."""
+
+    def __init__(self) -> None:
+        self.frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.link: Any = None
+        self.shown: dict[str, Any] = {}
+
+    async def send(self, frame: dict[str, Any]) -> None:
+        await self.frames.put(frame)
+
+    async def next(self) -> dict[str, Any]:
+        with anyio.fail_after(10):
+            return await self.frames.get()
+
+    async def say(self, message: dict[str, Any]) -> None:
+        await self.link.receive({"type": "message", "message": {"jsonrpc": "2.0", **message}})
+
+    async def message(self) -> dict[str, Any]:
+        frame = await self.next()
+        assert frame["type"] == "message", frame
+        message: dict[str, Any] = frame["message"]
+        return message
+
+    async def ask(self, method: str, params: dict[str, Any], id: int = 7) -> dict[str, Any]:
+        await self.say({"id": id, "method": method, "params": params})
+        return await self.message()
+
+
+async def open_view(host: Host, view: str | None, token: str | None, *, greet: bool = True, **frame: Any) -> Page:
+    page = Page()
+    page.link = await host.open({"type": "open", "view": view, "token": token, **frame}, ORIGINS, page)  # type: ignore[arg-type]
+    if not frame.get("resume"):
+        page.shown = await page.next()
+        assert page.shown["type"] == "show"
+    if greet:
+        await page.ask("ui/initialize", HELLO, id=0)
+        await page.say({"method": "ui/notifications/initialized"})
+    return page
+
+
+def counter() -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("counter")
+    apps = Apps(server)
+    apps.view(View.html("<!doctype html><title>x</title>", uri="ui://counter/view"))
+
+    @apps.tool(view="ui://counter/view")
+    def add(a: int, b: int) -> dict[str, int]:
+        return {"sum": a + b}
+
+    @apps.tool(view="ui://counter/view")
+    def fail() -> str:
+        raise ValueError("inside")
+
+    @apps.tool(view="ui://counter/view")
+    async def hang(ctx: Context) -> str:
+        await ctx.report_progress(1, 2)
+        await anyio.sleep_forever()
+        return "never"
+
+    @apps.tool(visibility=["model"])
+    def only_model() -> str:
+        return "x"
+
+    @apps.tool(visibility=["app"])
+    def only_app() -> types.CallToolResult:
+        text = types.TextContent(type="text", text="for the View")
+        return types.CallToolResult(content=[text], _meta={"kept": [1]})
+
+    return server
+
+
+@asynccontextmanager
+async def running(**options: Any) -> AsyncIterator[Host]:
+    async with Host({"counter": counter(), "shop": build("FastMCP")}, **options) as host:
+        await host.servers.settled()
+        yield host
+
+
+async def test_the_model_sees_every_tool_that_is_for_it_and_none_that_is_not() -> None:
+    async with running() as host:
+        names = {tool.name for tool in await host.tools()}
+        assert {"counter__add", "counter__only_model", "shop__show_cart", "shop__plain"} <= names
+        assert not {"counter__only_app", "shop__pay"} & names
+
+
+async def test_a_call_has_its_result_what_the_model_sees_and_a_view() -> None:
+    async with running() as host:
+        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        assert call.result is not None
+        assert call.result["structuredContent"] == {"sum": 3}
+        assert [block["type"] for block in call.for_model] == ["text"]
+        assert call.view is not None
+        assert (await host.call_tool("shop", "plain", {})).view is None
+
+
+@pytest.mark.case("mcp-apps-life-01")
+@pytest.mark.case("mcp-apps-life-03")
+async def test_the_view_gets_input_and_result_after_initialized_and_unchanged() -> None:
+    async with running() as host:
+        call = await host.call_tool("shop", "show_cart", {})
+        page = await open_view(host, call.view, call.token)
+        assert await page.message() == {
+            "jsonrpc": "2.0",
+            "method": "ui/notifications/tool-input",
+            "params": {"arguments": {}},
+        }
+        result = await page.message()
+        assert (result["method"], result["params"]) == ("ui/notifications/tool-result", call.result)
+
+
+async def test_what_is_shown_is_three_origins_and_a_policy_of_its_own() -> None:
+    async with running() as host:
+        call = await host.call_tool("shop", "show_cart", {})
+        page = await open_view(host, call.view, call.token, greet=False)
+        assert page.shown["proxy"].startswith("http://sandbox.localhost:8000/proxy?host=http%3A%2F%2Flocalhost%3A8000")
+        origin, _, address = page.shown["document"].rpartition("/")
+        label = origin.removeprefix("http://").partition(".")[0]
+        document = host.documents.get(label, address)
+        assert document is not None
+        assert "connect-src 'self' https://api.example.com" in document.headers["content-security-policy"]
+        assert page.shown["border"] is True
+        assert "camera" not in page.shown["allow"]
+
+
+@pytest.mark.case("mcp-apps-life-02")
+async def test_arguments_are_shown_while_the_model_writes_them_and_never_after() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        for piece in json.dumps({"a": 1, "b": 22, "note": "x" * 2000}):
+            await call.feed(piece)
+        await call.run({"a": 1, "b": 22})
+        methods: list[str] = []
+        while not methods or methods[-1] != "ui/notifications/tool-result":
+            message = await page.message()
+            methods.append(message["method"])
+            assert isinstance(message["params"].get("arguments", {}), dict)
+        assert methods[-2:] == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
+        assert set(methods[:-2]) == {"ui/notifications/tool-input-partial"}
+        assert len(methods) < 200
+
+
+@pytest.mark.case("mcp-apps-life-04")
+async def test_a_cancelled_call_is_told_to_the_view_and_to_the_server() -> None:
+    async with running() as host:
+        call = host.begin("counter", "hang")
+        page = await open_view(host, call.view, call.token)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.run, {})
+            assert (await page.message())["method"] == "ui/notifications/tool-input"
+            tasks.cancel_scope.cancel()
+        assert (await page.message())["method"] == "ui/notifications/tool-cancelled"
+
+
+async def test_a_tool_that_fails_is_a_result_with_is_error() -> None:
+    async with running() as host:
+        call = await host.call_tool("counter", "fail", {})
+        page = await open_view(host, call.view, call.token)
+        await page.message()
+        assert (await page.message())["params"]["isError"] is True
+
+
+async def test_an_unknown_tool_or_server_says_which_there_are() -> None:
+    async with running() as host:
+        with pytest.raises(KeyError, match=r"has no tool 'nothing'.*add"):
+            await host.call_tool("counter", "nothing", {})
+        with pytest.raises(KeyError, match=r"no server 'nobody'"):
+            await host.call_tool("nobody", "x", {})
+
+
+@pytest.mark.case("mcp-apps-req-04")
+async def test_a_view_calls_tools_of_its_own_server_and_gets_the_raw_result() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        answer = await page.ask("tools/call", {"name": "only_app"})
+        assert answer["result"]["_meta"] == {"kept": [1]}
+        assert "resultType" not in answer["result"]
+        listed = await page.ask("tools/list", {})
+        assert "only_model" not in [tool["name"] for tool in listed["result"]["tools"]]
+
+
+@pytest.mark.case("mcp-apps-tool-05")
+@pytest.mark.parametrize("name", ["only_model", "pay", "show_cart", "nothing", "counter__add"])
+async def test_a_view_never_calls_a_tool_that_is_not_its_own(name: str) -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        assert (await page.ask("tools/call", {"name": name}))["error"]["code"] == -32602
+
+
+async def test_progress_of_a_tool_reaches_the_view_and_its_cancellation_the_server() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        await page.say({"id": 9, "method": "tools/call", "params": {"name": "hang", "_meta": {"progressToken": "t"}}})
+        progress = await page.message()
+        assert (progress["method"], progress["params"]["progressToken"]) == ("notifications/progress", "t")
+        await page.say({"method": "notifications/cancelled", "params": {"requestId": 9}})
+        assert (await page.ask("ping", {}))["result"] == {}
+
+
+@pytest.mark.case("mcp-apps-req-01")
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vscode://x", "", "x"]
+)
+async def test_only_web_links_are_opened(url: str) -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        assert (await page.ask("ui/open-link", {"url": url}))["error"]["code"] == -32000
+
+
+@pytest.mark.case("mcp-apps-req-02")
+async def test_a_message_goes_to_the_handler_with_its_conversation() -> None:
+    said: list[Any] = []
+    async with running() as host:
+        call = host.begin("counter", "add", conversation="c1")
+        page = await open_view(host, call.view, call.token)
+        content = [{"type": "text", "text": "hi"}]
+        assert "error" in await page.ask("ui/message", {"role": "user", "content": content})
+        host.on_message(lambda conversation, role, blocks: said.append((conversation, role, blocks)))
+        assert (await page.ask("ui/message", {"role": "user", "content": content}))["result"] == {}
+        assert said == [("c1", "user", content)]
+
+
+@pytest.mark.case("mcp-apps-req-03")
+async def test_the_last_context_of_each_open_view_is_for_the_model() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add", conversation="c1")
+        page = await open_view(host, call.view, call.token)
+        for text in ("one", "two"):
+            update = {"content": [{"type": "text", "text": text}]}
+            assert (await page.ask("ui/update-model-context", update))["result"] == {}
+        (context,) = host.model_context("c1")
+        assert (context["view"], context["content"][0]["text"]) == (call.view, "two")
+        assert host.model_context("other") == []
+
+
+@pytest.mark.case("mcp-apps-life-05")
+async def test_a_closed_view_is_asked_first_and_gone_after() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        assert call.view is not None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.close_view, call.view)
+            teardown = await page.message()
+            assert teardown["method"] == "ui/resource-teardown"
+            await page.say({"id": teardown["id"], "result": {}})
+            assert await page.next() == {"type": "gone"}
+        with pytest.raises(UnknownView):
+            await host.call_app_tool(call.view, "x", {})
+        with pytest.raises(Refused, match="closed"):
+            await open_view(host, call.view, call.token)
+
+
+@pytest.mark.case("mcp-apps-life-07")
+async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        await host.set_context(theme="dark")
+        assert (await page.message())["params"] == {"theme": "dark"}
+        await page.link.receive({"type": "context", "context": {"locale": "de", "displayMode": "pip", "evil": 1}})
+        assert (await page.message())["params"] == {"locale": "de"}
+
+
+async def test_app_tools_are_listed_called_and_gone_with_the_view() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add", conversation="c1")
+        page = await open_view(host, call.view, call.token)
+        assert call.view is not None
+        found: list[Any] = []
+
+        async def look() -> None:
+            found.extend(await host.app_tools("c1"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            asked = await page.message()
+            tools = [{"name": f"t{i}", "inputSchema": {"type": "object"}} for i in range(60)]
+            await page.say({"id": asked["id"], "result": {"tools": tools}})
+        assert len(found) == 50
+        assert found[0].name == f"app_{call.view}__t0"
+
+
+async def test_a_token_that_does_not_fit_opens_nothing() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        for token in (None, "", "x", call.token + "x" if call.token else "", 7):
+            with pytest.raises(Refused):
+                await open_view(host, call.view, token)  # type: ignore[arg-type]
+        with pytest.raises(Refused):
+            await open_view(host, "nothing", call.token)
+
+
+async def test_a_reloaded_page_gets_the_same_input_and_result_again() -> None:
+    async with running() as host:
+        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        for _ in range(2):
+            page = await open_view(host, call.view, call.token)
+            assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}
+            assert (await page.message())["params"] == call.result
+            await page.link.lost()
+
+
+async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        await page.link.lost()
+        await call.run({"a": 1, "b": 2})
+        again = await open_view(host, call.view, call.token, greet=False, resume=True)
+        assert (await again.message())["method"] == "ui/notifications/tool-input"
+        assert (await again.message())["method"] == "ui/notifications/tool-result"
+
+
+async def test_after_a_restart_of_the_host_a_view_comes_back_with_its_data(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'views.db'}"
+    async with running(store=store) as host:
+        call = await host.call_tool("counter", "add", {"a": 1, "b": 2}, conversation="c1")
+        page = await open_view(host, call.view, call.token)
+        await page.message()
+        await page.message()
+        await page.ask("ui/update-model-context", {"structuredContent": {"seen": 3}})
+    async with running(store=store) as host:
+        page = await open_view(host, call.view, call.token)
+        assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}
+        assert (await page.message())["params"] == call.result
+        assert host.model_context("c1")[0]["structuredContent"] == {"seen": 3}
+
+
+async def test_a_view_that_is_not_there_says_why() -> None:
+    server: FastMCP[Any] = FastMCP("broken")
+
+    @server.tool(meta={"ui": {"resourceUri": "ui://broken/none"}})
+    def show() -> str:
+        return "text"
+
+    async with Host({"broken": server}) as host:
+        call = await host.call_tool("broken", "show", {})
+        assert call.for_model
+        with pytest.raises(Refused, match=r"cannot be shown.*ui://broken/none"):
+            await open_view(host, call.view, call.token)
+
+
+async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
+    async with Host({"counter": counter(), "dead": "no-such-command-at-all"}) as host:
+        await host.servers.settled()
+        assert {tool.server for tool in await host.tools()} == {"counter"}
+        assert "no-such-command-at-all" in (host.servers["dead"].status.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///a/b/report.pdf", "report.pdf"),
+        ("ui://x/..%2f..%2fetc%2fpasswd", "passwd"),
+        ("x/..", "download"),
+        ("file:///con.txt", "download"),
+        ("file:///a%00b\x1f.txt", "a_b_.txt"),
+        ("file:///.bashrc", "bashrc"),
+        ("file:///evil\u202efdp.exe", "evil_fdp.exe"),
+        ("C:\\Windows\\x.dll", "x.dll"),
+        ("", "download"),
+        ("file:///" + "x" * 500, "x" * 150),
+    ],
+)
+def test_a_download_has_a_name_that_is_safe_anywhere(uri: str, name: str) -> None:
+    assert safe_name(uri) == name
+
+
+DYING = """
+import os
+from mcp.server import MCPServer
+from fanlight import Apps, View
+
+server = MCPServer("dying")
+apps = Apps(server)
+view = apps.view(View.html("<!doctype html><title>x</title>", uri="ui://dying/view"))
+
+@apps.tool(view=view)
+def die() -> str:
+    os._exit(3)
+
+@apps.tool(view=view)
+def live() -> str:
+    return "alive"
+
+server.run()
+"""
+
+
+async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_calls_work(tmp_path: Path) -> None:
+    script = tmp_path / "dying.py"
+    script.write_text(DYING, encoding="utf-8")
+    async with Host({"dying": [sys.executable, str(script)]}) as host:
+        await host.servers["dying"].ready()
+        call = host.begin("dying", "die")
+        page = await open_view(host, call.view, call.token)
+        with pytest.raises(Unfinished):
+            await call.run({})
+        assert (await page.message())["method"] == "ui/notifications/tool-input"
+        cancelled = await page.message()
+        assert cancelled["method"] == "ui/notifications/tool-cancelled"
+        assert cancelled["params"]["reason"]
+        again = await host.call_tool("dying", "live", {})
+        assert again.for_model[0]["text"] == "alive"

@@ -1,0 +1,172 @@
+"""The host in a real browser: three origins, the examples as servers, and Views that others wrote."""
+
+import runpy
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.server import MCPServer
+from playwright.async_api import Browser, Frame, Page, expect
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from fanlight import Apps, View
+from fanlight.host.call import Call
+from fanlight.host.host import Host
+from support.stage import chromium
+from support.wire import serving
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "clock": ("get_time", {"zone": "Asia/Tokyo"}),
+    "todo": ("show_todos", {}),
+    "chart": ("draw_chart", {"title": "Heights", "rows": [{"label": "K2", "value": 8611}]}),
+}
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as launched:
+        yield launched
+
+
+class Program:
+    """A chat program in a few lines: one page that shows the View of one call."""
+
+    def __init__(self, host: Host, server: str, tool: str, arguments: dict[str, Any]) -> None:
+        self.host = host
+        self.asked = (server, tool, arguments)
+        self.call: Call | None = None
+        self.app = host.wrap(Starlette(routes=[Route("/", self.page)]))
+
+    async def page(self, request: Request) -> Response:
+        if self.call is None:
+            self.call = await self.host.call_tool(*self.asked, conversation="c1")
+        element = f'<mcp-app view="{self.call.view}" token="{self.call.token}" src="/apps"></mcp-app>'
+        script = '<script type="module" src="/apps/mcp-app.js"></script>'
+        return HTMLResponse(f'<!doctype html><link rel="icon" href="data:,"><title>Chat</title>{script}{element}')
+
+
+@asynccontextmanager
+async def shown(browser: Browser, program: Program) -> AsyncIterator[tuple[Page, list[str]]]:
+    problems: list[str] = []
+    page = await browser.new_page(viewport={"width": 700, "height": 600})
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    with serving(program.app, sockets=True) as address:
+        await page.goto(address.replace("127.0.0.1", "localhost"))
+        yield page, problems
+        await page.close()
+
+
+async def view_of(page: Page) -> Frame:
+    """Wait until a View's document is there, and return its frame."""
+    for _ in range(200):
+        for frame in page.frames:
+            if "sandbox.localhost" in frame.url and "/proxy" not in frame.url:
+                await frame.wait_for_load_state()
+                return frame
+        await page.evaluate("new Promise(requestAnimationFrame)")
+    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")
+
+
+def examples() -> dict[str, Any]:
+    return {name: runpy.run_path(str(ROOT / "examples" / name / "server.py"))["server"] for name in CALLS}
+
+
+async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Browser) -> None:
+    program = Program(Host(examples()), "todo", *CALLS["todo"])
+    async with shown(browser, program) as (page, problems):
+        view = await view_of(page)
+        await expect(view.get_by_role("listitem")).to_have_count(3)
+        await view.get_by_role("checkbox").first.check()
+        await expect(view.get_by_role("status")).to_have_text("2 of 3 left")
+        await expect(view.locator("body")).to_be_visible()
+        context = program.host.model_context("c1")
+        assert "[x] 1. Read the tutorial" in context[0]["content"][0]["text"]
+        assert problems == []
+
+
+@pytest.mark.case("mcp-apps-sbox-01")
+async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_other(browser: Browser) -> None:
+    async with shown(browser, Program(Host(examples()), "clock", *CALLS["clock"])) as (page, _):
+        view = await view_of(page)
+        await expect(view.locator("#day")).to_contain_text("Tokyo")
+        origins = {await frame.evaluate("location.origin") for frame in page.frames}
+        assert len(origins) == 3
+        touch = "(name) => { try { return String(window[name].document) } catch (error) { return error.name } }"
+        assert await view.evaluate(touch, "parent") == "SecurityError"
+        assert await view.evaluate(touch, "top") == "SecurityError"
+        assert await view.evaluate("parent !== top") is True
+
+
+async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Browser) -> None:
+    program = Program(Host(examples()), "chart", *CALLS["chart"])
+    async with shown(browser, program) as (page, problems):
+        await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
+        await page.reload()
+        await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
+        assert problems == []
+
+
+async def test_a_view_that_cannot_be_read_says_why_in_the_page(browser: Browser) -> None:
+    server: MCPServer[Any] = MCPServer("broken")
+
+    @server.tool(meta={"ui": {"resourceUri": "ui://broken/none"}})
+    def show() -> str:
+        return "text"
+
+    async with shown(browser, Program(Host({"broken": server}), "broken", "show", {})) as (page, _):
+        await expect(page.get_by_role("alert")).to_contain_text("cannot be shown")
+
+
+def built(source: Path) -> str:
+    """Bundle a script with the published packages in it."""
+    command = [str(ROOT / "node_modules/.bin/esbuild"), str(source), "--bundle", "--format=esm", "--minify"]
+    environment = {"NODE_PATH": str(ROOT / "node_modules"), "PATH": f"{ROOT / '.venv' / 'bin'}:/usr/bin:/bin"}
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment).stdout
+
+
+@pytest.mark.parametrize("package", ["ext-apps-1", "ext-apps-2"])
+async def test_the_published_app_runs_in_our_host(package: str, browser: Browser, tmp_path: Path) -> None:
+    source = tmp_path / "view.js"
+    source.write_text(
+        f"""
+        import {{ App }} from "{package}";
+        const out = document.getElementById("out");
+        const app = new App({{ name: "Published", version: "1" }}, {{ availableDisplayModes: ["inline"] }});
+        app.ontoolinput = (params) => (out.textContent += `input ${{params.arguments.a}} `);
+        app.ontoolresult = (result) => (out.textContent += `result ${{result.structuredContent.sum}} `);
+        document.getElementById("go").onclick = async () => {{
+          const result = await app.callServerTool({{ name: "add", arguments: {{ a: 20, b: 22 }} }});
+          await app.updateModelContext({{ content: [{{ type: "text", text: "seen" }}] }});
+          out.textContent += `call ${{result.structuredContent.sum}} in ${{app.getHostVersion().name}}`;
+        }};
+        app.connect();
+        """,
+        encoding="utf-8",
+    )
+    script = built(source).replace("</script", "<\\/script")
+    html = f'<!doctype html><p id="out"></p><button id="go">go</button><script type="module">{script}</script>'
+    server: MCPServer[Any] = MCPServer("sum")
+    apps = Apps(server)
+
+    @apps.tool(view=View.html(html, uri="ui://sum/view"))
+    def add(a: int, b: int) -> dict[str, int]:
+        return {"sum": a + b}
+
+    program = Program(Host({"sum": server}), "sum", "add", {"a": 1, "b": 2})
+    async with shown(browser, program) as (page, problems):
+        view = await view_of(page)
+        await expect(view.locator("#out")).to_have_text("input 1 result 3")
+        await view.get_by_role("button").click()
+        await expect(view.locator("#out")).to_have_text("input 1 result 3 call 42 in fanlight")
+        assert program.host.model_context("c1")[0]["content"] == [{"type": "text", "text": "seen"}]
+        assert problems == []

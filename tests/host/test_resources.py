@@ -1,0 +1,364 @@
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+from fanlight import Apps, Csp, View
+from fanlight.host.connection import (
+    ConnectionLost,
+    Listener,
+    News,
+    ResourcesChanged,
+    ResourceUpdated,
+    ServerError,
+    Status,
+    StatusChanged,
+)
+from fanlight.host.resources import (
+    ViewDocument,
+    ViewError,
+    Views,
+    ViewUnavailable,
+    for_app,
+    for_model,
+    link_problem,
+    read_view,
+    view_uri,
+    visibility,
+)
+from fanlight.host.servers import Servers
+from fanlight.protocol.extension import MIME_TYPE
+from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
+
+pytestmark = pytest.mark.anyio
+
+URI = "ui://a/b"
+PAGE = "<!doctype html><p>Grüße</p>"
+
+
+class Fake:
+    """A server that answers with what a test gives it."""
+
+    def __init__(self, *contents: Any, listed: list[dict[str, Any]] | None = None) -> None:
+        self.name = "fake"
+        self.contents: list[Any] = list(contents)
+        self.listed = listed
+        self.reads = 0
+        self.listeners: list[Listener] = []
+        self.during_read: Callable[[], None] = lambda: None
+        self.error: Exception | None = None
+
+    async def read_resource(self, uri: str) -> dict[str, Any]:
+        self.reads += 1
+        await anyio.lowlevel.checkpoint()
+        self.during_read()
+        if self.error is not None:
+            raise self.error
+        return {"contents": self.contents}
+
+    async def list_resources(self, cursor: str | None = None) -> dict[str, Any]:
+        if self.listed is None:
+            raise ServerError("fake", -32601, "Method not found")
+        at = int(cursor or 0)
+        page: dict[str, Any] = {"resources": self.listed[at : at + 1]}
+        return page if at + 1 >= len(self.listed) else {**page, "nextCursor": str(at + 1)}
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
+
+    def tell(self, news: News) -> None:
+        for listener in self.listeners:
+            listener(news)
+
+
+def item(**more: Any) -> dict[str, Any]:
+    return {"uri": URI, "mimeType": MIME_TYPE, "text": PAGE, **more}
+
+
+def ui(**fields: Any) -> dict[str, Any]:
+    return {"ui": fields}
+
+
+async def read(*contents: Any, listed: list[dict[str, Any]] | None = None) -> ViewDocument:
+    return await read_view(Fake(*contents, listed=listed), URI)
+
+
+# The link of a tool
+
+
+@pytest.mark.parametrize(
+    ("meta", "uri"),
+    [
+        ({"ui": {"resourceUri": URI}}, URI),
+        ({"ui/resourceUri": URI}, URI),
+        ({"ui": {"resourceUri": URI}, "ui/resourceUri": "ui://old"}, URI),
+        ({"ui": {"visibility": ["app"]}, "ui/resourceUri": URI}, URI),
+        ({"ui": "nonsense", "ui/resourceUri": URI}, URI),
+        ({"ui": {"resourceUri": "https://evil.example"}, "ui/resourceUri": URI}, None),
+        ({"ui": {"resourceUri": "ui://"}}, None),
+        ({"ui": {"resourceUri": 3}}, None),
+        ({"ui": {}}, None),
+        ({}, None),
+    ],
+)
+def test_a_nested_link_wins_over_a_flat_one_and_must_be_a_ui_uri(meta: dict[str, Any], uri: str | None) -> None:
+    assert view_uri({"name": "t", "_meta": meta}) == uri
+    assert view_uri({"name": "t", "meta": meta}) == uri
+
+
+def test_a_link_that_cannot_be_followed_is_explained_and_no_other() -> None:
+    assert "not a ui:// URI" in str(link_problem({"name": "t", "_meta": ui(resourceUri="https://a.example")}))
+    assert link_problem({"name": "t", "_meta": ui(resourceUri=URI)}) is None
+    assert link_problem({"name": "t"}) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (None, {"model", "app"}),
+        (["model"], {"model"}),
+        (["app"], {"app"}),
+        (["model", "app"], {"model", "app"}),
+        ([], set()),
+        (["app", "admin", 3, None, {}], {"app"}),
+        (["Model"], set()),
+        ("model", set()),
+        ({"model": True}, set()),
+        (True, set()),
+    ],
+)
+def test_a_visibility_that_is_not_of_the_standard_never_shows_a_tool(declared: Any, expected: set[str]) -> None:
+    tool = {"name": "t", "_meta": ui(visibility=declared)}
+    assert visibility(tool) == expected
+    assert (for_model(tool), for_app(tool)) == ("model" in expected, "app" in expected)
+
+
+def test_a_tool_without_metadata_is_for_model_and_app() -> None:
+    assert visibility({"name": "t"}) == {"model", "app"}
+    assert visibility({"name": "t", "_meta": None}) == {"model", "app"}
+
+
+# The document
+
+
+async def test_the_item_whose_uri_matches_byte_for_byte_is_chosen() -> None:
+    other = item(uri="ui://a/B", text="no")
+    assert (await read(other, item(), item(text="second"))).html == PAGE
+
+
+async def test_the_only_item_is_taken_though_its_uri_differs_and_that_is_reported() -> None:
+    document = await read(item(uri="ui://a/%62"))
+    assert (document.uri, document.html) == (URI, PAGE)
+    assert "not the one asked for" in document.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        ([], "came without contents"),
+        ([item(uri="ui://x"), item(uri="ui://y")], "came with 2 items, none of this very URI"),
+        ([{"uri": URI, "mimeType": MIME_TYPE}], "neither text nor blob"),
+        ([item(text=None, blob=base64.b64encode(b"\xff\xfe").decode())], "not base64 of UTF-8"),
+        ([item(text=None, blob="A")], "not base64 of UTF-8"),
+        ([item(mimeType="application/json")], "has the MIME type 'application/json', not HTML"),
+    ],
+)
+async def test_contents_that_cannot_be_shown_are_refused_with_the_reason(contents: list[Any], words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        await read(*contents)
+    assert words in str(refused.value)
+    assert URI in str(refused.value)
+
+
+async def test_a_blob_is_read_as_utf_8_and_hashed_like_the_same_text() -> None:
+    blob = item(blob=base64.b64encode(PAGE.encode()).decode())
+    del blob["text"]
+    assert (await read(blob)).html == PAGE
+    assert (await read(blob)).sha256 == (await read(item())).sha256 == hashlib.sha256(PAGE.encode()).hexdigest()
+
+
+async def test_a_lone_surrogate_cannot_break_the_document() -> None:
+    assert (await read(item(text="a\ud800b"))).html == "a?b"
+
+
+@pytest.mark.parametrize("mime", ["text/html", 'Text/HTML; profile="mcp-app"', "text/html+skybridge", None])
+async def test_another_mime_type_for_html_is_accepted_and_flagged(mime: str | None) -> None:
+    document = await read(item(mimeType=mime))
+    assert not document.mime_exact
+    assert MIME_TYPE in document.problems[0]
+    assert (await read(item())).mime_exact
+
+
+# The metadata
+
+
+async def test_the_metadata_of_the_item_wins_over_that_of_the_list() -> None:
+    listed = [{"uri": URI, "_meta": ui(csp={"connectDomains": ["https://list.example"]}, prefersBorder=True)}]
+    document = await read(item(_meta=ui(csp={"connectDomains": ["https://item.example"]})), listed=listed)
+    assert document.csp == Csp(connect_domains=["https://item.example"])
+    assert document.prefers_border is None
+
+
+async def test_the_metadata_of_the_list_is_used_where_the_item_has_none_on_any_page() -> None:
+    listed: list[dict[str, Any]] = [{"uri": "ui://other"}, {"uri": URI, "_meta": ui(prefersBorder=False)}]
+    assert (await read(item(), listed=listed)).prefers_border is False
+
+
+async def test_a_view_that_no_list_names_is_shown_without_metadata() -> None:
+    assert (await read(item(), listed=[])).csp is None
+    assert (await read(item(), listed=None)).csp is None
+
+
+async def test_meta_is_read_for_underscore_meta() -> None:
+    assert (await read(item(meta=ui(prefersBorder=True)))).prefers_border is True
+
+
+async def test_bad_declarations_are_dropped_and_reported_and_good_ones_kept() -> None:
+    document = await read(
+        item(
+            _meta=ui(
+                csp={
+                    "connectDomains": ["https://good.example", "https://x; script-src *", "*", 3],
+                    "resourceDomains": "https://a.example",
+                    "frameDomains": None,
+                },
+                permissions={"camera": {}, "clipboardWrite": True, "microphone": False, "usb": {}},
+                domain="https://a.example/x",
+                prefersBorder="yes",
+            )
+        )
+    )
+    assert document.csp == Csp(connect_domains=["https://good.example"])
+    assert document.permissions == ("camera", "clipboard-write")
+    assert (document.domain, document.prefers_border) == (None, None)
+    reported = "\n".join(document.problems)
+    for field in ("connectDomains[1]", "connectDomains[2]", "connectDomains[3]", "resourceDomains", "usb", "domain"):
+        assert field in reported
+    assert "prefersBorder" in reported
+
+
+@pytest.mark.parametrize("nonsense", [3, "x", ["https://a.example"], True])
+async def test_metadata_of_a_wrong_shape_never_raises(nonsense: Any) -> None:
+    document = await read(item(_meta=ui(csp=nonsense, permissions=nonsense, domain=nonsense, prefersBorder=None)))
+    assert document.csp is None
+    assert document.permissions == ()
+    assert (await read(item(_meta={"ui": nonsense}), listed=[])).html == PAGE
+    assert (await read(item(_meta=nonsense), listed=[])).html == PAGE
+
+
+# The memory
+
+
+async def test_a_view_is_read_once_though_many_ask_at_the_same_time() -> None:
+    fake, views = Fake(item()), Views()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(views.read, fake, URI)
+    await views.read(fake, URI)
+    assert fake.reads == 1
+
+
+@pytest.mark.parametrize(
+    "news", [ResourcesChanged("fake"), ResourceUpdated("fake", URI), StatusChanged("fake", Status("retrying"))]
+)
+async def test_a_view_is_read_again_after_news_of_a_change(news: News) -> None:
+    fake, views = Fake(item(text="old")), Views()
+    await views.read(fake, URI)
+    fake.contents = [item(text="new")]
+    fake.tell(news)
+    assert (await views.read(fake, URI)).html == "new"
+
+
+async def test_news_of_another_view_or_server_leaves_a_view_in_memory() -> None:
+    fake, views = Fake(item()), Views()
+    await views.read(fake, URI)
+    fake.tell(ResourceUpdated("fake", "ui://other"))
+    fake.tell(ResourcesChanged("other"))
+    await views.read(fake, URI)
+    assert fake.reads == 1
+
+
+async def test_a_view_that_changes_while_it_is_read_is_not_remembered() -> None:
+    fake, views = Fake(item()), Views()
+    fake.during_read = lambda: fake.tell(ResourcesChanged("fake"))
+    await views.read(fake, URI)
+    await views.read(fake, URI)
+    assert fake.reads == 2
+
+
+async def test_a_failure_is_not_remembered_and_says_whether_to_try_again() -> None:
+    fake, views = Fake(item()), Views()
+    fake.error = ServerError("fake", -32002, "Resource not found")
+    with pytest.raises(ViewError, match="fake cannot give the View ui://a/b: Resource not found"):
+        await views.read(fake, URI)
+    fake.error = ConnectionLost("fake", "the connection was lost.")
+    with pytest.raises(ViewUnavailable, match="could not be read from fake: the connection was lost"):
+        await views.read(fake, URI)
+    fake.error = None
+    assert (await views.read(fake, URI)).html == PAGE
+
+
+async def test_only_ui_uris_are_ever_read_as_views() -> None:
+    fake = Fake(item())
+    with pytest.raises(ViewError, match="no ui:// URI"):
+        await Views().read(fake, "file:///etc/passwd")
+    assert fake.reads == 0
+
+
+# Real servers
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("kind", ALL_KINDS)
+async def test_a_view_of_each_kind_of_server_arrives_with_all_that_it_declares(kind: Kind, mode: str) -> None:
+    async with Servers({"shop": build(kind)}, mode=mode) as servers:
+        document = await Views().read(servers["shop"], CART_URI)
+    view = cart_view()
+    assert document.html == CART_HTML
+    assert document.csp == view.csp
+    assert document.permissions == ("camera", "microphone", "geolocation", "clipboard-write")
+    assert (document.domain, document.prefers_border) == ("shop.example.com", True)
+    assert document.mime_exact
+    assert document.problems == ()
+
+
+@pytest.mark.parametrize("kind", HIGH_LEVEL)
+@pytest.mark.parametrize("uri", [BLOB_URI, "ui://shop/unlisted"])
+async def test_blobs_and_unlisted_views_of_real_servers_arrive(kind: Kind, uri: str) -> None:
+    async with Servers({"shop": build(kind)}) as servers:
+        assert (await Views().read(servers["shop"], uri)).html == CART_HTML
+
+
+async def test_a_view_that_a_real_server_does_not_have_is_explained() -> None:
+    async with Servers({"shop": build("MCPServer")}) as servers:
+        with pytest.raises(ViewError, match="shop cannot give the View ui://shop/nosuch: "):
+            await Views().read(servers["shop"], "ui://shop/nosuch")
+
+
+async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change() -> None:
+    server: MCPServer[Any] = MCPServer("news")
+    apps = Apps(server)
+    apps.view(View.html(PAGE, uri=URI, name="b"))
+
+    @server.tool()
+    async def change(context: Context[Any]) -> str:
+        await context.notify_resources_changed()
+        return "changed"
+
+    views = Views()
+    async with Servers({"news": server}) as servers:
+        connection = servers["news"]
+        heard = anyio.Event()
+        connection.listen(lambda news: heard.set() if isinstance(news, ResourcesChanged) else None)
+        first = await views.read(connection, URI)
+        assert await views.read(connection, URI) is first
+        with anyio.fail_after(10):
+            while not heard.is_set():  # the subscription is made after the connection is ready
+                await connection.call_tool("change")
+        assert await views.read(connection, URI) is not first

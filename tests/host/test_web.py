@@ -1,0 +1,294 @@
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fanlight.host.documents import Documents, served_document
+from fanlight.host.origins import Names, Origins, app_label
+from fanlight.host.web import Refused, Socket, Web, proxy_url
+
+pytestmark = pytest.mark.anyio
+
+LABEL = app_label("clock", "ui://clock/view")
+HTML = "<!doctype html><title>x</title>" + "y" * 2000
+VIEW_NAME = f"{LABEL}.sandbox.localhost:8000"
+ORIGINS = Names().origins("http", "localhost:8000")
+
+
+class Desk:
+    """A host with one document, whose Views say back what they hear."""
+
+    def __init__(self) -> None:
+        self.documents = Documents()
+        self.document = served_document(LABEL, HTML, None, [], ORIGINS.ancestors)
+        self.documents.add(self.document)
+        self.alive = 0
+        self.lost_links = 0
+        self.opened: list[tuple[dict[str, Any], Origins]] = []
+
+    @asynccontextmanager
+    async def lifetime(self) -> AsyncIterator[None]:
+        self.alive += 1
+        yield
+        self.alive -= 1
+
+    async def open(self, frame: dict[str, Any], origins: Origins, channel: Socket) -> "Echo":
+        if frame["view"] == "nothing":
+            raise Refused("There is no such View.")
+        self.opened.append((frame, origins))
+        return Echo(self, channel)
+
+
+class Echo:
+    def __init__(self, desk: Desk, channel: Socket) -> None:
+        self.desk, self.channel = desk, channel
+
+    async def receive(self, frame: dict[str, Any]) -> None:
+        await self.channel.send({"echo": frame})
+
+    async def lost(self) -> None:
+        self.desk.lost_links += 1
+
+
+async def hello(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(f"program {request.url.path}")
+
+
+PROGRAM = Starlette(routes=[Route("/{rest:path}", hello)])
+
+
+def client(app: ASGIApp) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8000")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def app(desk: Desk) -> ASGIApp:
+    return Web(desk, Names()).wrap(PROGRAM)
+
+
+async def test_the_programs_own_routes_stay_its_own(app: ASGIApp) -> None:
+    async with client(app) as http:
+        assert (await http.get("/")).text == "program /"
+        assert (await http.get("/apps/other")).text == "program /apps/other"
+        assert (await http.get(f"/{'a' * 64}")).text.startswith("program")
+
+
+async def test_a_sandbox_name_never_reaches_the_program(app: ASGIApp, desk: Desk) -> None:
+    async with client(app) as http:
+        for name in ("sandbox.localhost:8000", VIEW_NAME, "x.sandbox.localhost:8000", ""):
+            for path in ("/", "/apps/mcp-app.js", "/admin", "/../x"):
+                response = await http.get(path, headers={"host": name})
+                assert "program" not in response.text
+                assert response.status_code in (404, 421)
+
+
+@pytest.mark.parametrize("name", ["x.sandbox.localhost", f"x.{VIEW_NAME}", "sandbox.localhost@evil.example", ""])
+async def test_a_name_that_is_nobodys_is_misdirected(app: ASGIApp, name: str) -> None:
+    async with client(app) as http:
+        assert (await http.get("/", headers={"host": name})).status_code == 421
+
+
+async def test_alone_the_sandbox_answers_for_its_own_names_only(desk: Desk) -> None:
+    async with client(Web(desk, Names()).sandbox_asgi()) as http:
+        assert (await http.get("/")).status_code == 421
+        path = f"/{desk.document.address}"
+        assert (await http.get(path, headers={"host": VIEW_NAME})).text == HTML
+
+
+async def test_a_document_is_served_at_its_own_app_and_nowhere_else(app: ASGIApp, desk: Desk) -> None:
+    path = f"/{desk.document.address}"
+    async with client(app) as http:
+        response = await http.get(path, headers={"host": VIEW_NAME})
+        assert response.text == HTML
+        assert response.headers["content-encoding"] == "gzip"
+        assert response.headers["content-security-policy"] == desk.document.headers["content-security-policy"]
+        plain = await http.get(path, headers={"host": VIEW_NAME, "accept-encoding": "identity"})
+        assert plain.text == HTML
+        assert "content-encoding" not in plain.headers
+        again = await http.get(path, headers={"host": VIEW_NAME, "if-none-match": response.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        other = f"{app_label('clock', 'ui://clock/other')}.sandbox.localhost:8000"
+        assert (await http.get(path, headers={"host": other})).status_code == 404
+        assert (await http.get(path, headers={"host": "sandbox.localhost:8000"})).status_code == 404
+        for odd in (
+            f"/{desk.document.address}/",
+            f"/./{desk.document.address}x",
+            "/..%2f",
+            "/%00",
+            "/../../etc/passwd",
+        ):
+            assert (await http.get(odd, headers={"host": VIEW_NAME})).status_code == 404
+        assert (await http.post(path, headers={"host": VIEW_NAME})).status_code == 405
+
+
+async def test_the_proxy_is_served_for_our_own_origins_only(app: ASGIApp) -> None:
+    async with client(app) as http:
+        headers = {"host": "sandbox.localhost:8000"}
+        response = await http.get(proxy_url(ORIGINS, LABEL), headers=headers)
+        assert response.status_code == 200
+        policy = response.headers["content-security-policy"]
+        assert "frame-ancestors http://localhost:8000" in policy
+        assert f"frame-src {ORIGINS.view(LABEL)}" in policy
+        assert "default-src 'none'" in policy
+        view = ORIGINS.view(LABEL)
+        bad: list[dict[str, str]] = [
+            {},
+            {"view": view},
+            {"host": "*", "view": view},
+            {"host": "http://localhost:8000; script-src *", "view": view},
+            {"host": "http://localhost:8000", "view": "https://evil.example"},
+            {"host": "http://localhost:8000", "view": "http://sandbox.localhost:8000"},
+            {"host": ORIGINS.proxy, "view": view},
+            {"host": view, "view": view},
+        ]
+        by_message = await http.get("/proxy", params={"host": "http://localhost:8000"}, headers=headers)
+        assert by_message.headers["content-security-policy"] == "frame-ancestors http://localhost:8000"
+        for query in bad:
+            assert (await http.get("/proxy", params=query, headers=headers)).status_code == 400, query
+
+
+async def test_the_browsers_files_are_served_as_scripts(app: ASGIApp) -> None:
+    async with client(app) as http:
+        element = await http.get("/apps/mcp-app.js")
+        sandbox = await http.get("/sandbox.js", headers={"host": "sandbox.localhost:8000"})
+        for response in (element, sandbox):
+            assert response.status_code == 200
+            assert response.headers["content-type"].startswith("text/javascript")
+            assert response.headers["x-content-type-options"] == "nosniff"
+
+
+class Browser:
+    """A page's socket, in memory."""
+
+    def __init__(
+        self, app: ASGIApp, *, host: str = "localhost:8000", origin: str | None = "http://localhost:8000"
+    ) -> None:
+        headers = [(b"host", host.encode())]
+        if origin is not None:
+            headers.append((b"origin", origin.encode()))
+        self.scope: Scope = {
+            "type": "websocket",
+            "path": "/apps/socket",
+            "query_string": b"",
+            "headers": headers,
+            "scheme": "ws",
+            "server": ("localhost", 8000),
+            "subprotocols": [],
+        }
+        self.app = app
+
+    async def talk(self, *frames: str) -> list[Any]:
+        """Say these frames, hang up, and return what was heard."""
+        heard: list[Any] = []
+        said = iter([{"type": "websocket.connect"}, *({"type": "websocket.receive", "text": text} for text in frames)])
+
+        async def receive() -> Any:
+            return next(said, {"type": "websocket.disconnect", "code": 1000})
+
+        async def send(message: Any) -> None:
+            heard.append(json.loads(message["text"]) if "text" in message else message)
+
+        with anyio.fail_after(10):
+            await self.app(self.scope, receive, send)
+        return heard
+
+
+OPEN = json.dumps({"type": "open", "view": "v1"})
+
+
+async def test_a_page_of_our_own_origin_opens_a_view(app: ASGIApp, desk: Desk) -> None:
+    heard = await Browser(app).talk(OPEN, '{"type":"message","message":{"a":1}}', "not json", "[]", '{"b":2}')
+    assert heard[0]["type"] == "websocket.accept"
+    assert heard[1:3] == [{"echo": {"type": "message", "message": {"a": 1}}}, {"echo": {"b": 2}}]
+    assert desk.opened[0][1] == ORIGINS
+    assert desk.lost_links == 1
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        "null",
+        "http://evil.example",
+        "http://localhost:9000",
+        "http://sandbox.localhost:8000",
+        ORIGINS.view(LABEL),
+    ],
+)
+async def test_a_page_of_another_origin_does_not(app: ASGIApp, desk: Desk, origin: str | None) -> None:
+    heard = await Browser(app, origin=origin).talk(OPEN)
+    assert [message["type"] for message in heard] == ["websocket.close"]
+    assert desk.opened == []
+
+
+@pytest.mark.parametrize("name", ["sandbox.localhost:8000", VIEW_NAME, "x.sandbox.localhost:8000"])
+async def test_there_is_no_socket_at_a_sandbox_name(app: ASGIApp, desk: Desk, name: str) -> None:
+    heard = await Browser(app, host=name, origin=f"http://{name}").talk(OPEN)
+    assert [message["type"] for message in heard] == ["websocket.close"]
+    assert desk.opened == []
+
+
+@pytest.mark.parametrize("frame", ['{"type":"hello"}', '{"type":"open"}', '{"type":"open","view":7}'])
+async def test_a_socket_begins_with_open(app: ASGIApp, desk: Desk, frame: str) -> None:
+    heard = await Browser(app).talk(frame)
+    assert heard[1]["type"] == "error"
+    assert heard[2]["type"] == "websocket.close"
+    assert desk.opened == []
+
+
+async def test_the_reason_of_a_refusal_reaches_the_page(app: ASGIApp) -> None:
+    heard = await Browser(app).talk('{"type":"open","view":"nothing"}')
+    assert heard[1] == {"type": "error", "reason": "There is no such View."}
+
+
+async def test_authorize_decides_who_opens_which_view(desk: Desk) -> None:
+    async def only_v1(socket: Any, view: str) -> bool:
+        return view == "v1"
+
+    app = Web(desk, Names(), authorize=only_v1).wrap(PROGRAM)
+    assert (await Browser(app).talk('{"type":"open","view":"v2"}'))[1]["type"] == "error"
+    await Browser(app).talk(OPEN)
+    assert len(desk.opened) == 1
+
+
+async def test_a_frame_that_is_too_large_ends_the_socket(desk: Desk) -> None:
+    app = Web(desk, Names(), max_frame=100).wrap(PROGRAM)
+    heard = await Browser(app).talk(OPEN, json.dumps({"x": "y" * 200}), '{"b":2}')
+    assert heard[-1] == {"type": "websocket.close", "code": 1009, "reason": ""}
+    assert desk.lost_links == 1
+
+
+async def bare(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        raise RuntimeError("this program knows no lifespan")
+
+
+@pytest.mark.parametrize("program", [PROGRAM, bare], ids=["with a lifespan", "without one"])
+async def test_the_host_lives_as_long_as_the_program(desk: Desk, program: ASGIApp) -> None:
+    app = Web(desk, Names()).wrap(program)
+    said = iter(["lifespan.startup", "lifespan.shutdown"])
+    heard: list[tuple[str, int]] = []
+
+    async def receive() -> Any:
+        return {"type": next(said)}
+
+    async def send(message: Any) -> None:
+        heard.append((message["type"], desk.alive))
+
+    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+    assert heard == [("lifespan.startup.complete", 1), ("lifespan.shutdown.complete", 1)]
+    assert desk.alive == 0
