@@ -1,6 +1,6 @@
 """`paint`: how long a View takes from its frame's address being set until the tool result is painted.
 
-The browser is not driven: the page measures itself and posts what it found (PERFORMANCE.md: a DevTools
+The browser is not driven: the page measures itself and posts what it found (a DevTools
 connection would distort it).
 """
 

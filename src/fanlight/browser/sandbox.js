@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The sandbox proxy: the page between a host page and one View. It holds the View's frame and passes
- * messages on, and nothing else. Rule ids such as SBX-07 come from spec/checklist.md.
+ * messages on, and nothing else. Rule ids such as SBX-07 are those of our checklist of the standard.
  *
  * Its address says whom it serves: `?host=` is the exact origin of the page around it. With `&view=`, the
  * exact origin of the View, it loads documents by `url` from there and takes no other. Without, it takes

@@ -425,7 +425,7 @@ class Connection:
         timeout: float = 300.0,  # noqa: ASYNC109 (each View and tool has its own)
     ) -> JSONObject:
         """Call a tool and return its result as the server sent it; cancelling the task cancels the call."""
-        # The progress token is ours: one that a View chose could be another request's (interop-notes 7.21).
+        # The progress token is ours: one that a View chose could be another request's.
         sent = {key: value for key, value in (meta or {}).items() if key != "progressToken"}
 
         def request(answers: Any, state: str | None) -> types.CallToolRequest:
@@ -515,7 +515,7 @@ class Connection:
 
 
 def without_wire_fields(result: JSONObject) -> JSONObject:
-    """Return a result without what only the 2026-07-28 wire needs (interop-notes 7.20)."""
+    """Return a result without what only the 2026-07-28 wire needs."""
     plain = {key: value for key, value in result.items() if key not in _WIRE_ONLY}
     meta = plain.get("_meta")
     if isinstance(meta, Mapping) and types.SERVER_INFO_META_KEY in meta:

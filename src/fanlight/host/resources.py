@@ -198,7 +198,7 @@ class _Unreadable(Exception):
 
 
 def _chosen(contents: object, uri: str) -> JSONObject:
-    """Choose the item whose URI matches byte for byte, else the only one (interop-notes 7.23, 7.25)."""
+    """Choose the item whose URI matches byte for byte, else the only one."""
     items = [item for item in contents if isinstance(item, dict)] if isinstance(contents, list) else []
     matching = [item for item in items if item.get("uri") == uri]
     if matching:
@@ -256,7 +256,7 @@ def _is_view(mime: object) -> bool:
     if mime == MIME_TYPE:
         return True
     essence = str(mime).partition(";")[0].strip().lower()
-    # Older names of the same thing (interop-notes 6); a server that says nothing is taken at its URI's word.
+    # Older names of the same thing; a server that says nothing is taken at its URI's word.
     if mime is None or essence in ("text/html", "text/html+mcp", "text/html+skybridge"):
         return False
     raise _Unreadable(f"has the MIME type {mime!r}, not HTML. Write {MIME_TYPE!r}.")

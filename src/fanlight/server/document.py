@@ -3,6 +3,7 @@
 import abc
 import inspect
 import os
+import stat
 import sys
 import time
 from collections.abc import Awaitable, Callable, Hashable
@@ -120,7 +121,9 @@ class FileDocument(Document):
         bundle = bundle_file(self._path, self._csp)
         self._bundle: Bundle = bundle
         stamps = {str(path): _stamp(str(path)) for path in bundle.files}
-        settled = all(stamp is not None and stamp[0] < started - _CLOCK_GRAIN_NS for stamp in stamps.values())
+        settled = all(
+            stamp is not None and max(stamp[0], stamp[3]) < started - _CLOCK_GRAIN_NS for stamp in stamps.values()
+        )
         self._stamps: dict[str, _Stamp | None] | None = stamps if settled else None
 
 
@@ -135,21 +138,23 @@ def _stamp(path: str) -> _Stamp | None:
 def _document_path(path: Path) -> Path:
     """Return the HTML file that `path` names, itself or a folder's index.html."""
     try:
-        path.stat()
+        mode = os.stat(path).st_mode  # noqa: PTH116  one look at the file, which tells all that is asked here
     except FileNotFoundError:
-        pass
+        mode = 0
     except OSError as error:
         raise BundleError(str(path)[:200], None, f"cannot be read: {error.strerror}. Check the path.") from None
     is_html = path.suffix.lower() in (".html", ".htm")
-    if is_html and path.is_file():
+    if is_html and stat.S_ISREG(mode):
         return path
-    if path.is_dir():
+    if stat.S_ISDIR(mode):
         index = path / "index.html"
         if index.is_file():
             return index
         raise BundleError(path, None, "is a folder with no index.html. Add one, or name the .html file itself.")
     if not is_html:
         raise BundleError(path, None, "is not an .html file. A View is an .html file, or a folder with an index.html.")
+    if mode:
+        raise BundleError(path, None, "is no regular file. A View is an .html file, or a folder with an index.html.")
     raise BundleError(path, None, f"does not exist.{_what_is_there(path)}")
 
 

@@ -61,5 +61,6 @@ class FastMCPRegistry:
         return decorator
 
     async def find_meta(self, name: str) -> Mapping[str, Any] | None:
-        tool = await self._server.get_tool(name)
+        # A tool of the server's own is found at once; only a mounted or proxied one has to be asked for.
+        tool = self._server._local_provider._components.get(f"tool:{name}@") or await self._server.get_tool(name)
         return None if tool is None else tool.meta
