@@ -1,6 +1,5 @@
 """`Apps` on the SDK's own server, `mcp.server.MCPServer`."""
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,8 +11,6 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.server.view import View
 
-logger = logging.getLogger(__name__)
-
 
 class ViewResource(Resource):
     """A View as the server's own kind of resource."""
@@ -22,12 +19,7 @@ class ViewResource(Resource):
 
     async def read(self) -> str | bytes:
         view: View = self.view
-        try:
-            return await view.read()
-        except RegistrationError as error:
-            # The reason names files of the server, which are not the client's business.
-            logger.error("The View %s cannot be read: %s", view.uri, error)
-            raise ResourceError(f"The View {view.uri} cannot be read; the server's log says why.") from None
+        return await view.read_for_client(ResourceError)
 
 
 class MCPServerRegistry:

@@ -1,6 +1,7 @@
 """A View: one `ui://` document with what it declares, and its parts for the wire."""
 
 import base64
+import logging
 import urllib.parse
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.metadata import Permission, Visibility
 from fanlight.server.document import Document, FileDocument, MadeDocument, Maker, TextDocument, resolve
+
+logger = logging.getLogger(__name__)
 
 Encoding = Literal["text", "blob"]
 
@@ -138,6 +141,15 @@ class View:
         """Read the document as it is now: a str, or bytes for `encoding="blob"`."""
         text = await self._document.read()
         return text.encode("utf-8") if self.encoding == "blob" else text
+
+    async def read_for_client(self, failure: type[Exception]) -> str | bytes:
+        """Read the document for a client. What goes wrong is logged, and `failure` tells the client only that it did."""
+        try:
+            return await self.read()
+        except RegistrationError as error:
+            # The reason names files of the server, which are not the client's business.
+            logger.error("The View %s cannot be read: %s", self.uri, error)
+            raise failure(f"The View {self.uri} cannot be read; the server's log says why.") from None
 
     def __repr__(self) -> str:
         return f"<View {self._uri or self.name or 'without URI'}>"
