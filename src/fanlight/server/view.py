@@ -143,7 +143,7 @@ class View:
         return text.encode("utf-8") if self.encoding == "blob" else text
 
     async def read_for_client(self, failure: type[Exception]) -> str | bytes:
-        """Read the document for a client. What goes wrong is logged, and `failure` tells the client only that it did."""
+        """Read the document for a client. What goes wrong is logged; `failure` tells the client only that it did."""
         try:
             return await self.read()
         except RegistrationError as error:
