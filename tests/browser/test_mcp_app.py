@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from support.stage import chromium
+from support.stage import chromium, until
 
 pytestmark = pytest.mark.anyio
 
@@ -231,7 +231,7 @@ async def test_a_view_is_shown_and_messages_pass_both_ways(host: Host) -> None:
     }
     view = await host.show()
     await host.say("message", message=PING)
-    await view.wait_for_function("got.length === 1")
+    await until(view, "got.length === 1")
     assert await view.evaluate("got") == [PING]
     await view.evaluate("say({jsonrpc: '2.0', id: 0, result: {}})")
     assert (await host.heard("message"))["message"] == {"jsonrpc": "2.0", "id": 0, "result": {}}
@@ -497,7 +497,7 @@ async def test_a_lost_socket_is_opened_again_without_losing_the_view(host: Host)
     assert [(await host.heard("message"))["message"] for _ in range(3)] == [{"i": 0}, {"i": 1}, {"i": 2}]
     await expect(host.page.get_by_role("status")).to_be_empty()
     await host.say("message", message=PING)
-    await view.wait_for_function("got.length === 1")
+    await until(view, "got.length === 1")
     assert await view.evaluate("window.kept")
 
 
@@ -520,7 +520,7 @@ async def test_what_waits_for_the_socket_is_bounded_and_requests_are_answered(ho
         """for (let id = 0; id < 6; id++)
         say({jsonrpc: "2.0", id, method: "tools/call", params: {big: "x".repeat(1_000_000)}})"""
     )
-    await view.wait_for_function("got.length === 3")
+    await until(view, "got.length === 3")
     assert [(answer["id"], answer["error"]["code"]) for answer in await view.evaluate("got")] == [
         (3, -32000),
         (4, -32000),
@@ -620,7 +620,7 @@ async def test_closing_waits_for_the_view_and_then_removes_the_element(host: Hos
     await host.page.evaluate("() => { document.querySelector('mcp-app').close() }")
     await host.heard("close")
     await host.say("message", message={"id": 1, "method": "ui/resource-teardown"})
-    await view.wait_for_function("got.length === 1")
+    await until(view, "got.length === 1")
     await view.evaluate("say({id: 1, result: {}})")
     await host.heard("message")
     await host.say("gone")

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from support.stage import chromium
+from support.stage import chromium, until
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio
@@ -103,7 +103,7 @@ class Stage:
         assert await self.messages(1) == [READY]
         await self.resource(**params)
         view = await self.frame(2)
-        await view.wait_for_function("typeof say === 'function'", timeout=10_000)
+        await until(view, "typeof say === 'function'")
         return view
 
     async def settled(self) -> None:
@@ -173,7 +173,7 @@ async def test_everything_is_relayed_unchanged_both_ways(kind: str, browser: Bro
             await view.evaluate("message => say(message)", message)
             await stage.say(message)
         assert await stage.messages(5) == [READY, *passing]
-        await view.wait_for_function("got.length >= 4")
+        await until(view, "got.length >= 4")
         assert await view.evaluate("got") == passing
 
 
@@ -188,7 +188,7 @@ async def test_sandbox_messages_pass_in_neither_direction(kind: str, browser: Br
         await view.evaluate("say({last: 1})")
         await stage.say({"last": 1})
         assert await stage.messages(2) == [READY, {"last": 1}]
-        await view.wait_for_function("got.length >= 1")
+        await until(view, "got.length >= 1")
         assert await view.evaluate("got") == [{"last": 1}]
         assert len((await stage.frame(1)).child_frames) == 1
 
@@ -315,11 +315,11 @@ async def test_another_window_can_neither_load_a_document_nor_speak(whose: str, 
         while not (views := stage.page.main_frame.child_frames[0].child_frames):
             await stage.page.wait_for_timeout(20)
         (view,) = views
-        await view.wait_for_function("typeof say === 'function'")
+        await until(view, "typeof say === 'function'")
         await attacker.evaluate(say, PING)
         await attacker.evaluate("message => parent.frames[0][0].postMessage(message, '*')", PING)
         await stage.say({"last": 1})
-        await view.wait_for_function("got.length >= 1")
+        await until(view, "got.length >= 1")
         assert await view.evaluate("got") == [{"last": 1}]
         assert await stage.messages(1) == [READY]
 
@@ -466,6 +466,6 @@ async def test_a_host_of_another_make_can_use_it(browser: Browser) -> None:
         view = await stage.show(html=html, csp={"connectDomains": []}, permissions={})
         assert (await stage.messages(2))[1]["method"] == "ui/initialize"
         await stage.say({"jsonrpc": "2.0", "id": 1, "result": {}})
-        await view.wait_for_function("got.length === 1")
+        await until(view, "got.length === 1")
         await stage.settled()
         assert len(await stage.messages(2)) == 2

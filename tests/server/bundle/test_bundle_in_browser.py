@@ -77,7 +77,10 @@ def _open(browser: Browser, document: str, expression: str) -> tuple[Any, list[s
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("requestfailed", lambda request: problems.append(f"failed {request.url[:80]}"))
         page.goto(url)
-        page.wait_for_function("window.done")
+        # Not wait_for_function, which calls eval in the page: the policy forbids that.
+        page.evaluate(
+            "new Promise((done) => { const look = () => (window.done ? done() : setTimeout(look, 10)); look(); })"
+        )
         problems += page.evaluate("violations")
         result = page.evaluate(expression)
         page.close()
