@@ -88,9 +88,6 @@ class Backend:
         await self._note("download", contents)
         return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}]
 
-    async def app_tools_changed(self, session: Session) -> None:
-        await self._note("app tools")
-
     async def closing(self, session: Session) -> None:
         await session.close("the View asked for it")
 

@@ -463,20 +463,12 @@ class Host:
 
     # What sessions need
 
-    async def call(self, session: Session, work: Awaitable[JSONObject]) -> JSONObject:
-        try:
-            return await work
-        except ServerError as error:
-            raise RequestFailed(error.message, error.code, error.data) from None
-        except Unfinished as error:
-            raise RequestFailed(error.message) from None
-
     async def call_tool_for_view(
         self, session: Session, name: str, arguments: JSONObject, progress: Progress
     ) -> JSONObject:
         connection = self.servers[self._records[session.id].server]
         work = connection.call_tool(name, arguments, on_progress=progress, timeout=self._call_timeout)
-        return await self.call(session, work)
+        return await _for_view(work)
 
     async def ask_server(self, session: Session, method: str, params: JSONObject) -> JSONObject:
         connection = self.servers[self._records[session.id].server]
@@ -489,13 +481,13 @@ class Host:
                 uri = params.get("uri")
                 if not isinstance(uri, str):
                     raise RequestFailed("resources/read: uri is missing, expected a string.", -32602)
-                return await self.call(session, connection.read_resource(uri))
+                return await _for_view(connection.read_resource(uri))
             case "resources/list":
-                return await self.call(session, connection.list_resources(cursor))
+                return await _for_view(connection.list_resources(cursor))
             case "resources/templates/list":
-                return await self.call(session, connection.list_resource_templates(cursor))
+                return await _for_view(connection.list_resource_templates(cursor))
             case _:
-                return await self.call(session, connection.list_prompts(cursor))
+                return await _for_view(connection.list_prompts(cursor))
 
     async def sample(self, session: Session, params: JSONObject) -> JSONObject:
         assert self._on_sampling is not None, "sampling is offered only where there is a handler"
@@ -519,12 +511,19 @@ class Host:
     async def download(self, session: Session, contents: tuple[JSONObject, ...]) -> list[JSONObject]:
         return [_download(block) for block in contents]
 
-    async def app_tools_changed(self, session: Session) -> None:
-        return None
-
     async def closing(self, session: Session) -> None:
         self._forget(session.id)
         await session.close("the View asked to be closed")
+
+
+async def _for_view(work: Awaitable[JSONObject]) -> JSONObject:
+    """Return what a server answered to a View, or raise what the View is told instead."""
+    try:
+        return await work
+    except ServerError as error:
+        raise RequestFailed(error.message, error.code, error.data) from None
+    except Unfinished as error:
+        raise RequestFailed(error.message) from None
 
 
 class _CallableTools(Collection[str]):

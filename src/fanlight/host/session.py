@@ -54,8 +54,6 @@ class Backend(Protocol):
 
     async def download(self, session: "Session", contents: tuple[JSONObject, ...]) -> list[JSONObject]: ...
 
-    async def app_tools_changed(self, session: "Session") -> None: ...
-
     async def closing(self, session: "Session") -> None: ...
 
 
@@ -154,8 +152,6 @@ class Session:
                     await self._channel.send({"type": "size", "height": height})
             case events.TeardownRequested():
                 self._start(None, self._backend.closing(self))
-            case events.AppToolsChanged():
-                self._start(None, self._backend.app_tools_changed(self))
             case events.Cancelled(id=id):
                 if (scope := self._running.pop(id, None)) is not None:
                     scope.cancel()
