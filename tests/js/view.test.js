@@ -336,6 +336,14 @@ describe("capabilities", () => {
     assert.equal(host.heard.length, 2 + GATED.length + 1);
   });
 
+  it("a host that never advertised what it does not answer is named as the reason", async () => {
+    const host = new Host(hello({}, { openLinks: {} }));
+    host.answers["tools/call"] = () => undefined;
+    const { app } = await connected({ host });
+    const error = { code: -32001, message: /"serverTools".*getHostCapabilities.*timed out/ };
+    await assert.rejects(app.callServerTool({ name: "t" }, { timeout: 5 }), error);
+  });
+
   it("a host that says nothing about its server is asked to call tools and read resources", async () => {
     // Goose up to 1.x advertises { openLinks } and does both (aaif-goose/goose#9116).
     const host = new Host(hello({}, { openLinks: {} }));
@@ -372,7 +380,7 @@ describe("capabilities", () => {
 describe("requests", () => {
   it("callServerTool with a string says what to write", async () => {
     const { app, host } = await connected();
-    await assert.rejects(app.callServerTool(/** @type {any} */ ("get_time")), /takes an object: \{ name, arguments \}/);
+    await assert.rejects(app.callServerTool(/** @type {any} */ ("get_time")), /takes \{ name, arguments \}/);
     assert.deepEqual(host.said("tools/call"), []);
   });
 

@@ -419,7 +419,7 @@ class App {
    * @returns {Promise<any>}
    */
   async callServerTool(params, options) {
-    if (!isObject(params)) throw new Error("callServerTool takes an object: { name, arguments }");
+    if (!isObject(params)) throw new Error("callServerTool takes { name, arguments }");
     return withContent(await this.#request("tools/call", params, options, "serverTools"));
   }
 
@@ -509,7 +509,7 @@ class App {
    */
   async sendLog(params) {
     await this.#connected();
-    if (this.#offers("logging")) await this.notification({ method: "notifications/message", params });
+    if (!this.#hostCapabilities || this.#hostCapabilities.logging) await this.notification({ method: "notifications/message", params });
   }
 
   /** @param {{ width?: number, height?: number }} params */
@@ -763,40 +763,35 @@ class App {
   }
 
   /**
-   * Whether the host offers a capability, as far as one can tell. A host that advertised nothing at
-   * all is asked. So is one that says nothing about its server: some hosts (Goose, by way of
-   * mcp-ui) do call tools and read resources, and never advertise it.
-   * @param {string} capability
-   * @param {Json} [params] Those that hold `tools` need the capability's `tools`.
-   */
-  #offers(capability, { tools } = {}) {
-    const host = this.#hostCapabilities;
-    if (!host || (capability.startsWith("server") && !host.serverTools && !host.serverResources)) return true;
-    return tools ? host[capability]?.tools : host[capability];
-  }
-
-  /**
+   * A host that lacks a capability is not asked, as far as one can tell: one that advertised nothing
+   * at all is, and so is one that says nothing about its server, because some hosts (Goose, by way of
+   * mcp-ui) call tools and read resources without advertising it. If it never answers, we say why.
    * @param {string} method
-   * @param {Json} [params]
+   * @param {Json} [params] Those that hold `tools` need the capability's `tools`.
    * @param {RequestOptions} [options]
-   * @param {string} [capability] Without it, the host is not asked.
+   * @param {string} [capability] What the host must offer, if anything.
    * @returns {Promise<any>}
    */
-  async #request(method, params = {}, options, capability) {
+  async #request(method, params = {}, options, capability = "") {
     await this.#connected();
-    if (capability && !this.#offers(capability, params)) {
-      throw fault(-32601, `${method} needs "${capability}", which this host lacks: check getHostCapabilities()`);
+    const host = this.#hostCapabilities;
+    const offer = capability ? host?.[capability] : {};
+    let lack;
+    if (!(params.tools ? offer?.tools : offer)) {
+      lack = `${method} needs "${capability}", which getHostCapabilities() lacks`;
+      if (host && (host.serverTools || host.serverResources || !capability.startsWith("server"))) throw fault(-32601, lack);
     }
-    return this.#ask(method, params, options);
+    return this.#ask(method, params, options, lack);
   }
 
   /**
    * @param {string} method
    * @param {Json} params
    * @param {RequestOptions} [options]
+   * @param {string} [lack] Why there may be no answer.
    * @returns {Promise<Json>}
    */
-  #ask(method, params, { timeout = 60000, maxTotalTimeout, resetTimeoutOnProgress, signal, onprogress } = {}) {
+  #ask(method, params, { timeout = 60000, maxTotalTimeout, resetTimeoutOnProgress, signal, onprogress } = {}, lack = method) {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const id = ++this.#lastId;
@@ -818,7 +813,7 @@ class App {
        * @param {any} delay
        * @returns {any}
        */
-      const start = (delay) => delay < 2 ** 31 && setTimeout(() => cancel(fault(-32001, `${method}: timed out`)), delay);
+      const start = (delay) => delay < 2 ** 31 && setTimeout(() => cancel(fault(-32001, lack + ": timed out")), delay);
       const timers = [start(timeout), start(maxTotalTimeout)];
       signal?.addEventListener("abort", () => cancel(signal.reason));
       /** @type {Pending["progress"]} */

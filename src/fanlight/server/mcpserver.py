@@ -29,7 +29,7 @@ class MCPServerRegistry:
         self._server = server
 
     def add_view(self, view: View) -> None:
-        if any(resource.uri == view.uri for resource in self._server._resource_manager.list_resources()):
+        if view.uri in self._server._resource_manager._resources:
             raise RegistrationError(f"The server has a resource {view.uri} already. Give the View another URI.")
         self._server.add_resource(
             ViewResource(
