@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(VENV):$(PATH)
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
-demo: setup-demo ## Start an example app over HTTP and say how to connect to it
+demo: setup-demo ## Show the example apps in a browser; EXAMPLE=clock serves one of them to your own client
 	@$(VENV)/python scripts/demo.py $(EXAMPLE)
 
 test: lint types js unit ## Set everything up and run every check

@@ -1,8 +1,6 @@
-"""Serve an example over streamable HTTP and say how to connect a client to it.
+"""Show the example apps in a page of our own; or serve one of them, and say how to connect a client to it.
 
-python scripts/demo.py [clock|todo|chart|wizard|host] [--port 8000]
-
-`host` shows all of them in a page of our own instead.
+python scripts/demo.py [host|clock|todo|chart|wizard] [--port 8000] [--no-open]
 """
 
 import argparse
@@ -18,7 +16,7 @@ NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/server.py"))
 WORDS = """
   Fanlight demo: the example {name!r} is served at {url}
   Stop it with Ctrl+C. Another one: make demo EXAMPLE={other}
-  All of them in a page, without any client: make demo EXAMPLE=host
+  All of them in a page, without any client: make demo
 
   See the View in the MCP Inspector (Node 22.19 or later; then Apps, a tool, Open App):
 
@@ -47,12 +45,14 @@ QUESTIONS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("example", nargs="?", default="clock", choices=[*NAMES, "host"])
+    parser.add_argument("example", nargs="?", default="host", choices=["host", *NAMES])
     parser.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser")
     options = parser.parse_args()
     port = free_port(options.port)
     if options.example == "host":
-        sys.argv = [str(EXAMPLES / "host" / "app.py"), "--port", str(port)]
+        print("  One of them alone, for a client of yours: make demo EXAMPLE=clock", flush=True)
+        sys.argv = [str(EXAMPLES / "host" / "app.py"), "--port", str(port), *(["--no-open"] if options.no_open else [])]
         runpy.run_path(sys.argv[0], run_name="__main__")
         return
     script = EXAMPLES / options.example / "server.py"

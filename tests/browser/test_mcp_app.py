@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from fanlight.browser import script
 from support.stage import chromium, until
 
 pytestmark = pytest.mark.anyio
@@ -71,11 +72,13 @@ class Host:
         self.refuse: int | None = None
         self.sockets: list[WebSocket] = []
         self.frames: list[dict[str, Any]] = []
+        self.acks: list[int | None] = []
+        self.seen = 0
         self._news = asyncio.Event()
 
     @property
     def proxy_url(self) -> str:
-        return f"{self.proxy}&view={quote(self.view_origin)}"
+        return f"{self.proxy}&view=*"
 
     async def serve(self, websocket: WebSocket) -> None:
         await websocket.accept()
@@ -85,7 +88,11 @@ class Host:
         self.sockets.append(websocket)
         try:
             while True:
-                self.frames.append(json.loads(await websocket.receive_text()))
+                frame = json.loads(await websocket.receive_text())
+                self.seen = frame.pop("n", self.seen)
+                self.acks.append(frame.pop("ack", None))
+                if frame["type"] != "ack":
+                    self.frames.append(frame)
                 self._news.set()
         except WebSocketDisconnect:
             self.frames.append({"type": "(lost)"})
@@ -95,7 +102,7 @@ class Host:
         name, path = request.url.hostname or "", request.url.path
         scripts = {"/apps/mcp-app.js": "mcp-app.js", "/sandbox.js": "sandbox.js"}
         if path in scripts:
-            return Response(FILES.joinpath(scripts[path]).read_text("utf-8"), media_type="text/javascript")
+            return Response(script(scripts[path]), media_type="text/javascript")
         if path == "/page.js":
             return Response(PAGE_SCRIPT, media_type="text/javascript")
         if name == "localhost" and path == "/page":
@@ -138,6 +145,7 @@ class Host:
             "document": f"{self.view_origin}/view",
             "title": "Clock",
             "mode": "inline",
+            "limit": 5_000_000,
         }
         about |= {"sandbox": "allow-scripts allow-same-origin allow-forms", "allow": "", "border": None}
         await self.say("show", **(about | frame))
@@ -209,8 +217,8 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
         yield made
 
 
-def test_the_element_is_at_most_8000_bytes_compressed_as_it_is_shipped() -> None:
-    assert len(gzip.compress(FILES.joinpath("mcp-app.js").read_bytes(), 9)) <= 8_000
+def test_the_element_is_at_most_8000_bytes_compressed_as_it_is_served() -> None:
+    assert len(gzip.compress(script("mcp-app.js").encode(), 9)) <= 8_000
 
 
 async def test_a_view_is_shown_and_messages_pass_both_ways(host: Host) -> None:
@@ -494,6 +502,9 @@ async def test_a_lost_socket_is_opened_again_without_losing_the_view(host: Host)
     opened = await host.heard("open")
     assert (opened["view"], opened["resume"]) == ("v1", True)
     assert opened["context"]["theme"] == "light"
+    await host.page.wait_for_timeout(50)
+    assert not any(frame["type"] == "message" for frame in host.frames)
+    await host.say("resumed", seen=host.seen)
     assert [(await host.heard("message"))["message"] for _ in range(3)] == [{"i": 0}, {"i": 1}, {"i": 2}]
     await expect(host.page.get_by_role("status")).to_be_empty()
     await host.say("message", message=PING)
@@ -501,14 +512,59 @@ async def test_a_lost_socket_is_opened_again_without_losing_the_view(host: Host)
     assert await view.evaluate("window.kept")
 
 
-async def test_a_host_that_lost_the_session_loads_the_view_anew(host: Host) -> None:
+async def test_what_the_host_did_not_get_is_sent_again_and_what_it_has_is_not(host: Host) -> None:
+    view = await host.started()
+    before = host.seen
+    await view.evaluate("for (let i = 0; i < 4; i++) say({i})")
+    for _ in range(4):
+        await host.heard("message")
+    await host.sockets[-1].close(1012)
+    await host.heard("open")
+    await host.say("resumed", seen=before + 2)
+    assert [(await host.heard("message"))["message"] for _ in range(2)] == [{"i": 2}, {"i": 3}]
+    assert host.seen == before + 4
+    await host.say("message", message=PING, n=1, ack=before + 4)
+    await until(view, "got.length === 1")
+    await host.sockets[-1].close(1012)
+    assert (await host.heard("open"))["seen"] == 1
+    await host.say("resumed", seen=0)
+    await host.say("message", message={"again": True}, n=1)
+    await host.say("message", message={"next": True}, n=2)
+    await until(view, "got.length === 2")
+    assert (await view.evaluate("got"))[1] == {"next": True}
+    assert not any(frame["type"] == "message" for frame in host.frames)
+
+
+async def test_frames_are_acknowledged_at_once_if_asked_and_else_now_and_then(host: Host) -> None:
+    view = await host.started()
+    host.acks.clear()
+    await host.say("message", message={"n": 1}, n=1, prompt=True)
+    await host.say("message", message={"n": 2}, n=2)
+    await until(view, "got.length === 2")
+    async with asyncio.timeout(15):
+        while not host.acks:
+            await host.page.wait_for_timeout(20)
+    assert host.acks == [1]
+    for n in range(3, 40):
+        await host.say("message", message={"n": n}, n=n)
+    await until(view, "got.length === 39")
+    async with asyncio.timeout(15):
+        while len(host.acks) < 2:
+            await host.page.wait_for_timeout(20)
+    assert host.acks == [1, 33]
+
+
+async def test_a_host_that_lost_the_session_loads_the_view_anew_and_hears_nothing_of_the_old(host: Host) -> None:
     view = await host.started()
     await view.evaluate("window.kept = true")
     await host.sockets[-1].close(1012)
+    await view.evaluate("say({old: true})")
     assert (await host.heard("open"))["resume"] is True
     view = await host.show()
     assert await view.evaluate("window.kept") is None
     assert await host.part("frame").count() == 1
+    await view.evaluate("say({new: true})")
+    assert (await host.heard("message"))["message"] == {"new": True}
 
 
 async def test_what_waits_for_the_socket_is_bounded_and_requests_are_answered(host: Host) -> None:
@@ -517,15 +573,25 @@ async def test_what_waits_for_the_socket_is_bounded_and_requests_are_answered(ho
     await host.sockets[-1].close(1012)
     await host.page.get_by_role("status").get_by_text("Connecting again").wait_for()
     await view.evaluate(
-        """for (let id = 0; id < 6; id++)
+        """for (let id = 0; id < 7; id++)
         say({jsonrpc: "2.0", id, method: "tools/call", params: {big: "x".repeat(1_000_000)}})"""
     )
     await until(view, "got.length === 3")
     assert [(answer["id"], answer["error"]["code"]) for answer in await view.evaluate("got")] == [
-        (3, -32000),
         (4, -32000),
         (5, -32000),
+        (6, -32000),
     ]
+
+
+async def test_what_is_too_large_for_the_host_is_an_error_and_the_socket_stays(host: Host) -> None:
+    view = await host.started()
+    await view.evaluate('say({jsonrpc: "2.0", id: 1, method: "tools/call", params: {big: "ä".repeat(3_000_000)}})')
+    await until(view, "got.length === 1")
+    assert (await view.evaluate("got"))[0]["error"]["code"] == -32000
+    await view.evaluate('say({small: "ä".repeat(2_000_000)})')
+    await host.heard("message")
+    assert len(host.sockets) == 1
 
 
 async def test_progress_is_shown_until_the_view_is_there(host: Host) -> None:
@@ -596,15 +662,40 @@ async def test_it_works_under_a_strict_policy_of_the_page(host: Host) -> None:
     assert await host.page.evaluate("problems") == []
 
 
-async def test_the_proxy_is_opened_early_where_the_page_names_it(host: Host) -> None:
+async def test_an_element_without_a_view_keeps_socket_and_proxy_warm_for_one(host: Host) -> None:
     await host.page.goto(f"{host.origin}/page")
-    await host.add(proxy=host.proxy_url)
-    await host.heard("open")
+    await host.page.evaluate("add({src: '/apps'})")
+    await host.heard("warm")
+    await host.say("warm", proxy=host.proxy_url)
     frame = host.part("frame")
-    await frame.wait_for()
+    await frame.wait_for(state="attached")
     await frame.evaluate("frame => { window.early = frame }")
+    assert await host.page.locator("mcp-app").inner_text() == ""
+    await host.page.evaluate(
+        """() => {
+          const element = document.querySelector("mcp-app");
+          element.setAttribute("view", "v1");
+          element.setAttribute("token", "secret");
+        }"""
+    )
+    opened = await host.heard("open")
+    assert (opened["view"], opened["token"]) == ("v1", "secret")
+    assert "resume" not in opened
     await host.show()
     assert await frame.evaluate("frame => frame === window.early")
+    assert len(host.sockets) == 1
+
+
+async def test_a_warm_socket_that_the_host_let_go_is_opened_again_when_it_is_needed(host: Host) -> None:
+    await host.page.goto(f"{host.origin}/page")
+    await host.page.evaluate("add({src: '/apps'})")
+    await host.heard("warm")
+    await host.sockets[-1].close(1000)
+    await host.page.wait_for_timeout(600)
+    assert len(host.sockets) == 1
+    await host.page.evaluate("document.querySelector('mcp-app').setAttribute('view', 'v1')")
+    await host.heard("open")
+    await host.show()
 
 
 async def test_removing_the_element_asks_for_a_teardown(host: Host) -> None:

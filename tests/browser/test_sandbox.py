@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from fanlight.browser import script
 from support.stage import chromium, until
 from support.wire import serving
 
@@ -61,7 +62,7 @@ class Stage:
 
     @property
     def proxy_url(self) -> str:
-        return f"{self.origins.proxy}/proxy?host={quote(self.origins.host)}&view={quote(self.origins.view)}"
+        return f"{self.origins.proxy}/proxy?host={quote(self.origins.host)}&view=*"
 
     @property
     def html_proxy_url(self) -> str:
@@ -128,10 +129,11 @@ async def staged(browser: Browser, view: str = VIEW, *, headers: bool = True) ->
             return HTMLResponse(HOST_PAGE)
         if name == "sandbox.localhost":
             if path == "/sandbox.js":
-                return Response(FILES.joinpath("sandbox.js").read_text("utf-8"), media_type="text/javascript")
+                return Response(script("sandbox.js"), media_type="text/javascript")
             csp = f"frame-ancestors {request.query_params.get('host')}"
-            if declared := request.query_params.get("view"):
-                csp += f"; default-src 'none'; script-src 'self'; frame-src {declared}; base-uri 'none'"
+            if "view" in request.query_params:
+                views = origins.proxy.replace("://", "://*.")
+                csp += f"; default-src 'none'; script-src 'self'; frame-src {views}; base-uri 'none'"
             page = FILES.joinpath("proxy.html").read_text("utf-8")
             return HTMLResponse(page, headers={"content-security-policy": csp} if headers else None)
         if name.endswith(".sandbox.localhost") and path == "/view":
@@ -278,7 +280,7 @@ async def test_a_second_document_is_ignored(browser: Browser) -> None:
         assert view.url == f"{stage.origins.view}/view"
 
 
-async def test_documents_come_only_from_the_views_origin(browser: Browser) -> None:
+async def test_documents_come_only_from_one_label_below_the_proxy(browser: Browser) -> None:
     async with staged(browser, headers=False) as stage:
         await stage.open(stage.proxy_url)
         await stage.messages(1)
@@ -286,7 +288,11 @@ async def test_documents_come_only_from_the_views_origin(browser: Browser) -> No
         for url in (
             f"{stage.origins.evil}/x",
             f"{stage.origins.proxy}/x",
-            f"http://other.sandbox.localhost:{port}/view",
+            f"http://a.b.sandbox.localhost:{port}/view",
+            f"http://xsandbox.localhost:{port}/view",
+            f"http://abc.sandbox.localhost:{int(port) + 1}/view",
+            f"https://abc.sandbox.localhost:{port}/view",
+            f"http://abc@sandbox.localhost:{port}/view",
             "javascript:parent.postMessage(1, '*')",
             "data:text/html,x",
         ):
@@ -294,6 +300,17 @@ async def test_documents_come_only_from_the_views_origin(browser: Browser) -> No
         await stage.resource(html=VIEW)
         await stage.settled()
         assert (await stage.frame(1)).child_frames == []
+        assert stage.origins.hits == []
+
+
+async def test_a_view_cannot_go_to_the_place_of_another(browser: Browser) -> None:
+    """The header allows all apps, `lock()` one of them: without it, the other app's document is fetched."""
+    async with staged(browser) as stage:
+        view = await stage.show(url=f"{stage.origins.view}/view")
+        other = stage.origins.view.replace("abc", "other")
+        await view.evaluate("url => { location = url }", f"{other}/secret")
+        await stage.settled()
+        await stage.settled()
         assert stage.origins.hits == []
 
 

@@ -34,19 +34,21 @@ def test_its_address_changes_with_content_policy_and_permissions() -> None:
 
 def test_a_document_is_found_at_its_own_app_only() -> None:
     documents = Documents()
-    document = served_document(LABEL, HTML, None, [], ANCESTORS)
-    documents.add(document)
+    document = documents.serve(LABEL, HTML, None, (), ANCESTORS)
+    assert document == served_document(LABEL, HTML, None, (), ANCESTORS)
+    assert documents.serve(LABEL, HTML, None, (), ANCESTORS) is document
     assert documents.get(LABEL, document.address) is document
     assert documents.get("b" * 32, document.address) is None
     assert documents.get(LABEL, "x") is None
 
 
 def test_the_least_recently_used_document_goes_first() -> None:
-    one, two, three = (served_document(LABEL, HTML + str(i), None, [], ANCESTORS) for i in range(3))
+    one = served_document(LABEL, HTML + "0", None, (), ANCESTORS)
     documents = Documents(max_bytes=2 * (len(one.body) + len(one.compressed)) + 50)
-    documents.add(one)
-    documents.add(two)
+    one, two = (documents.serve(LABEL, HTML + str(i), None, (), ANCESTORS) for i in range(2))
     documents.get(LABEL, one.address)
-    documents.add(three)
+    documents.serve(LABEL, HTML + "2", None, (), ANCESTORS)
     assert documents.get(LABEL, two.address) is None
     assert documents.get(LABEL, one.address) is one
+    again = documents.serve(LABEL, HTML + "1", None, (), ANCESTORS)
+    assert documents.get(LABEL, two.address) is again

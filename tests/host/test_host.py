@@ -1,6 +1,5 @@
 """The host without a browser: a page in Python opens Views, says what a View says, and hears what it hears."""
 
-import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 import pytest
 from fastmcp import FastMCP
@@ -17,9 +17,10 @@ from mcp.server.mcpserver import Context
 
 from fanlight import Apps, View
 from fanlight.host import Host, Unfinished, UnknownView
-from fanlight.host.host import safe_name
+from fanlight.host.downloads import safe_name
 from fanlight.host.origins import Names
 from fanlight.host.web import Refused
+from support.page import Page
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
@@ -28,41 +29,11 @@ ORIGINS = Names().origins("http", "localhost:8000")
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
 
 
-class Page:
-    """A page with one View open, both played by the test."""
-
-    def __init__(self) -> None:
-        self.frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.link: Any = None
-        self.shown: dict[str, Any] = {}
-
-    async def send(self, frame: dict[str, Any]) -> None:
-        await self.frames.put(frame)
-
-    async def next(self) -> dict[str, Any]:
-        with anyio.fail_after(10):
-            return await self.frames.get()
-
-    async def say(self, message: dict[str, Any]) -> None:
-        await self.link.receive({"type": "message", "message": {"jsonrpc": "2.0", **message}})
-
-    async def message(self) -> dict[str, Any]:
-        frame = await self.next()
-        assert frame["type"] == "message", frame
-        message: dict[str, Any] = frame["message"]
-        return message
-
-    async def ask(self, method: str, params: dict[str, Any], id: int = 7) -> dict[str, Any]:
-        await self.say({"id": id, "method": method, "params": params})
-        return await self.message()
-
-
 async def open_view(host: Host, view: str | None, token: str | None, *, greet: bool = True, **frame: Any) -> Page:
     page = Page()
     page.link = await host.open({"type": "open", "view": view, "token": token, **frame}, ORIGINS, page)  # type: ignore[arg-type]
-    if not frame.get("resume"):
-        page.shown = await page.next()
-        assert page.shown["type"] == "show"
+    page.shown = await page.next()
+    assert page.shown["type"] == ("resumed" if frame.get("resume") else "show")
     if greet:
         await page.ask("ui/initialize", HELLO, id=0)
         await page.say({"method": "ui/notifications/initialized"})
@@ -159,7 +130,8 @@ async def test_arguments_are_shown_while_the_model_writes_them_and_never_after()
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
         for piece in json.dumps({"a": 1, "b": 22, "note": "x" * 2000}):
-            await call.feed(piece)
+            call.feed(piece)
+            await anyio.lowlevel.checkpoint()
         await call.run({"a": 1, "b": 22})
         methods: list[str] = []
         while not methods or methods[-1] != "ui/notifications/tool-result":
@@ -293,7 +265,7 @@ async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
         page = await open_view(host, call.view, call.token)
         await host.set_context(theme="dark")
         assert (await page.message())["params"] == {"theme": "dark"}
-        await page.link.receive({"type": "context", "context": {"locale": "de", "displayMode": "pip", "evil": 1}})
+        await page.tell({"type": "context", "context": {"locale": "de", "displayMode": "pip", "evil": 1}})
         assert (await page.message())["params"] == {"locale": "de"}
 
 
@@ -313,7 +285,7 @@ async def test_app_tools_are_listed_called_and_gone_with_the_view() -> None:
             tools = [{"name": f"t{i}", "inputSchema": {"type": "object"}} for i in range(60)]
             await page.say({"id": asked["id"], "result": {"tools": tools}})
         assert len(found) == 50
-        assert found[0].name == f"app_{call.view}__t0"
+        assert (found[0].name, found[0].server) == (f"app_{call.view}__t0", "counter")
 
 
 async def test_a_token_that_does_not_fit_opens_nothing() -> None:
@@ -342,9 +314,116 @@ async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
         page = await open_view(host, call.view, call.token)
         await page.link.lost()
         await call.run({"a": 1, "b": 2})
-        again = await open_view(host, call.view, call.token, greet=False, resume=True)
+        again = await open_view(host, call.view, call.token, greet=False, resume=True, seen=page.seen)
         assert (await again.message())["method"] == "ui/notifications/tool-input"
         assert (await again.message())["method"] == "ui/notifications/tool-result"
+
+
+async def test_a_page_that_missed_too_much_loads_its_view_anew() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        await page.link.lost()
+        for seen in (page.seen + 1, -1, None, True, "1"):
+            again = Page()
+            frame = {"type": "open", "view": call.view, "token": call.token, "resume": True, "seen": seen}
+            await host.open(frame, ORIGINS, again)  # type: ignore[arg-type]
+            assert (await again.next())["type"] == "show"
+
+
+async def test_a_view_opened_in_another_place_says_so_in_the_first() -> None:
+    async with running() as host:
+        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        first = await open_view(host, call.view, call.token)
+        await first.message()
+        await first.message()
+        second = await open_view(host, call.view, call.token)
+        assert "another place" in (await first.next())["reason"]
+        await first.say({"id": 1, "method": "ping"})
+        assert first.frames.empty()
+        assert (await second.message())["method"] == "ui/notifications/tool-input"
+
+
+async def test_a_call_is_given_up_while_it_runs_or_while_it_is_written() -> None:
+    async with running() as host:
+        call = host.begin("counter", "hang")
+        page = await open_view(host, call.view, call.token)
+        async with anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                with pytest.raises(Unfinished, match="changed my mind"):
+                    await call.run({})
+
+            tasks.start_soon(run)
+            assert (await page.message())["method"] == "ui/notifications/tool-input"
+            await call.cancel("changed my mind")
+        cancelled = await page.message()
+        assert cancelled["method"] == "ui/notifications/tool-cancelled"
+        assert cancelled["params"] == {"reason": "changed my mind"}
+        written = host.begin("counter", "add")
+        page = await open_view(host, written.view, written.token)
+        written.feed('{"a": 1')
+        assert (await page.message())["method"] == "ui/notifications/tool-input-partial"
+        await written.cancel()
+        assert (await page.message())["method"] == "ui/notifications/tool-cancelled"
+        with pytest.raises(RuntimeError, match="complete"):
+            written.feed("x")
+        with pytest.raises(RuntimeError, match="once"):
+            await written.run({})
+
+
+async def test_a_view_loaded_anew_while_its_tool_runs_still_gets_the_result() -> None:
+    async with running() as host:
+        call = host.begin("counter", "hang")
+        await open_view(host, call.view, call.token)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.run, {})
+            await anyio.wait_all_tasks_blocked()
+            page = await open_view(host, call.view, call.token)
+            assert (await page.message())["method"] == "ui/notifications/tool-input"
+            tasks.cancel_scope.cancel()
+        assert (await page.message())["method"] == "ui/notifications/tool-cancelled"
+
+
+async def gone(host: Host, view: str | None) -> None:
+    with anyio.fail_after(5):
+        while host._views.session(view) is not None:  # noqa: ASYNC110  nobody tells when it ends
+            await anyio.sleep(0.01)
+
+
+async def test_a_view_that_nobody_shows_ends_after_a_while_and_comes_back_from_the_store() -> None:
+    async with running(linger=0.05) as host:
+        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        assert call.view is not None
+        page = await open_view(host, call.view, call.token)
+        await anyio.sleep(0.2)
+        assert host._views.session(call.view) is not None
+        await page.link.lost()
+        await gone(host, call.view)
+        again = await open_view(host, call.view, call.token)
+        assert (await again.message())["params"] == {"arguments": {"a": 1, "b": 2}}
+        assert (await again.message())["params"] == call.result
+
+
+async def test_a_result_that_comes_when_nobody_is_left_is_kept() -> None:
+    async with running(linger=0.02) as host:
+        call = host.begin("counter", "add")
+        await gone(host, call.view)
+        await call.run({"a": 1, "b": 2})
+        page = await open_view(host, call.view, call.token)
+        await page.message()
+        assert (await page.message())["params"] == call.result
+
+
+async def test_a_link_to_a_resource_is_read_from_the_server_and_saved() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        contents = [{"type": "resource_link", "uri": "ui://counter/view", "name": "x"}]
+        await page.say({"id": 1, "method": "ui/download-file", "params": {"contents": contents}})
+        frame = await page.next()
+        assert frame["files"][0]["name"] == "view"
+        assert frame["files"][0]["text"].startswith("<!doctype html>")
 
 
 async def test_after_a_restart_of_the_host_a_view_comes_back_with_its_data(tmp_path: Path) -> None:

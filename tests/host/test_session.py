@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,6 +7,7 @@ import pytest
 
 from fanlight.host.session import Progress, RequestFailed, Session, Timeouts
 from fanlight.protocol.bridge import Bridge, State
+from support.page import Page
 
 pytestmark = pytest.mark.anyio
 
@@ -19,26 +19,6 @@ CAPABILITIES: dict[str, Any] = {
     "sampling": {},
 }
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
-
-
-class Page:
-    """The browser's end, in memory."""
-
-    def __init__(self) -> None:
-        self.frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-
-    async def send(self, frame: dict[str, Any]) -> None:
-        await self.frames.put(frame)
-
-    async def next(self) -> dict[str, Any]:
-        with anyio.fail_after(5):
-            return await self.frames.get()
-
-    async def message(self) -> dict[str, Any]:
-        frame = await self.next()
-        assert frame["type"] == "message", frame
-        message: dict[str, Any] = frame["message"]
-        return message
 
 
 class Backend:
@@ -84,9 +64,11 @@ class Backend:
     async def link(self, session: Session, url: str) -> None:
         await self._note("link", url)
 
-    async def download(self, session: Session, contents: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    async def download(
+        self, session: Session, contents: tuple[dict[str, Any], ...]
+    ) -> tuple[list[dict[str, Any]], list[str]]:
         await self._note("download", contents)
-        return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}]
+        return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}], ["https://a.example/b.pdf"]
 
     async def closing(self, session: Session) -> None:
         await session.close("the View asked for it")
@@ -108,12 +90,10 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
     context = {"displayMode": "inline", "availableDisplayModes": ["inline", "fullscreen"]}
     bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, context, tools={"add"})
     backend, page = Backend(), Page()
-    session = Session("v1", bridge, backend, timeouts)
     async with anyio.create_task_group() as tasks:
-        running = anyio.Event()
-        tasks.start_soon(lambda: session.run(started=running.set))
-        await running.wait()
-        await session.attach(page)
+        session = Session("v1", bridge, backend, tasks, timeouts)
+        await session.begin(page, {"type": "show"})
+        assert await page.next() == {"type": "show"}
         stage = Stage(session, page, backend)
         if ready:
             await stage.ask("ui/initialize", HELLO, id=0)
@@ -207,6 +187,17 @@ async def test_what_the_page_cannot_do_is_an_error_for_the_view() -> None:
         assert (await stage.page.message())["error"]["message"] == "The disk is full."
 
 
+async def test_what_is_on_the_web_is_opened_and_not_saved_by_us() -> None:
+    async with live() as stage:
+        await stage.ask("ui/download-file", {"contents": []})
+        saved = await stage.page.next()
+        stage.session.done(saved["id"], {}, None)
+        opened = await stage.page.next()
+        assert (opened["type"], opened["url"]) == ("link", "https://a.example/b.pdf")
+        stage.session.done(opened["id"], {}, None)
+        assert (await stage.page.message())["result"] == {}
+
+
 async def test_a_page_that_does_not_answer_is_not_waited_for_forever() -> None:
     async with live(Timeouts(browser=0.01)) as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
@@ -239,8 +230,44 @@ async def test_what_is_said_while_no_page_is_there_waits_for_the_next() -> None:
         stage.session.bridge.tool_input({"a": 1})
         await stage.session.flush()
         other = Page()
-        await stage.session.attach(other)
+        await stage.session.resume(other, stage.page.seen)
+        assert await other.next() == {"type": "resumed", "seen": 0}
         assert (await other.message())["method"] == "ui/notifications/tool-input"
+
+
+async def test_what_was_under_way_when_the_socket_was_lost_comes_again() -> None:
+    async with live() as stage:
+        await stage.ask("ping", {}, id=1)
+        await stage.page.message()
+        await stage.ask("ping", {}, id=2)
+        stage.session.detach(stage.page)
+        other = Page()
+        await stage.session.resume(other, stage.page.seen)
+        await other.next()
+        assert (await other.message())["id"] == 2
+        assert other.frames.empty()
+
+
+async def test_a_command_that_was_given_up_does_not_come_late() -> None:
+    async with live(Timeouts(browser=0.01)) as stage:
+        await stage.ask("ui/open-link", {"url": "https://a.example"})
+        seen = stage.page.seen
+        assert (await stage.page.next())["type"] == "link"
+        assert "in time" in (await stage.page.message())["error"]["message"]
+        other = Page()
+        await stage.session.resume(other, seen)
+        await other.next()
+        assert "error" in await other.message()
+
+
+async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
+    async with live() as stage:
+        stage.session.bridge.tool_input_partial({"a": 1})
+        await stage.session.flush()
+        assert stage.session.partial_under_way
+        await stage.page.message()
+        await stage.session.line.take({"type": "ack", "ack": stage.page.seen})
+        assert not stage.session.partial_under_way
 
 
 async def test_an_app_tool_is_called_and_answered() -> None:

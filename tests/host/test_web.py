@@ -12,7 +12,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fanlight.host.documents import Documents, served_document
+from fanlight.host.documents import Documents
+from fanlight.host.line import encode
 from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.web import Refused, Socket, Web, proxy_url
 
@@ -29,8 +30,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.documents = Documents()
-        self.document = served_document(LABEL, HTML, None, [], ORIGINS.ancestors)
-        self.documents.add(self.document)
+        self.document = self.documents.serve(LABEL, HTML, None, (), ORIGINS.ancestors)
         self.alive = 0
         self.lost_links = 0
         self.opened: list[tuple[dict[str, Any], Origins]] = []
@@ -53,7 +53,7 @@ class Echo:
         self.desk, self.channel = desk, channel
 
     async def receive(self, frame: dict[str, Any]) -> None:
-        await self.channel.send({"echo": frame})
+        await self.channel.send(encode({"echo": frame}))
 
     async def lost(self) -> None:
         self.desk.lost_links += 1
@@ -138,22 +138,21 @@ async def test_a_document_is_served_at_its_own_app_and_nowhere_else(app: ASGIApp
 async def test_the_proxy_is_served_for_our_own_origins_only(app: ASGIApp) -> None:
     async with client(app) as http:
         headers = {"host": "sandbox.localhost:8000"}
-        response = await http.get(proxy_url(ORIGINS, LABEL), headers=headers)
+        response = await http.get(proxy_url(ORIGINS), headers=headers)
         assert response.status_code == 200
         policy = response.headers["content-security-policy"]
         assert "frame-ancestors http://localhost:8000" in policy
-        assert f"frame-src {ORIGINS.view(LABEL)}" in policy
+        assert "frame-src http://*.sandbox.localhost:8000;" in policy
         assert "default-src 'none'" in policy
-        view = ORIGINS.view(LABEL)
         bad: list[dict[str, str]] = [
             {},
-            {"view": view},
-            {"host": "*", "view": view},
-            {"host": "http://localhost:8000; script-src *", "view": view},
+            {"view": "*"},
+            {"host": "*", "view": "*"},
+            {"host": "http://localhost:8000; script-src *", "view": "*"},
             {"host": "http://localhost:8000", "view": "https://evil.example"},
-            {"host": "http://localhost:8000", "view": "http://sandbox.localhost:8000"},
-            {"host": ORIGINS.proxy, "view": view},
-            {"host": view, "view": view},
+            {"host": "http://localhost:8000", "view": ""},
+            {"host": ORIGINS.proxy, "view": "*"},
+            {"host": ORIGINS.view(LABEL), "view": "*"},
         ]
         by_message = await http.get("/proxy", params={"host": "http://localhost:8000"}, headers=headers)
         assert by_message.headers["content-security-policy"] == "frame-ancestors http://localhost:8000"
@@ -169,6 +168,23 @@ async def test_the_browsers_files_are_served_as_scripts(app: ASGIApp) -> None:
             assert response.status_code == 200
             assert response.headers["content-type"].startswith("text/javascript")
             assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_what_an_address_names_is_kept_and_the_rest_is_asked_for_again(app: ASGIApp) -> None:
+    async with client(app) as http:
+        headers = {"host": "sandbox.localhost:8000"}
+        proxy = await http.get(proxy_url(ORIGINS), headers=headers)
+        address = proxy.text.partition('src="')[2].partition('"')[0]
+        script = await http.get(f"/{address}", headers=headers)
+        for response in (proxy, script):
+            assert "immutable" in response.headers["cache-control"]
+        for path, name in (("/sandbox.js", headers), ("/apps/mcp-app.js", {})):
+            response = await http.get(path, headers=name)
+            assert response.headers["cache-control"] == "no-cache"
+            again = await http.get(path, headers={**name, "if-none-match": response.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+        stale = proxy_url(ORIGINS) + "x"
+        assert (await http.get(stale, headers=headers)).headers["cache-control"] == "no-cache"
 
 
 class Browser:
@@ -191,13 +207,16 @@ class Browser:
         }
         self.app = app
 
-    async def talk(self, *frames: str) -> list[Any]:
+    async def talk(self, *frames: str, hang_up: bool = True) -> list[Any]:
         """Say these frames, hang up, and return what was heard."""
         heard: list[Any] = []
         said = iter([{"type": "websocket.connect"}, *({"type": "websocket.receive", "text": text} for text in frames)])
 
         async def receive() -> Any:
-            return next(said, {"type": "websocket.disconnect", "code": 1000})
+            message = next(said, None)
+            if message is None and not hang_up:
+                await anyio.sleep_forever()
+            return message or {"type": "websocket.disconnect", "code": 1000}
 
         async def send(message: Any) -> None:
             heard.append(json.loads(message["text"]) if "text" in message else message)
@@ -248,6 +267,20 @@ async def test_a_socket_begins_with_open(app: ASGIApp, desk: Desk, frame: str) -
     assert heard[1]["type"] == "error"
     assert heard[2]["type"] == "websocket.close"
     assert desk.opened == []
+
+
+async def test_a_page_may_ask_where_the_proxy_is_before_it_knows_its_view(app: ASGIApp, desk: Desk) -> None:
+    heard = await Browser(app).talk('{"type":"warm"}', OPEN, '{"b":2}')
+    assert heard[1] == {"type": "warm", "proxy": proxy_url(ORIGINS)}
+    assert heard[2] == {"echo": {"b": 2}}
+    assert len(desk.opened) == 1
+
+
+async def test_a_socket_that_opens_nothing_is_not_kept_forever(desk: Desk) -> None:
+    silent = Web(desk, Names(), open_timeout=0.01).wrap(PROGRAM)
+    assert (await Browser(silent).talk(hang_up=False))[-1]["type"] == "websocket.close"
+    warm = Web(desk, Names(), warm_timeout=0.01).wrap(PROGRAM)
+    assert (await Browser(warm).talk('{"type":"warm"}', hang_up=False))[-1]["type"] == "websocket.close"
 
 
 async def test_the_reason_of_a_refusal_reaches_the_page(app: ASGIApp) -> None:

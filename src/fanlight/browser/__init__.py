@@ -1,4 +1,4 @@
-"""What runs in a browser: `view.js`, the View's end of the link."""
+"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's."""
 
 import re
 from functools import cache
@@ -14,14 +14,20 @@ _LINE_END = re.compile(r"(?<=[{}(\[,;:?=&|])\n|\n(?=[})\]?:])")
 
 
 @cache
+def script(name: str) -> str:
+    """Return a script of ours as it is served: without the comments and the indentation, which are for readers."""
+    source = _COMMENT.sub("", files(__name__).joinpath(name).read_text(encoding="utf-8"))
+    return "\n".join(line for line in map(str.strip, source.splitlines()) if line) + "\n"
+
+
+@cache
 def _parts() -> tuple[str, tuple[str, ...]]:
     """Split view.js into its code, without comments and idle white space, and the names that it exports."""
-    source = _COMMENT.sub("", files(__name__).joinpath("view.js").read_text(encoding="utf-8"))
+    source = script("view.js")
     export = _EXPORT.search(source)
     if export is None:
         raise RuntimeError("view.js does not end with its one export statement")
-    lines = (line.strip() for line in source[: export.start()].splitlines())
-    code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], "\n".join(line for line in lines if line))
+    code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], source[: export.start()].rstrip("\n"))
     return _LINE_END.sub("", code), tuple(re.findall(r"\w+", export[1]))
 
 

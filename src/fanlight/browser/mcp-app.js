@@ -19,8 +19,11 @@ const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-pointer-lock"
 // A View higher than this is a mistake or an attack on the page's layout.
 const MOST_HEIGHT = 20_000;
 
-// How much may wait for a lost socket, in characters.
-const MOST_WAITING = 4_000_000;
+// How much may wait for the host to acknowledge it, in characters, before more is refused.
+const MOST_KEPT = 4_000_000;
+
+// After so many frames with nothing to say back, an acknowledgement goes alone.
+const ACK_EVERY = 32;
 
 const PATIENCE = 10_000;
 
@@ -164,9 +167,16 @@ class McpApp extends HTMLElement {
   #socket;
   #resume = false;
   #tries = 0;
-  /** @type {string[]} */
-  #waiting = [];
-  #waitingSize = 0;
+  // The frames of each direction are numbered, and ours are kept until the host has them: fanlight/host/line.py.
+  /** @type {{ n: number, text: string }[]} */
+  #kept = [];
+  #keptSize = 0;
+  #last = 0;
+  #seen = 0;
+  #told = 0;
+  // Whether the host has taken up this socket.
+  #live = false;
+  #limit = 1_000_000;
   /** @type {Json} */
   #context = {};
   /** @type {AbortController | undefined} Ends every listener outside the element. */
@@ -243,8 +253,12 @@ class McpApp extends HTMLElement {
    */
   attributeChangedCallback(name, before, now) {
     if (!this.isConnected || !this.#life || before === now) return;
-    if (name === "view" || name === "src") {
-      if (this.#socket?.readyState === 1) this.#send({ type: "close" });
+    if (name === "view" && !before && this.#socket) {
+      // The proxy and the socket are warm. The token may be set in the next line of the page's script.
+      this.#status.textContent = "Loading…";
+      queueMicrotask(() => this.#hello());
+    } else if (name === "view" || name === "src") {
+      if (this.#live) this.#send({ type: "close" });
       this.#start();
     } else this.#tellContext();
   }
@@ -255,19 +269,25 @@ class McpApp extends HTMLElement {
     this.#drop();
     this.#unload();
     this.#resume = false;
-    this.#tries = this.#waitingSize = 0;
-    this.#waiting = [];
+    this.#tries = 0;
+    this.#forget();
     this.#alert.textContent = "";
-    if (!this.getAttribute("view") || !this.hasAttribute("src")) return;
-    this.#status.textContent = "Loading…";
-    const proxy = this.getAttribute("proxy");
-    if (proxy) this.#open(proxy, "");
+    this.#status.textContent = "";
+    if (!this.hasAttribute("src")) return;
+    if (this.getAttribute("view")) this.#status.textContent = "Loading…";
     this.#connect();
+  }
+
+  /** Begin to count frames anew. */
+  #forget() {
+    this.#kept = [];
+    this.#keptSize = this.#last = this.#seen = this.#told = 0;
   }
 
   #connect() {
     clearTimeout(this.#retry);
     this.#retry = undefined;
+    this.#live = false;
     const url = new URL(`${this.getAttribute("src")}`.replace(/\/*$/, "/socket"), document.baseURI);
     url.protocol = url.protocol.replace("http", "ws");
     const socket = new WebSocket(url);
@@ -276,27 +296,21 @@ class McpApp extends HTMLElement {
     socket.addEventListener("open", () => {
       if (socket !== this.#socket) return;
       opened = Date.now();
-      this.#context = this.#readContext();
-      const resume = this.#resume ? { resume: true } : {};
-      const view = this.getAttribute("view");
-      const context = { ...this.#context, platform: "web", userAgent: navigator.userAgent };
-      socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, ...resume }));
-      this.#resume = true;
-      for (const frame of this.#waiting) socket.send(frame);
-      this.#waiting = [];
-      this.#waitingSize = 0;
-      if (this.#sent) this.#status.textContent = "";
+      this.#hello();
     });
     socket.addEventListener("message", ({ data }) => {
       if (socket === this.#socket) this.#fromHost(JSON.parse(data));
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (socket !== this.#socket) return;
+      this.#live = false;
       // The host refuses, and would again.
       if (code === 1008 || code >= 4000) {
         if (!this.#alert.textContent) this.#fail(reason || "The host does not show this View.");
         return;
       }
+      // One that was only kept warm is opened again when it is needed.
+      if (!this.getAttribute("view")) return this.#drop();
       if (Date.now() - opened > 5_000) this.#tries = 0;
       this.#retry = setTimeout(() => this.#connect(), backoff(this.#tries, Math.random()));
       this.#tries += 1;
@@ -304,10 +318,24 @@ class McpApp extends HTMLElement {
     });
   }
 
+  /** Tell the host what this socket is for: a View, or nothing yet. */
+  #hello() {
+    const socket = this.#socket;
+    if (socket?.readyState !== 1) return;
+    const view = this.getAttribute("view");
+    if (!view) return socket.send(JSON.stringify({ type: "warm" }));
+    this.#context = this.#readContext();
+    const context = { ...this.#context, platform: "web", userAgent: navigator.userAgent };
+    const resume = this.#resume ? { resume: true, seen: this.#seen } : {};
+    this.#resume = true;
+    socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, ...resume }));
+  }
+
   /** Leave the socket to itself. */
   #drop() {
     const socket = this.#socket;
     this.#socket = undefined;
+    this.#live = false;
     clearTimeout(this.#retry);
     this.#retry = undefined;
     socket?.close();
@@ -318,18 +346,44 @@ class McpApp extends HTMLElement {
    * @param {Json} frame
    */
   #send(frame) {
+    const n = this.#last + 1;
     let text;
     try {
-      text = JSON.stringify(frame);
+      text = JSON.stringify({ ...frame, n, ack: this.#seen });
     } catch {
       return false;
     }
-    if (this.#socket?.readyState === 1) this.#socket.send(text);
-    else if (!this.#socket || this.#waitingSize + text.length > MOST_WAITING) return false;
-    else {
-      this.#waiting.push(text);
-      // An empty message costs memory, too.
-      this.#waitingSize += text.length + 100;
+    // A character is at most three bytes.
+    const fits = text.length * 3 <= this.#limit || new Blob([text]).size <= this.#limit;
+    if (!this.#socket || !fits || this.#keptSize > MOST_KEPT) return false;
+    this.#last = n;
+    this.#told = this.#seen;
+    this.#kept.push({ n, text });
+    // An empty message costs memory, too.
+    this.#keptSize += text.length + 100;
+    if (this.#live) this.#socket.send(text);
+    return true;
+  }
+
+  /** @param {number} number The last of our frames that the host has. */
+  #acknowledged(number) {
+    const index = this.#kept.findIndex(({ n }) => n > number);
+    const gone = this.#kept.splice(0, index < 0 ? this.#kept.length : index);
+    for (const { text } of gone) this.#keptSize -= text.length + 100;
+  }
+
+  /**
+   * Read the numbers of a frame. Returns whether it is news.
+   * @param {Json} frame
+   */
+  #isNews({ n, ack, prompt }) {
+    if (ack) this.#acknowledged(ack);
+    if (!n) return true;
+    if (n <= this.#seen) return false;
+    this.#seen = n;
+    if (prompt || n - this.#told >= ACK_EVERY) {
+      this.#told = n;
+      this.#socket?.send(JSON.stringify({ type: "ack", ack: n }));
     }
     return true;
   }
@@ -354,7 +408,18 @@ class McpApp extends HTMLElement {
   /** @param {Json} frame */
   #fromHost(frame) {
     const { type, id } = frame;
-    if (type === "show") this.#showView(frame);
+    if (!this.#isNews(frame)) return;
+    if (type === "show") {
+      this.#forget();
+      this.#live = true;
+      this.#limit = frame.limit ?? this.#limit;
+      this.#showView(frame);
+    } else if (type === "resumed") {
+      this.#acknowledged(frame.seen);
+      this.#live = true;
+      for (const { text } of this.#kept) this.#socket?.send(text);
+      if (this.#sent) this.#status.textContent = "";
+    } else if (type === "warm") this.#open(frame.proxy, "");
     else if (type === "message") this.#toView(frame.message);
     else if (type === "size") this.#resize(frame.height);
     else if (type === "status") this.#heard || (this.#status.textContent = String(frame.words));
@@ -583,7 +648,7 @@ class McpApp extends HTMLElement {
   }
 
   #tellContext() {
-    if (this.#socket?.readyState !== 1) return;
+    if (!this.#live) return;
     const now = this.#readContext();
     const context = changes(this.#context, now);
     this.#context = { ...this.#context, ...now };

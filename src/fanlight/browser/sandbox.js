@@ -3,14 +3,16 @@
  * The sandbox proxy: the page between a host page and one View. It holds the View's frame and passes
  * messages on, and nothing else. Rule ids such as SBX-07 are those of our checklist of the standard.
  *
- * Its address says whom it serves: `?host=` is the exact origin of the page around it. With `&view=`, the
- * exact origin of the View, it loads documents by `url` from there and takes no other. Without, it takes
- * HTML, as the standard has it, and gives it an opaque origin.
+ * Its address says whom it serves: `?host=` is the exact origin of the page around it. With `&view=*` it loads one
+ * document by `url`, from an origin that is one label below its own. Without, it takes HTML, as the standard
+ * has it, and gives it an opaque origin.
  *
- * What the server adds is one header. With `view`: `default-src 'none'; script-src 'self'; frame-src VIEW;
- * base-uri 'none'; form-action 'none'; frame-ancestors HOST`. Without: `frame-ancestors HOST` alone,
- * because the policy of this page is also that of a `srcdoc` document in it, so it can be set only when the
- * document's domains are known: `lock()` does that, before the frame exists.
+ * What the server adds is one header. With `view`: `default-src 'none'; script-src 'self'; frame-src` for all
+ * origins below this one, `base-uri 'none'; form-action 'none'; frame-ancestors HOST`. So this page can be opened
+ * before it is known which View it will hold; when that is known, `lock()` leaves only the View's own origin.
+ * Without `view`: `frame-ancestors HOST` alone, because the policy of this page is also that of a `srcdoc`
+ * document in it, so it can be set only when the document's domains are known. Again, `lock()` does that, before
+ * the frame exists.
  */
 
 /** @typedef {Record<string, any>} Json */
@@ -105,6 +107,18 @@ const originOf = (text) => {
 };
 
 /**
+ * The origin of a document that this page may hold: one label below its own.
+ * @param {unknown} url
+ * @param {Location} own
+ */
+const viewOrigin = (url, own) => {
+  if (typeof url !== "string" || !URL.canParse(url)) return undefined;
+  const { origin, protocol, host } = new URL(url);
+  const [label] = host.split(".");
+  return protocol === own.protocol && host === `${label}.${own.host}` ? origin : undefined;
+};
+
+/**
  * Whether this page could reach into another. Then the other could not be kept from what is in here, either.
  * @param {Window | null} other
  */
@@ -124,7 +138,7 @@ const start = (window) => {
   const { document, location, parent } = window;
   const query = new URLSearchParams(location.search);
   const host = originOf(query.get("host"));
-  const view = query.has("view") ? originOf(query.get("view")) : "null";
+  const opaque = !query.has("view");
 
   const problem =
     parent === window
@@ -133,16 +147,15 @@ const start = (window) => {
         ? "The page around this one has the same origin, so nothing would be isolated (SBX-02)."
         : !host || host === location.origin
           ? "?host= is not the origin of the page around this one."
-          : !view || view === location.origin || view === host
-            ? "?view= is not an origin of the View's own."
-            : "";
-  if (problem || !host || !view) {
+          : "";
+  if (problem || !host) {
     document.body.textContent = problem;
     throw new Error(problem);
   }
 
   /** @type {HTMLIFrameElement | undefined} */
   let frame;
+  let view = "null";
   let loads = 0;
 
   /**
@@ -159,10 +172,9 @@ const start = (window) => {
 
   /** @param {any} params */
   const load = ({ url, html, csp, permissions, sandbox, allow, title } = {}) => {
-    const opaque = view === "null";
-    const document_ = opaque ? html : url;
-    if (typeof document_ !== "string") return;
-    if (!opaque && (!URL.canParse(url) || new URL(url).origin !== view)) return;
+    const origin = opaque ? "null" : viewOrigin(url, location);
+    if (!origin || origin === host || (opaque && typeof html !== "string")) return;
+    view = origin;
     frame = document.createElement("iframe");
     frame.setAttribute("sandbox", sandboxTokens(sandbox, opaque));
     frame.allow = features(allow, permissions);
@@ -186,7 +198,7 @@ const start = (window) => {
     if (source === parent && origin === host) {
       if (!reserved(data)) {
         // Only its own origin may read what is for the View; an opaque one has no name.
-        if (inner && loads < 2) inner.postMessage(data, view === "null" ? "*" : view);
+        if (inner && loads < 2) inner.postMessage(data, opaque ? "*" : view);
       } else if (!frame && data?.method === `${RESERVED}resource-ready`) load(Object(data.params));
     } else if (inner && source === inner && origin === view && loads < 2 && !reserved(data)) {
       parent.postMessage(data, host);
@@ -198,4 +210,4 @@ const start = (window) => {
 
 if (globalThis.window) start(window);
 
-export { features, policy, reserved, sandboxTokens, start };
+export { features, policy, reserved, sandboxTokens, start, viewOrigin };

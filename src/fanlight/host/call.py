@@ -1,19 +1,17 @@
 """One tool call of the model, with the View that shows it."""
 
-import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from fanlight.host.connection import Unfinished
+from fanlight.host.pace import Pace
 from fanlight.protocol.partial import PartialArguments
 
 if TYPE_CHECKING:
     from fanlight.host.host import Host
 
 JSONObject = dict[str, Any]
-
-_INTERVAL: Final = 1 / 60
-_GROWTH: Final = 1.05
 
 
 class Call:
@@ -29,35 +27,61 @@ class Call:
         self.token = token
         self.result: JSONObject | None = None
         """What the server returned, unchanged."""
+        self.is_streaming = False
+        """Whether the model is still writing the arguments."""
+        self.cancelled: str | None = None
+        """Why the call was given up, if it was."""
         self._host = host
         self._partial = PartialArguments()
+        self._pace = Pace()
         self._fed = 0
-        self._shown = 0
-        self._shown_at = -math.inf
+        self._scope: anyio.CancelScope | None = None
+        self._over = False
 
     @property
     def for_model(self) -> list[JSONObject]:
         """What the model sees: the content and nothing else."""
         return list((self.result or {}).get("content", []))
 
-    async def feed(self, delta: str) -> None:
-        """Take the next piece of the arguments as the model writes them; the View sees them grow.
+    @property
+    def arguments(self) -> JSONObject:
+        """The arguments as far as the model has written them. The object changes with the next `feed`."""
+        return self._partial.arguments
 
-        The View is shown them at most sixty times a second, and only when they have grown by a twentieth: so
-        all that is sent is at most some twenty times the whole, and not its square.
-        """
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the arguments as the model writes them; the View sees them grow."""
+        if self._over:
+            raise RuntimeError("feed() came after run() or cancel(): the arguments of this call are complete.")
         self._partial.feed(delta)
         self._fed += len(delta)
-        now = anyio.current_time()
-        if self.view is not None and self._fed > self._shown * _GROWTH and now - self._shown_at >= _INTERVAL:
-            self._shown, self._shown_at = self._fed, now
-            await self._host.show_partial(self, self._partial.arguments)
+        if self.view is None:
+            return
+        if not self.is_streaming:
+            self.is_streaming = True
+            self._host.watch_pauses(self)
+        self._host.show_partial(self)
+
+    def is_due(self, now: float, *, under_way: bool) -> bool:
+        """Tell whether the View is to be shown the arguments now; if so, it counts as done."""
+        return self._pace.due(self._fed, now, under_way=under_way)
 
     async def run(self, arguments: JSONObject) -> JSONObject:
-        """Call the tool and return the raw result, which the View gets too."""
-        self.result = await self._host.run_call(self, arguments)
-        return self.result
+        """Call the tool and return the raw result, which the View gets too. Raises Unfinished if it is cancelled."""
+        if self._over:
+            raise RuntimeError("run() came after run() or cancel(): a call runs once.")
+        self._over, self.is_streaming = True, False
+        with anyio.CancelScope() as self._scope:
+            self.result = await self._host.run_call(self, arguments)
+            return self.result
+        raise Unfinished(self.server, self.cancelled or "The call was cancelled.")
 
     async def cancel(self, reason: str | None = None) -> None:
-        """Give the call up and tell the View."""
-        await self._host.cancel_call(self, reason)
+        """Give the call up, while its arguments are written or while it runs; the View and the server are told."""
+        if self.result is not None or self.cancelled is not None:
+            return
+        self.cancelled = reason or ""
+        if self._scope is not None:
+            self._scope.cancel()
+        elif not self._over:
+            self._over, self.is_streaming = True, False
+            self._host.cancel_call(self, reason)

@@ -51,6 +51,9 @@ def served_document(
     return ServedDocument(label, digest, body, gzip.compress(body, 6, mtime=0), {**headers, "etag": f'"{digest}"'})
 
 
+_Key = tuple[str, str, Csp | None, tuple[Permission, ...], tuple[str, ...], Profile]
+
+
 class Documents:
     """The documents that can be asked for now. The least recently used go first when there are too many bytes."""
 
@@ -58,18 +61,35 @@ class Documents:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._documents: OrderedDict[tuple[str, str], ServedDocument] = OrderedDict()
+        # What was made of what: compressing and hashing a large document again would cost milliseconds.
+        self._addresses: dict[_Key, str] = {}
 
-    def add(self, document: ServedDocument) -> None:
-        """Offer a document."""
-        key = (document.label, document.address)
-        if key in self._documents:
-            self._documents.move_to_end(key)
-            return
-        self._documents[key] = document
+    def serve(
+        self,
+        label: str,
+        html: str,
+        csp: Csp | None,
+        granted: tuple[Permission, ...],
+        ancestors: tuple[str, ...],
+        profile: Profile = "strict",
+    ) -> ServedDocument:
+        """Offer a View's HTML at its app's origin, and return it as it is served."""
+        key = (label, html, csp, granted, ancestors, profile)
+        address = self._addresses.get(key)
+        known = None if address is None else self.get(label, address)
+        if known is None:
+            known = self._add(served_document(*key))
+            self._addresses[key] = known.address
+        return known
+
+    def _add(self, document: ServedDocument) -> ServedDocument:
+        self._documents[document.label, document.address] = document
         self._bytes += _weight(document)
         while self._bytes > self._max_bytes and len(self._documents) > 1:
-            _, oldest = self._documents.popitem(last=False)
+            (label, address), oldest = self._documents.popitem(last=False)
             self._bytes -= _weight(oldest)
+            self._addresses = {key: at for key, at in self._addresses.items() if (key[0], at) != (label, address)}
+        return document
 
     def get(self, label: str, address: str) -> ServedDocument | None:
         """Find a document by its app and address; one of another app is not found."""

@@ -57,6 +57,11 @@ class Names:
         port = f":{found[2]}" if found and found[2] else ""
         return Origins(host, f"{scheme}://sandbox.localhost{port}")
 
+    def views(self, scheme: str, authority: str) -> str:
+        """Return the origins of all apps, as a CSP source, for a request to the proxy's name."""
+        proxy = self.sandbox or f"{scheme}://{authority.lower()}"
+        return proxy.replace("://", "://*.", 1)
+
     def role(self, authority: str) -> tuple[str, str | None]:
         """Tell whose name a request came to: ("host", None), ("proxy", None), ("view", label) or ("unknown", None)."""
         found = _AUTHORITY.fullmatch(authority.lower())

@@ -2,13 +2,14 @@
 
 import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.host.line import Channel, Frame, Line
 from fanlight.protocol import events
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.events import Event
@@ -17,7 +18,6 @@ from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, RequestId
 logger = logging.getLogger(__name__)
 
 JSONObject = dict[str, Any]
-Frame = dict[str, Any]
 
 
 class Progress(Protocol):
@@ -52,15 +52,11 @@ class Backend(Protocol):
 
     async def link(self, session: "Session", url: str) -> None: ...
 
-    async def download(self, session: "Session", contents: tuple[JSONObject, ...]) -> list[JSONObject]: ...
+    async def download(
+        self, session: "Session", contents: tuple[JSONObject, ...]
+    ) -> tuple[list[JSONObject], list[str]]: ...
 
     async def closing(self, session: "Session") -> None: ...
-
-
-class Channel(Protocol):
-    """The browser's end: a socket to the element that shows the View."""
-
-    async def send(self, frame: Frame) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -73,46 +69,63 @@ class Timeouts:
 
 
 class Session:
-    """Runs one bridge. Everything that a View asks runs in a task of its own, and ends with the session."""
+    """Runs one bridge. What a View asks runs in a task of the host's, and ends with the session."""
 
-    def __init__(self, id: str, bridge: Bridge, backend: Backend, timeouts: Timeouts | None = None) -> None:
+    def __init__(
+        self, id: str, bridge: Bridge, backend: Backend, tasks: TaskGroup, timeouts: Timeouts | None = None
+    ) -> None:
         self.id = id
         self.bridge = bridge
+        self.line = Line()
         self.height: float | None = None
+        self.away_since: float | None = anyio.current_time()
+        """Since when no page shows the View; None while one does."""
         self._backend = backend
+        self._tasks = tasks
         self._timeouts = timeouts or Timeouts()
-        self._channel: Channel | None = None
-        self._tasks: TaskGroup | None = None
         self._running: dict[RequestId, anyio.CancelScope] = {}
         self._answers: dict[int, _Promise] = {}
         self._commands: dict[int, _Promise] = {}
         self._command_ids = itertools.count(1)
+        self._partial_frame = 0
 
-    async def run(self, *, started: Callable[[], None] = lambda: None) -> None:
-        """Live until `close`. Start it in a task group of the host."""
-        async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
-            started()
-            await anyio.sleep_forever()
+    # The page
 
-    # The browser
+    async def begin(self, channel: Channel, show: Frame) -> None:
+        """Take the channel of a page that is about to load the View."""
+        self.away_since = None
+        await self.line.begin(channel, show)
 
-    async def attach(self, channel: Channel) -> None:
-        """Take a browser's channel; what is due goes out on it."""
-        self._channel = channel
+    async def resume(self, channel: Channel, seen: int) -> None:
+        """Take the channel of a page that has the View, and give it what it missed."""
+        self.away_since = None
+        await self.line.attach(channel, seen)
         await self.flush()
 
     def detach(self, channel: Channel) -> None:
         """Let a lost channel go. The View is still there, and may come back on another."""
-        if self._channel is channel:
-            self._channel = None
+        self.line.detach(channel)
+        if not self.line.attached:
+            self.away_since = anyio.current_time()
 
     async def flush(self) -> None:
-        """Deliver what the bridge has to say, if there is a browser to deliver it to."""
-        if self._channel is None:
-            return
+        """Deliver what the bridge has to say."""
         for message in self.bridge.outgoing():
-            await self._channel.send({"type": "message", "message": message})
+            if message.get("method") == "ui/notifications/tool-input-partial":
+                # One under way at a time, so this one is to be acknowledged at once.
+                frame = {"type": "message", "message": message, "prompt": True}
+                self._partial_frame = await self.line.send(frame)
+            else:
+                await self.line.send({"type": "message", "message": message})
+
+    def flush_soon(self) -> None:
+        """The same for those who must not wait for a page."""
+        self._tasks.start_soon(self.flush)
+
+    @property
+    def partial_under_way(self) -> bool:
+        """Whether the page has not yet got the last partial input."""
+        return self._partial_frame > self.line.acknowledged
 
     async def receive(self, message: object) -> None:
         """Take a message from the View."""
@@ -123,15 +136,16 @@ class Session:
 
     async def command(self, frame: Frame) -> JSONObject:
         """Tell the element to do something, and return what came of it."""
-        if self._channel is None:
+        if not self.line.attached:
             raise RequestFailed("No page shows this View now.")
         id = next(self._command_ids)
         promise = self._commands[id] = _Promise()
+        number = await self.line.send({**frame, "id": id})
         try:
-            await self._channel.send({**frame, "id": id})
             with anyio.fail_after(self._timeouts.browser):
                 return await promise.wait()
         except TimeoutError:
+            self.line.withdraw(number)
             raise RequestFailed("The page did not answer in time.") from None
         finally:
             self._commands.pop(id, None)
@@ -148,8 +162,7 @@ class Session:
         match event:
             case events.SizeChanged(height=height) if height is not None:
                 self.height = height
-                if self._channel is not None:
-                    await self._channel.send({"type": "size", "height": height})
+                await self.line.send({"type": "size", "height": height})
             case events.TeardownRequested():
                 self._start(None, self._backend.closing(self))
             case events.Cancelled(id=id):
@@ -181,16 +194,16 @@ class Session:
                 self._start(id, self._answer(id, self._change_mode(mode)))
 
     def _start(self, id: RequestId | None, work: Awaitable[None]) -> None:
-        assert self._tasks is not None, "the session is not running"
         scope = anyio.CancelScope()
+        # What ends the session must not be ended by it.
         if id is not None:
             self._running[id] = scope
 
         async def task() -> None:
             with scope:
                 await work
-            if id is not None:
-                self._running.pop(id, None)
+            if id is not None and self._running.get(id) is scope:
+                del self._running[id]
 
         self._tasks.start_soon(task)
 
@@ -219,7 +232,11 @@ class Session:
         return {}
 
     async def _save(self, contents: tuple[JSONObject, ...]) -> JSONObject:
-        await self.command({"type": "download", "files": await self._backend.download(self, contents)})
+        files, links = await self._backend.download(self, contents)
+        if files:
+            await self.command({"type": "download", "files": files})
+        for url in links:
+            await self._open_link(url)
         return {}
 
     async def _change_mode(self, mode: str) -> JSONObject:
@@ -247,25 +264,24 @@ class Session:
 
     async def close(self, reason: str | None = None) -> None:
         """Let the View get ready, for a bounded time, and end the session (TDN-01, TDN-03)."""
-        if self._channel is not None and self.bridge.state is State.READY:
+        if self.line.attached and self.bridge.state is State.READY:
             id = self.bridge.teardown(reason)
             assert id is not None
             promise = self._answers[id] = _Promise()
             await self.flush()
             with anyio.move_on_after(self._timeouts.teardown):
                 await promise.wait_settled()
-        self.bridge.close()
-        for waiting in (*self._answers.values(), *self._commands.values()):
-            waiting.settle({}, RequestFailed("The View was closed."))
-        if self._channel is not None:
-            await self._channel.send({"type": "gone"})
         self.stop()
+        await self.line.send({"type": "gone"})
 
     def stop(self) -> None:
         """End the session at once, as when its document is loaded anew."""
         self.bridge.close()
-        if self._tasks is not None:
-            self._tasks.cancel_scope.cancel()
+        for waiting in (*self._answers.values(), *self._commands.values()):
+            waiting.settle({}, RequestFailed("The View was closed."))
+        for scope in self._running.values():
+            scope.cancel()
+        self._running.clear()
 
 
 class _Promise:

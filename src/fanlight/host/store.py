@@ -3,9 +3,12 @@
 import json
 import sqlite3
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
+
+import orjson
 
 JSONObject = dict[str, Any]
 
@@ -28,13 +31,20 @@ class ViewRecord:
 
 
 class Store(Protocol):
-    """Keeps records by id."""
+    """Keeps records by id. Its methods are called from the event loop, so they should take no time to speak of."""
 
-    def save(self, record: ViewRecord) -> None: ...
+    def add(self, record: ViewRecord) -> None: ...
+
+    def change(self, id: str, changes: Mapping[str, Any]) -> None:
+        """Set fields of a record; of one that is not there, nothing."""
 
     def load(self, id: str) -> ViewRecord | None: ...
 
-    def of_conversation(self, conversation: str | None) -> list[ViewRecord]: ...
+    def contexts(self, conversation: str | None) -> list[tuple[str, str, JSONObject]]:
+        """Return id, server and context of each View of a conversation that is open and told the model something.
+
+        In the order in which the Views were added.
+        """
 
     def close(self) -> None: ...
 
@@ -71,41 +81,50 @@ class SqliteStore:
         )
         self._database.execute("create index if not exists by_conversation on views (conversation, seen)")
 
-    def save(self, record: ViewRecord) -> None:
-        values = [_dumped(record, column) for column in _COLUMNS]
-        places = ", ".join("?" * len(_COLUMNS))
-        changes = ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS[1:])
-        with self._lock:
-            self._database.execute(
-                f"insert into views ({', '.join(_COLUMNS)}, seen)"  # noqa: S608  the names are our own
-                f" values ({places}, (select coalesce(max(seen), 0) + 1 from views))"
-                f" on conflict (id) do update set {changes}",
-                values,
-            )
+    def add(self, record: ViewRecord) -> None:
+        values = [_dumped(column, getattr(record, column)) for column in _COLUMNS]
+        self._execute(
+            f"insert into views ({', '.join(_COLUMNS)}, seen)"  # noqa: S608  the names are our own
+            f" values ({', '.join('?' * len(_COLUMNS))}, (select coalesce(max(seen), 0) + 1 from views))",
+            values,
+        )
+
+    def change(self, id: str, changes: Mapping[str, Any]) -> None:
+        if not set(changes) <= set(_COLUMNS):
+            raise ValueError(f"A record has no {', '.join(sorted(set(changes) - set(_COLUMNS)))}.")
+        places = ", ".join(f"{column} = ?" for column in changes)
+        values = [_dumped(column, value) for column, value in changes.items()]
+        self._execute(f"update views set {places} where id = ?", [*values, id])  # noqa: S608  checked above
 
     def load(self, id: str) -> ViewRecord | None:
-        rows = self._select("where id = ?", (id,))
-        return rows[0] if rows else None
+        query = f"select {', '.join(_COLUMNS)} from views where id = ?"  # noqa: S608  the names are our own
+        rows = self._execute(query, [id])
+        return _record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
 
-    def of_conversation(self, conversation: str | None) -> list[ViewRecord]:
-        return self._select("where conversation is ? order by seen", (conversation,))
+    def contexts(self, conversation: str | None) -> list[tuple[str, str, JSONObject]]:
+        rows = self._execute(
+            "select id, server, context from views where conversation is ? and context is not null and not closed"
+            " order by seen",
+            [conversation],
+        )
+        return [(id, server, json.loads(context)) for id, server, context in rows]
 
     def close(self) -> None:
         with self._lock:
             self._database.close()
 
-    def _select(self, where: str, parameters: tuple[Any, ...]) -> list[ViewRecord]:
+    def _execute(self, query: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with self._lock:
-            query = f"select {', '.join(_COLUMNS)} from views {where}"  # noqa: S608  the names are our own
-            rows = self._database.execute(query, parameters).fetchall()
-        return [_record(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+            return self._database.execute(query, parameters).fetchall()
 
 
-def _dumped(record: ViewRecord, column: str) -> Any:
-    value = getattr(record, column)
-    return (
-        json.dumps(value, ensure_ascii=False, separators=(",", ":")) if column in _JSON and value is not None else value
-    )
+def _dumped(column: str, value: Any) -> Any:
+    if column not in _JSON or value is None:
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # half a surrogate pair, or a number beyond 64 bits
+        return json.dumps(value, separators=(",", ":"))
 
 
 def _record(row: dict[str, Any]) -> ViewRecord:

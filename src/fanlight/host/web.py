@@ -6,8 +6,11 @@ an app's name         /<address of a document>
 any other name        421 Misdirected Request
 """
 
-import json
+import gzip
+import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
@@ -18,25 +21,25 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from fanlight.browser import script
 from fanlight.host.documents import Documents, ServedDocument
+from fanlight.host.line import Frame, decode, encode
 from fanlight.host.origins import Names, Origins
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import policy, proxy_directives
 
-Frame = dict[str, Any]
-
+_FOREVER = "public, max-age=31536000, immutable"
 _SCRIPT_HEADERS = {
     "content-type": "text/javascript; charset=utf-8",
     "x-content-type-options": "nosniff",
-    "cache-control": "no-cache",
+    "vary": "accept-encoding",
 }
 _PROXY_HEADERS = {
     "content-type": "text/html; charset=utf-8",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "cross-origin",
-    "cache-control": "no-cache",
 }
 
 
@@ -63,19 +66,17 @@ class Desk(Protocol):
 
 
 class Socket:
-    """The browser's end of a session. Frames to a browser that has gone are dropped; it says so when it is back."""
+    """One socket of a page. What cannot be delivered any more is dropped; the line keeps it."""
 
-    def __init__(self, socket: WebSocket) -> None:
+    def __init__(self, socket: WebSocket, limit: int) -> None:
+        self.limit = limit
+        """The most bytes that a frame of the page may have."""
         self._socket = socket
-        self._lock = anyio.Lock()
 
-    async def send(self, frame: Frame) -> None:
-        async with self._lock:
-            if self._socket.application_state is WebSocketState.CONNECTED:
-                try:
-                    await self._socket.send_text(json.dumps(frame, ensure_ascii=False, separators=(",", ":")))
-                except (RuntimeError, WebSocketDisconnect):
-                    return
+    async def send(self, text: str) -> None:
+        if self._socket.application_state is WebSocketState.CONNECTED:
+            with suppress(RuntimeError, WebSocketDisconnect):
+                await self._socket.send_text(text)
 
 
 class Web:
@@ -88,8 +89,9 @@ class Web:
         *,
         path: str = "/apps",
         authorize: Callable[[WebSocket, str], Awaitable[bool]] | None = None,
-        max_frame: int = 16 * 1024 * 1024,
+        max_frame: int = 16_000_000,
         open_timeout: float = 10.0,
+        warm_timeout: float = 600.0,
     ) -> None:
         self._desk = desk
         self._names = names
@@ -97,6 +99,7 @@ class Web:
         self._authorize = authorize
         self._max_frame = max_frame
         self._open_timeout = open_timeout
+        self._warm_timeout = warm_timeout
 
     def wrap(self, program: ASGIApp) -> ASGIApp:
         """Return a program that is the given one with the host beside it."""
@@ -111,7 +114,7 @@ class Web:
             elif scope["path"] == f"{self._path}/socket" and scope["type"] == "websocket":
                 await self._socket(WebSocket(scope, receive, send))
             elif scope["path"] == f"{self._path}/mcp-app.js" and scope["type"] == "http":
-                await _script("mcp-app.js")(scope, receive, send)
+                await _script("mcp-app.js", scope)(scope, receive, send)
             else:
                 await program(scope, receive, send)
 
@@ -148,21 +151,23 @@ class Web:
 
     def _proxy(self, scope: Scope) -> Response:
         if scope["path"] == "/sandbox.js":
-            return _script("sandbox.js")
+            return _script("sandbox.js", scope)
         if scope["path"] != "/proxy":
             return PlainTextResponse("There is nothing here.", 404)
         query = QueryParams(scope["query_string"])
         try:
             host = check_source(query.get("host"), "host")
-            view = check_source(query["view"], "view") if "view" in query else None
         except RegistrationError as error:
             return PlainTextResponse(str(error), 400)
         if self._names.role(urlsplit(host).netloc)[0] != "host":
             return PlainTextResponse("host is not the origin of a host page.", 400)
-        if view is not None and self._names.role(urlsplit(view).netloc)[0] != "view":
-            return PlainTextResponse("view is not the origin of an app.", 400)
-        headers = {**_PROXY_HEADERS, "content-security-policy": policy(proxy_directives(host, view))}
-        return Response(_file("proxy.html"), headers=headers)
+        if query.get("view", "*") != "*":
+            return PlainTextResponse("view is * for the apps of this host, or left out for HTML by message.", 400)
+        views = self._names.views(scope["scheme"], Headers(scope=scope)["host"]) if "view" in query else None
+        cached = _FOREVER if query.get("v") == _version() else "no-cache"
+        directives = policy(proxy_directives(host, views))
+        headers = {**_PROXY_HEADERS, "content-security-policy": directives, "cache-control": cached}
+        return Response(_proxy_page(), headers=headers)
 
     def _document(self, label: str, scope: Scope) -> Response:
         document = self._desk.documents.get(label, scope["path"].removeprefix("/"))
@@ -179,21 +184,22 @@ class Web:
             await socket.close(1008)
             return
         await socket.accept()
-        channel = Socket(socket)
+        channel = Socket(socket, self._max_frame)
+        scheme = "https" if socket.url.scheme == "wss" else "http"
+        origins = self._names.origins(scheme, socket.headers["host"])
         try:
-            with anyio.fail_after(self._open_timeout):
-                frame = await self._next(socket)
-            if frame.get("type") != "open" or not isinstance(frame.get("view"), str):
-                raise Refused('The first frame must be {"type": "open", "view": ...}.')
+            frame = await self._opening(socket, channel, origins)
             if self._authorize is not None and not await self._authorize(socket, frame["view"]):
                 raise Refused("You may not open this View.")
-            scheme = "https" if socket.url.scheme == "wss" else "http"
-            link = await self._desk.open(frame, self._names.origins(scheme, socket.headers["host"]), channel)
+            link = await self._desk.open(frame, origins, channel)
         except Refused as refused:
-            await channel.send({"type": "error", "reason": str(refused)})
+            await channel.send(encode({"type": "error", "reason": str(refused)}))
             await socket.close(1008)
             return
-        except (TimeoutError, WebSocketDisconnect):
+        except TimeoutError:
+            await socket.close(1000)
+            return
+        except WebSocketDisconnect:
             return
         try:
             while True:
@@ -204,6 +210,18 @@ class Web:
             with anyio.CancelScope(shield=True):
                 await link.lost()
 
+    async def _opening(self, socket: WebSocket, channel: Socket, origins: Origins) -> Frame:
+        """Return the frame that opens a View. Before it, a page may ask where the proxy is, and wait with both warm."""
+        with anyio.fail_after(self._open_timeout):
+            frame = await self._next(socket)
+        if frame.get("type") == "warm":
+            await channel.send(encode({"type": "warm", "proxy": proxy_url(origins)}))
+            with anyio.fail_after(self._warm_timeout):
+                frame = await self._next(socket)
+        if frame.get("type") != "open" or not isinstance(frame.get("view"), str):
+            raise Refused('The first frame must be {"type": "open", "view": ...}.')
+        return frame
+
     async def _next(self, socket: WebSocket) -> Frame:
         """Return the next frame that is an object; one that is too large ends the socket."""
         while True:
@@ -211,11 +229,8 @@ class Web:
             if len(text) > self._max_frame:
                 await socket.close(1009)
                 raise WebSocketDisconnect(1009)
-            try:
-                frame = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(frame, dict):
+            frame = decode(text)
+            if frame is not None:
                 return frame
 
     async def _lifespan(self, program: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
@@ -242,9 +257,9 @@ class Web:
                 await _empty_lifespan(receive, send, began=began)
 
 
-def proxy_url(origins: Origins, label: str) -> str:
-    """Return where the proxy for one app is, for pages of one origin."""
-    return f"{origins.proxy}/proxy?{urlencode({'host': origins.host, 'view': origins.view(label)})}"
+def proxy_url(origins: Origins) -> str:
+    """Return where the proxy is, for pages of one origin. It is the same for all apps, so it can be opened early."""
+    return f"{origins.proxy}/proxy?{urlencode({'host': origins.host, 'view': '*', 'v': _version()})}"
 
 
 async def _empty_lifespan(receive: Receive, send: Send, *, began: bool = False) -> None:
@@ -263,9 +278,32 @@ def _served(document: ServedDocument, headers: Headers) -> Response:
     return Response(document.body, headers=document.headers)
 
 
-def _script(name: str) -> Response:
-    return Response(_file(name), headers=_SCRIPT_HEADERS)
+def _script(name: str, scope: Scope) -> Response:
+    """Serve a script: for good where its address names its content, else to be asked for again."""
+    body, compressed, digest = _file(name)
+    query, headers = QueryParams(scope["query_string"]), Headers(scope=scope)
+    cached = _FOREVER if query.get("v") == _version() else "no-cache"
+    own = {**_SCRIPT_HEADERS, "etag": f'"{digest}"', "cache-control": cached}
+    if headers.get("if-none-match") == own["etag"]:
+        return Response(status_code=304, headers=own)
+    if "gzip" in headers.get("accept-encoding", ""):
+        return Response(compressed, headers={**own, "content-encoding": "gzip"})
+    return Response(body, headers=own)
 
 
-def _file(name: str) -> bytes:
-    return files("fanlight.browser").joinpath(name).read_bytes()
+@cache
+def _file(name: str) -> tuple[bytes, bytes, str]:
+    """Return one of the browser's files as it is, compressed, and its digest."""
+    body = script(name).encode() if name.endswith(".js") else files("fanlight.browser").joinpath(name).read_bytes()
+    return body, gzip.compress(body, 9, mtime=0), hashlib.sha256(body).hexdigest()[:20]
+
+
+@cache
+def _version() -> str:
+    """Return what changes whenever the proxy's files do."""
+    return hashlib.sha256("".join(_file(name)[2] for name in ("proxy.html", "sandbox.js")).encode()).hexdigest()[:20]
+
+
+@cache
+def _proxy_page() -> bytes:
+    return _file("proxy.html")[0].replace(b'src="sandbox.js"', f'src="sandbox.js?v={_version()}"'.encode())

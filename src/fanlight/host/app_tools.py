@@ -1,0 +1,133 @@
+"""App tools: tools that an open View offers to the model. They live and go with the View (D-SEC-08, D-SEC-09)."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio.to_thread
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema.validators import extend, validator_for
+from referencing import Registry
+
+from fanlight.host.line import encode
+from fanlight.host.session import RequestFailed, Session
+from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import INVALID_PARAMS
+
+JSONObject = dict[str, Any]
+
+MOST_PAGES: Final = 10
+_CHECK_TIME: Final = 5.0
+# Schemas come from the View, and these can be made to take forever.
+_UNCHECKED: Final = ("pattern", "patternProperties", "uniqueItems")
+
+
+@dataclass(frozen=True)
+class AppTool:
+    """A tool that an open View offers. `name` is unique beside the tools of servers (D-SEC-03)."""
+
+    name: str
+    view: str
+    server: str
+    tool: str
+    description: str
+    input_schema: JSONObject
+    output_schema: JSONObject | None = None
+    annotations: JSONObject | None = None
+
+
+@dataclass(frozen=True)
+class AppToolLimits:
+    """The bounds of the standard for what a View may offer and return (D-SEC-04)."""
+
+    tools: int = 50
+    result_bytes: int = 10_000_000
+
+
+async def list_tools(session: Session, server: str, limits: AppToolLimits) -> list[AppTool]:
+    """Ask a View for its tools. One that offers none, or cannot be asked now, has none."""
+    if "tools" not in session.bridge.app_capabilities:
+        return []
+    found: dict[str, AppTool] = {}
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        try:
+            page = await session.ask("tools/list", {} if cursor is None else {"cursor": cursor})
+        except (RequestFailed, FanlightError):
+            break
+        tools = page.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and name not in found and len(found) < limits.tools:
+                found[name] = _app_tool(session.id, server, name, tool)
+        cursor = page.get("nextCursor")
+        if not isinstance(cursor, str) or len(found) >= limits.tools:
+            break
+    return list(found.values())
+
+
+def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
+    description, schema = tool.get("description"), tool.get("inputSchema")
+    output, annotations = tool.get("outputSchema"), tool.get("annotations")
+    return AppTool(
+        f"app_{view}__{name}",
+        view,
+        server,
+        name,
+        description if isinstance(description, str) else "",
+        schema if isinstance(schema, dict) else {"type": "object"},
+        output if isinstance(output, dict) else None,
+        annotations if isinstance(annotations, dict) else None,
+    )
+
+
+async def call_tool(
+    session: Session, server: str, name: str, arguments: JSONObject, limits: AppToolLimits
+) -> JSONObject:
+    """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
+    tools = {tool.tool: tool for tool in await list_tools(session, server, limits)}
+    tool = tools.get(name)
+    if tool is None:
+        raise RequestFailed(
+            f"The View offers no tool {name!r}. Its tools are: {', '.join(tools) or 'none'}.", INVALID_PARAMS
+        )
+    result = await session.ask("tools/call", {"name": name, "arguments": arguments})
+    size, most = len(encode(result).encode()), limits.result_bytes
+    if size > most:
+        raise RequestFailed(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
+    if not isinstance(result.get("content", []), list):
+        raise RequestFailed(f"The View's tool {name!r} returned a content that is no list.")
+    if tool.output_schema is not None and result.get("isError") is not True:
+        await _check(result.get("structuredContent"), tool.output_schema, name)
+    return result
+
+
+async def _check(value: object, schema: JSONObject, name: str) -> None:
+    """Raise unless a value is what a schema says. The View chose both, so neither may fetch anything or take long."""
+    try:
+        with anyio.fail_after(_CHECK_TIME):
+            fault = await anyio.to_thread.run_sync(_fault, value, schema, abandon_on_cancel=True)
+    except TimeoutError:
+        fault = f"cannot be checked in {_CHECK_TIME:g} seconds"
+    if fault is not None:
+        raise RequestFailed(f"The result of the View's tool {name!r} {fault}.")
+
+
+def _fault(value: object, schema: JSONObject) -> str | None:
+    try:
+        known = validator_for(schema, default=Draft202012Validator)
+        known.check_schema(schema)
+        validator = extend(known, dict.fromkeys(_UNCHECKED, _unchecked))
+        error = next(iter(validator(schema, registry=Registry()).iter_errors(value)), None)
+    except SchemaError as fault:
+        return f"has an output schema that is none: {fault.message[:300]}"
+    except Exception as fault:  # a reference that leads nowhere, nesting without end
+        return f"has an output schema that cannot be used: {str(fault)[:300]}"
+    if error is None:
+        return None
+    place = "".join(f"[{part!r}]" for part in error.absolute_path)
+    return f"is not what its output schema says: structuredContent{place}: {error.message[:300]}"
+
+
+def _unchecked(*_: object) -> None:
+    return None

@@ -1,0 +1,140 @@
+"""The frames between a page and a session, across the sockets that carry them.
+
+A frame is a JSON object. Each has a number `n`, counted from 1 in each direction, and `ack`, the number of the last
+one that came from the other end. What is not acknowledged is kept, and goes out again on the next socket: so a
+lost socket neither loses a frame nor delivers one twice. Most acknowledgements ride on frames that are sent anyway.
+"""
+
+import json
+from collections import deque
+from typing import Any, Final, Protocol
+
+import anyio
+import orjson
+
+Frame = dict[str, Any]
+
+ACK_EVERY: Final = 32
+"""After so many frames with nothing to say back, an end sends an acknowledgement alone."""
+
+
+class Channel(Protocol):
+    """One socket. A text that cannot be delivered any more is dropped: its other end will ask for it."""
+
+    async def send(self, text: str) -> None: ...
+
+
+def encode(frame: Frame) -> str:
+    """Write a frame as text."""
+    try:
+        return orjson.dumps(frame).decode()
+    except TypeError:  # half a surrogate pair, or a number beyond 64 bits: JSON has both
+        return json.dumps(frame, separators=(",", ":"))
+
+
+def decode(text: str) -> Frame | None:
+    """Read a frame; None if the text is none."""
+    try:
+        frame = orjson.loads(text)
+    except ValueError:
+        try:
+            frame = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+    return frame if isinstance(frame, dict) else None
+
+
+class Line:
+    """One end of the line between a session and the page that shows its View."""
+
+    def __init__(self, most_kept: int = 16 * 1024 * 1024) -> None:
+        self.seen = 0
+        """The number of the last frame that came from the page."""
+        self.acknowledged = 0
+        """The number of the last of our frames that the page has."""
+        self._most_kept = most_kept
+        self._channel: Channel | None = None
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._last = 0
+        self._kept: deque[tuple[int, str]] = deque()
+        self._kept_size = 0
+        self._broken = False
+        self._told = 0
+
+    @property
+    def attached(self) -> bool:
+        """Whether there is a page at the other end now."""
+        return self._channel is not None
+
+    def is_whole(self, seen: object) -> bool:
+        """Tell whether a page that saw frames up to this number can be given all that came after it."""
+        return type(seen) is int and not self._broken and 0 <= seen <= self._last
+
+    async def attach(self, channel: Channel, seen: int) -> None:
+        """Go on, on a new socket, with a page that saw frames up to a number."""
+        async with self._lock:
+            self._forget(seen)
+            self._channel = channel
+            self._told = self.seen
+            await channel.send(encode({"type": "resumed", "seen": self.seen}))
+            for _, text in tuple(self._kept):
+                await channel.send(text)
+
+    async def begin(self, channel: Channel, frame: Frame) -> None:
+        """Begin anew, with a page that is about to load the document that this frame names."""
+        async with self._lock:
+            self.seen = self.acknowledged = self._told = self._last = self._kept_size = 0
+            self._kept.clear()
+            self._broken = False
+            self._channel = channel
+            await channel.send(encode(frame))
+
+    def detach(self, channel: Channel) -> None:
+        """Let a lost socket go."""
+        if self._channel is channel:
+            self._channel = None
+
+    async def send(self, frame: Frame) -> int:
+        """Send a frame, or keep it for the next socket; return its number."""
+        self._last = number = self._last + 1
+        text = encode({**frame, "n": number, "ack": self.seen})
+        self._told = self.seen
+        self._kept.append((number, text))
+        self._kept_size += len(text)
+        while self._kept_size > self._most_kept and self._kept:
+            self._broken = True  # a page that was away so long loads its View anew
+            self._kept_size -= len(self._kept.popleft()[1])
+        channel = self._channel
+        if channel is not None:
+            async with self._lock:
+                await channel.send(text)
+        return number
+
+    def withdraw(self, number: int) -> None:
+        """Keep a frame no longer: if it is not there yet, it must not come late."""
+        for entry in self._kept:
+            if entry[0] == number:
+                self._kept.remove(entry)
+                self._kept_size -= len(entry[1])
+                return
+
+    async def take(self, frame: Frame) -> bool:
+        """Read the numbers of a frame from the page; return whether the frame is news."""
+        ack, number = frame.get("ack"), frame.get("n")
+        if type(ack) is int:
+            self._forget(ack)
+        if type(number) is not int:
+            return frame.get("type") != "ack"
+        if number <= self.seen:
+            return False
+        self.seen = number
+        if number - self._told >= ACK_EVERY and self._channel is not None:
+            self._told = number
+            async with self._lock:
+                await self._channel.send(encode({"type": "ack", "ack": number}))
+        return True
+
+    def _forget(self, number: int) -> None:
+        self.acknowledged = max(self.acknowledged, min(number, self._last))
+        while self._kept and self._kept[0][0] <= number:
+            self._kept_size -= len(self._kept.popleft()[1])

@@ -1,0 +1,132 @@
+"""App tools: what a View offers to the model is bounded, and what it returns is what it promised."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+
+from fanlight import Apps, View
+from fanlight.host import AppToolLimits, Host, RequestFailed
+from fanlight.host.origins import Names
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
+SCHEMA = {"type": "object", "properties": {"moved": {"type": "boolean"}}, "required": ["moved"]}
+
+
+@asynccontextmanager
+async def board(limits: AppToolLimits | None = None) -> AsyncIterator[tuple[Host, str, Page]]:
+    server: MCPServer[Any] = MCPServer("board")
+    apps = Apps(server)
+
+    @apps.tool(view=View.html("<!doctype html><title>x</title>", uri="ui://board/view"))
+    def show() -> str:
+        return "x"
+
+    async with Host({"board": server}, app_tool_limits=limits) as host:
+        await host.servers.settled()
+        call = host.begin("board", "show", conversation="c1")
+        assert call.view is not None
+        page = Page()
+        frame = {"type": "open", "view": call.view, "token": call.token}
+        page.link = await host.open(frame, Names().origins("http", "localhost:8000"), page)  # type: ignore[arg-type]
+        await page.next()
+        await page.ask("ui/initialize", HELLO, id=0)
+        await page.say({"method": "ui/notifications/initialized"})
+        yield host, call.view, page
+
+
+async def called(result: Any, schema: Any = None, limits: AppToolLimits | None = None, name: str = "move") -> Any:
+    """Call a tool of a View that offers `move` and returns this result."""
+    outcome: list[Any] = []
+    async with board(limits) as (host, view, page), anyio.create_task_group() as tasks:
+
+        async def call() -> None:
+            try:
+                outcome.append(await host.call_app_tool(view, name, {"to": 1}))
+            except RequestFailed as failed:
+                outcome.append(str(failed))
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(call)
+        while True:
+            asked = await page.message()
+            tool = {"name": "move", "inputSchema": {"type": "object"}, "outputSchema": schema}
+            await page.say({"id": asked["id"], "result": {"tools": [tool]} if "list" in asked["method"] else result})
+    return outcome[0]
+
+
+async def test_a_result_that_keeps_its_promise_comes_as_it_is() -> None:
+    result = {"content": [], "structuredContent": {"moved": True}, "_meta": {"a": 1}}
+    assert await called(result, SCHEMA) == result
+    assert await called(result) == result
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ({"content": [], "structuredContent": {"moved": "yes"}}, "structuredContent['moved']"),
+        ({"content": [], "structuredContent": {}}, "'moved' is a required property"),
+        ({"content": []}, "None is not of type 'object'"),
+        ({"content": "text"}, "content that is no list"),
+        ({"content": [{"type": "text", "text": "x" * 2000}]}, "at most 1,000"),
+    ],
+)
+async def test_a_result_that_breaks_its_promise_is_refused(result: Any, words: str) -> None:
+    assert words in await called(result, SCHEMA, AppToolLimits(result_bytes=1000))
+
+
+async def test_an_error_of_the_tool_needs_no_structure() -> None:
+    result = {"content": [{"type": "text", "text": "no such square"}], "isError": True}
+    assert await called(result, SCHEMA) == result
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"$ref": "http://127.0.0.1:9/schema.json"},
+        {"$ref": "#/$defs/missing"},
+        {"$ref": "#"},
+    ],
+)
+async def test_a_schema_that_is_none_or_leads_elsewhere_is_an_error(schema: Any) -> None:
+    assert "output schema that" in await called({"content": [], "structuredContent": {}}, schema)
+
+
+async def test_a_schema_cannot_make_the_host_work_forever() -> None:
+    """Without `_UNCHECKED` this takes minutes: the pattern backtracks without end."""
+    schema = {"properties": {"x": {"pattern": "^(a+)+$"}}, "patternProperties": {"^(a+)+$": {}}}
+    result = {"content": [], "structuredContent": {"x": "a" * 40 + "!", "a" * 40 + "!": 1}}
+    assert await called(result, schema) == result
+
+
+async def test_a_tool_that_the_view_does_not_offer_is_not_asked_for() -> None:
+    assert "offers no tool 'other'. Its tools are: move" in await called({"content": []}, name="other")
+
+
+async def test_all_pages_are_read_and_nonsense_is_left_out() -> None:
+    async with board() as (host, _view, page), anyio.create_task_group() as tasks:
+        found: list[Any] = []
+
+        async def look() -> None:
+            found.extend(await host.app_tools("c1"))
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(look)
+        first = await page.message()
+        tools: list[Any] = [{"name": "a"}, {"name": "a", "description": "again"}, {}, 7, {"name": 7}]
+        await page.say({"id": first["id"], "result": {"tools": tools, "nextCursor": "2"}})
+        second = await page.message()
+        assert second["params"] == {"cursor": "2"}
+        await page.say({"id": second["id"], "result": {"tools": [{"name": "b", "inputSchema": 7, "description": 7}]}})
+        await anyio.sleep_forever()
+    assert [(tool.tool, tool.input_schema, tool.description) for tool in found] == [
+        ("a", {"type": "object"}, ""),
+        ("b", {"type": "object"}, ""),
+    ]
