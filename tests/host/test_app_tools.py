@@ -9,7 +9,7 @@ import pytest
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
-from fanlight.host import AppToolLimits, Host, RequestFailed
+from fanlight.host import AppToolLimits, Host, RequestFailed, UnknownView
 from fanlight.host.origins import Names
 from support.page import Page
 
@@ -41,24 +41,34 @@ async def board(limits: AppToolLimits | None = None) -> AsyncIterator[tuple[Host
         yield host, call.view, page
 
 
-async def called(result: Any, schema: Any = None, limits: AppToolLimits | None = None, name: str = "move") -> Any:
+async def called(result: Any, schema: Any = None, limits: AppToolLimits | None = None) -> Any:
     """Call a tool of a View that offers `move` and returns this result."""
     outcome: list[Any] = []
-    async with board(limits) as (host, view, page), anyio.create_task_group() as tasks:
+    async with board(limits) as (host, view, page):
+        await offer(page, {"name": "move", "inputSchema": {"type": "object"}, "outputSchema": schema})
+        async with anyio.create_task_group() as tasks:
 
-        async def call() -> None:
-            try:
-                outcome.append(await host.call_app_tool(view, name, {"to": 1}))
-            except RequestFailed as failed:
-                outcome.append(str(failed))
-            tasks.cancel_scope.cancel()
+            async def call() -> None:
+                try:
+                    outcome.append(await host.call_app_tool(view, "move", {"to": 1}))
+                except RequestFailed as failed:
+                    outcome.append(str(failed))
+                tasks.cancel_scope.cancel()
 
-        tasks.start_soon(call)
-        while True:
+            tasks.start_soon(call)
             asked = await page.message()
-            tool = {"name": "move", "inputSchema": {"type": "object"}, "outputSchema": schema}
-            await page.say({"id": asked["id"], "result": {"tools": [tool]} if "list" in asked["method"] else result})
+            assert (asked["method"], asked["params"]) == ("tools/call", {"name": "move", "arguments": {"to": 1}})
+            await page.say({"id": asked["id"], "result": result})
+            await anyio.sleep_forever()
     return outcome[0]
+
+
+async def offer(page: Page, *tools: Any, **more: Any) -> None:
+    """Answer the host's question for the View's tools."""
+    asked = await page.message()
+    assert asked["method"] == "tools/list"
+    await page.say({"id": asked["id"], "result": {"tools": list(tools), **more}})
+    await anyio.wait_all_tasks_blocked()
 
 
 async def test_a_result_that_keeps_its_promise_comes_as_it_is() -> None:
@@ -107,26 +117,59 @@ async def test_a_schema_cannot_make_the_host_work_forever() -> None:
 
 
 async def test_a_tool_that_the_view_does_not_offer_is_not_asked_for() -> None:
-    assert "offers no tool 'other'. Its tools are: move" in await called({"content": []}, name="other")
+    async with board() as (host, view, page):
+        await offer(page, {"name": "move"})
+        with pytest.raises(RequestFailed, match=r"offers no tool 'other'\. Its tools are: move"):
+            await host.call_app_tool(view, "other", {})
+        assert page.frames.empty()
 
 
 async def test_all_pages_are_read_and_nonsense_is_left_out() -> None:
-    async with board() as (host, _view, page), anyio.create_task_group() as tasks:
-        found: list[Any] = []
+    async with board() as (host, view, page):
+        await offer(page, {"name": "a"}, {"name": "a", "description": "again"}, {}, 7, {"name": 7}, nextCursor="2")
+        await offer(page, {"name": "b", "inputSchema": 7, "description": 7})
+        found = host.app_tools("c1")
+        assert [(tool.tool, tool.input_schema, tool.description) for tool in found] == [
+            ("a", {"type": "object"}, ""),
+            ("b", {"type": "object"}, ""),
+        ]
+        assert (found[0].name, found[0].server) == (f"app_{view}__a", "board")
+        assert host.app_tools("other") == []
 
-        async def look() -> None:
-            found.extend(await host.app_tools("c1"))
-            tasks.cancel_scope.cancel()
 
-        tasks.start_soon(look)
-        first = await page.message()
-        tools: list[Any] = [{"name": "a"}, {"name": "a", "description": "again"}, {}, 7, {"name": 7}]
-        await page.say({"id": first["id"], "result": {"tools": tools, "nextCursor": "2"}})
-        second = await page.message()
-        assert second["params"] == {"cursor": "2"}
-        await page.say({"id": second["id"], "result": {"tools": [{"name": "b", "inputSchema": 7, "description": 7}]}})
-        await anyio.sleep_forever()
-    assert [(tool.tool, tool.input_schema, tool.description) for tool in found] == [
-        ("a", {"type": "object"}, ""),
-        ("b", {"type": "object"}, ""),
-    ]
+async def test_at_most_fifty_tools_are_taken() -> None:
+    async with board() as (host, _, page):
+        await offer(page, *({"name": f"t{i}"} for i in range(60)), nextCursor="more")
+        assert len(host.app_tools("c1")) == 50
+
+
+@pytest.mark.parametrize(
+    "answer", [{"result": {}}, {"result": {"tools": 7}}, {"error": {"code": -32601, "message": "x"}}]
+)
+async def test_a_view_that_answers_nonsense_has_no_tools(answer: dict[str, Any]) -> None:
+    async with board() as (host, _, page):
+        await page.say({"id": (await page.message())["id"], **answer})
+        await anyio.wait_all_tasks_blocked()
+        assert host.app_tools("c1") == []
+
+
+async def test_a_change_is_looked_at_and_a_hundred_changes_not_a_hundred_times() -> None:
+    async with board(AppToolLimits(list_interval=0.05)) as (host, _, page):
+        await offer(page, {"name": "a"})
+        for _ in range(100):
+            await page.say({"method": "notifications/tools/list_changed"})
+        await offer(page, {"name": "b"})
+        assert [tool.tool for tool in host.app_tools("c1")] == ["b"]
+        await anyio.sleep(0.2)
+        assert page.frames.empty()
+
+
+async def test_the_tools_go_with_the_view() -> None:
+    async with board() as (host, view, page):
+        await offer(page, {"name": "a"})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.close_view, view)
+            await page.say({"id": (await page.message())["id"], "result": {}})
+        assert host.app_tools("c1") == []
+        with pytest.raises(UnknownView):
+            await host.call_app_tool(view, "a", {})

@@ -26,7 +26,7 @@ from support.shop import build
 pytestmark = pytest.mark.anyio
 
 ORIGINS = Names().origins("http", "localhost:8000")
-HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
 
 
 async def open_view(host: Host, view: str | None, token: str | None, *, greet: bool = True, **frame: Any) -> Page:
@@ -263,29 +263,10 @@ async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
-        await host.set_context(theme="dark")
+        host.set_context(theme="dark")
         assert (await page.message())["params"] == {"theme": "dark"}
         await page.tell({"type": "context", "context": {"locale": "de", "displayMode": "pip", "evil": 1}})
         assert (await page.message())["params"] == {"locale": "de"}
-
-
-async def test_app_tools_are_listed_called_and_gone_with_the_view() -> None:
-    async with running() as host:
-        call = host.begin("counter", "add", conversation="c1")
-        page = await open_view(host, call.view, call.token)
-        assert call.view is not None
-        found: list[Any] = []
-
-        async def look() -> None:
-            found.extend(await host.app_tools("c1"))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(look)
-            asked = await page.message()
-            tools = [{"name": f"t{i}", "inputSchema": {"type": "object"}} for i in range(60)]
-            await page.say({"id": asked["id"], "result": {"tools": tools}})
-        assert len(found) == 50
-        assert (found[0].name, found[0].server) == (f"app_{call.view}__t0", "counter")
 
 
 async def test_a_token_that_does_not_fit_opens_nothing() -> None:

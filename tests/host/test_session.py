@@ -28,6 +28,7 @@ class Backend:
         self.calls: list[Any] = []
         self.fails: Exception | None = None
         self.hangs = False
+        self.tools_changed = 0
         self.cancelled = anyio.Event()
 
     async def _note(self, *what: Any) -> None:
@@ -69,6 +70,9 @@ class Backend:
     ) -> tuple[list[dict[str, Any]], list[str]]:
         await self._note("download", contents)
         return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}], ["https://a.example/b.pdf"]
+
+    async def app_tools_changed(self, session: Session) -> None:
+        self.tools_changed += 1
 
     async def closing(self, session: Session) -> None:
         await session.close("the View asked for it")
@@ -268,6 +272,15 @@ async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
         await stage.page.message()
         await stage.session.line.take({"type": "ack", "ack": stage.page.seen})
         assert not stage.session.partial_under_way
+
+
+async def test_the_host_hears_that_there_are_app_tools_and_that_they_changed() -> None:
+    async with live() as stage:
+        await anyio.wait_all_tasks_blocked()
+        assert stage.backend.tools_changed == 1
+        await stage.tell("notifications/tools/list_changed", {})
+        await anyio.wait_all_tasks_blocked()
+        assert stage.backend.tools_changed == 2
 
 
 async def test_an_app_tool_is_called_and_answered() -> None:

@@ -26,6 +26,8 @@ class Page:
         """Return the next frame, without its numbers."""
         with anyio.fail_after(10):
             frame = await self.frames.get()
+            while frame["type"] == "ack":
+                frame = await self.frames.get()
         self.seen = frame.pop("n", self.seen)
         frame.pop("ack", None)
         if frame.pop("prompt", False) and self.link is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -11,6 +12,7 @@ from referencing import Registry
 
 from fanlight.host.line import encode
 from fanlight.host.session import RequestFailed, Session
+from fanlight.protocol.bridge import State
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import INVALID_PARAMS
 
@@ -42,12 +44,62 @@ class AppToolLimits:
 
     tools: int = 50
     result_bytes: int = 10_000_000
+    list_interval: float = 1.0
+    """How many seconds pass at least between two looks at a View's tools, however often it says that they changed."""
 
 
-async def list_tools(session: Session, server: str, limits: AppToolLimits) -> list[AppTool]:
-    """Ask a View for its tools. One that offers none, or cannot be asked now, has none."""
-    if "tools" not in session.bridge.app_capabilities:
-        return []
+class AppTools:
+    """The tools of all open Views, as they last said."""
+
+    def __init__(self, limits: AppToolLimits) -> None:
+        self._limits = limits
+        self._tools: dict[str, dict[str, AppTool]] = {}
+        self._stale: dict[str, bool] = {}
+
+    def of(self, view: str) -> list[AppTool]:
+        """Return what a View offers now."""
+        return list(self._tools.get(view, {}).values())
+
+    def forget(self, view: str) -> None:
+        """Take the tools of a View that has gone."""
+        self._tools.pop(view, None)
+
+    async def look(self, session: Session, server: str) -> None:
+        """Ask a View for its tools, now and, if they changed in the meantime, again after a while."""
+        if session.id in self._stale:
+            self._stale[session.id] = True
+            return
+        try:
+            self._stale[session.id] = True
+            while self._stale[session.id] and session.bridge.state is State.READY:
+                self._stale[session.id] = False
+                self._tools[session.id] = await _listed(session, server, self._limits)
+                await anyio.sleep(self._limits.list_interval)
+        finally:
+            del self._stale[session.id]
+            if session.bridge.state is State.CLOSED:
+                self.forget(session.id)
+
+    async def call(self, session: Session, name: str, arguments: JSONObject) -> JSONObject:
+        """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
+        tools, most = self._tools.get(session.id, {}), self._limits.result_bytes
+        if name not in tools:
+            known = ", ".join(tools) or "none"
+            raise RequestFailed(f"The View offers no tool {name!r}. Its tools are: {known}.", INVALID_PARAMS)
+        result = await session.ask("tools/call", {"name": name, "arguments": arguments})
+        size = len(encode(result).encode())
+        if size > most:
+            raise RequestFailed(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
+        if not isinstance(result.get("content", []), list):
+            raise RequestFailed(f"The View's tool {name!r} returned a content that is no list.")
+        schema = tools[name].output_schema
+        if schema is not None and result.get("isError") is not True:
+            await _check(result.get("structuredContent"), schema, name)
+        return result
+
+
+async def _listed(session: Session, server: str, limits: AppToolLimits) -> dict[str, AppTool]:
+    """Ask a View for its tools. One that cannot be asked, or answers nonsense, has none."""
     found: dict[str, AppTool] = {}
     cursor: str | None = None
     for _ in range(MOST_PAGES):
@@ -63,7 +115,7 @@ async def list_tools(session: Session, server: str, limits: AppToolLimits) -> li
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or len(found) >= limits.tools:
             break
-    return list(found.values())
+    return found
 
 
 def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
@@ -79,27 +131,6 @@ def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
         output if isinstance(output, dict) else None,
         annotations if isinstance(annotations, dict) else None,
     )
-
-
-async def call_tool(
-    session: Session, server: str, name: str, arguments: JSONObject, limits: AppToolLimits
-) -> JSONObject:
-    """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
-    tools = {tool.tool: tool for tool in await list_tools(session, server, limits)}
-    tool = tools.get(name)
-    if tool is None:
-        raise RequestFailed(
-            f"The View offers no tool {name!r}. Its tools are: {', '.join(tools) or 'none'}.", INVALID_PARAMS
-        )
-    result = await session.ask("tools/call", {"name": name, "arguments": arguments})
-    size, most = len(encode(result).encode()), limits.result_bytes
-    if size > most:
-        raise RequestFailed(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
-    if not isinstance(result.get("content", []), list):
-        raise RequestFailed(f"The View's tool {name!r} returned a content that is no list.")
-    if tool.output_schema is not None and result.get("isError") is not True:
-        await _check(result.get("structuredContent"), tool.output_schema, name)
-    return result
 
 
 async def _check(value: object, schema: JSONObject, name: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from fanlight.host.app_tools import AppTools
 from fanlight.host.connection import ServerError, Unfinished
 from fanlight.host.downloads import saved_file, saved_files
 from fanlight.host.open_views import OpenViews
@@ -22,11 +23,12 @@ SamplingHandler = Callable[[str | None, JSONObject], Awaitable[JSONObject]]
 class Desk:
     """Serves the requests of all Views of a host."""
 
-    def __init__(self, servers: Servers, call_timeout: float) -> None:
+    def __init__(self, servers: Servers, app_tools: AppTools, call_timeout: float) -> None:
         self.views: OpenViews
         self.on_message: MessageHandler | None = None
         self.on_sampling: SamplingHandler | None = None
         self._servers = servers
+        self._app_tools = app_tools
         self._call_timeout = call_timeout
 
     async def call_tool_for_view(
@@ -87,6 +89,9 @@ class Desk:
             else:
                 files += saved_files(await self.ask_server(session, "resources/read", {"uri": uri}))
         return files, links
+
+    async def app_tools_changed(self, session: Session) -> None:
+        await self._app_tools.look(session, self._record(session).server)
 
     async def closing(self, session: Session) -> None:
         self.views.forget(session.id)

@@ -14,8 +14,7 @@ from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from fanlight.host import app_tools
-from fanlight.host.app_tools import AppTool, AppToolLimits
+from fanlight.host.app_tools import AppTool, AppToolLimits, AppTools
 from fanlight.host.call import Call
 from fanlight.host.config import load_config
 from fanlight.host.connection import (
@@ -96,10 +95,11 @@ class Host:
         self._authorize = authorize
         self._timeouts = timeouts
         self._call_timeout = call_timeout
-        self._app_tool_limits = app_tool_limits or AppToolLimits()
         self._resources = Views()
-        self._desk = Desk(self.servers, call_timeout)
-        self._views = self._desk.views = OpenViews(self._store, self._session, linger)
+        self._app_tools = AppTools(app_tool_limits or AppToolLimits())
+        self._desk = Desk(self.servers, self._app_tools, call_timeout)
+        self._views = OpenViews(self._store, self._session, linger, self._app_tools.forget)
+        self._desk.views = self._views
         self._tasks: TaskGroup | None = None
         self._stack = AsyncExitStack()
         self.servers.listen(self._hear)
@@ -243,24 +243,18 @@ class Host:
         self._desk.on_sampling = handler
         return handler
 
-    async def app_tools(self, conversation: str | None = None) -> list[AppTool]:
-        """Return the tools that the open Views of a conversation offer, at most fifty of each (D-SEC-04)."""
-        found: list[list[AppTool]] = []
-
-        async def ask(record: ViewRecord, session: Session) -> None:
-            found.append(await app_tools.list_tools(session, record.server, self._app_tool_limits))
-
-        async with anyio.create_task_group() as tasks:
-            for record, session in self._views:
-                if record.conversation == conversation:
-                    tasks.start_soon(ask, record, session)
-        return [tool for tools in found for tool in tools]
+    def app_tools(self, conversation: str | None = None) -> list[AppTool]:
+        """Return the tools that the open Views of a conversation offer to the model (D-SEC-08)."""
+        return [
+            tool
+            for record, session in self._views
+            if record.conversation == conversation
+            for tool in self._app_tools.of(session.id)
+        ]
 
     async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
         """Call a tool that an open View offers; one of a closed View is an error (D-SEC-10)."""
-        session, record = self._views.live(view), self._views.record(view)
-        assert record is not None
-        return await app_tools.call_tool(session, record.server, name, arguments, self._app_tool_limits)
+        return await self._app_tools.call(self._views.live(view), name, arguments)
 
     async def close_view(self, view: str) -> None:
         """Close a View after it was asked to get ready."""
@@ -268,7 +262,7 @@ class Host:
         await session.close()
         self._views.forget(view)
 
-    async def set_context(self, **changes: Any) -> None:
+    def set_context(self, **changes: Any) -> None:
         """Change what Views know of the host, such as `theme` or `locale`; the open ones are told."""
         self._context |= changes
         for _, session in self._views:

@@ -30,10 +30,11 @@ class OpenViews:
     and the View comes back from the store if a page asks for it again.
     """
 
-    def __init__(self, store: Store, make_session: MakeSession, linger: float) -> None:
+    def __init__(self, store: Store, make_session: MakeSession, linger: float, ended: Callable[[str], None]) -> None:
         self._store = store
         self._make_session = make_session
         self._linger = linger
+        self._ended = ended
         self._sessions: dict[str, Session] = {}
         self._records: dict[str, ViewRecord] = {}
         self._tasks: TaskGroup | None = None
@@ -85,6 +86,7 @@ class OpenViews:
             return session
         if session is not None:
             session.stop()
+            self._ended(record.id)
             await session.line.send({"type": "error", "reason": "This View was opened in another place."})
         return self._open(record)
 
@@ -101,6 +103,7 @@ class OpenViews:
         self.change(id, closed=True)
         self._sessions.pop(id, None)
         self._records.pop(id, None)
+        self._ended(id)
 
     def _open(self, record: ViewRecord) -> Session:
         if self._tasks is None:
@@ -119,3 +122,4 @@ class OpenViews:
     def _end(self, id: str) -> None:
         self._sessions.pop(id).stop()
         self._records.pop(id)
+        self._ended(id)

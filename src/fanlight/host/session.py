@@ -56,6 +56,8 @@ class Backend(Protocol):
         self, session: "Session", contents: tuple[JSONObject, ...]
     ) -> tuple[list[JSONObject], list[str]]: ...
 
+    async def app_tools_changed(self, session: "Session") -> None: ...
+
     async def closing(self, session: "Session") -> None: ...
 
 
@@ -163,6 +165,10 @@ class Session:
             case events.SizeChanged(height=height) if height is not None:
                 self.height = height
                 await self.line.send({"type": "size", "height": height})
+            case events.Ready() if "tools" in self.bridge.app_capabilities:
+                self._start(None, self._backend.app_tools_changed(self))
+            case events.AppToolsChanged():
+                self._start(None, self._backend.app_tools_changed(self))
             case events.TeardownRequested():
                 self._start(None, self._backend.closing(self))
             case events.Cancelled(id=id):
