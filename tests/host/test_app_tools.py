@@ -9,7 +9,7 @@ import pytest
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
-from fanlight.host import AppToolLimits, Host, RequestFailed, UnknownView
+from fanlight.host import Host, Limits, Policy, RequestFailed, UnknownView
 from fanlight.host.origins import Names
 from support.page import Page
 
@@ -20,7 +20,7 @@ SCHEMA = {"type": "object", "properties": {"moved": {"type": "boolean"}}, "requi
 
 
 @asynccontextmanager
-async def board(limits: AppToolLimits | None = None) -> AsyncIterator[tuple[Host, str, Page]]:
+async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, Page]]:
     server: MCPServer[Any] = MCPServer("board")
     apps = Apps(server)
 
@@ -28,7 +28,7 @@ async def board(limits: AppToolLimits | None = None) -> AsyncIterator[tuple[Host
     def show() -> str:
         return "x"
 
-    async with Host({"board": server}, app_tool_limits=limits) as host:
+    async with Host({"board": server}, limits=limits, policy=Policy({"app_tools": "allow"})) as host:
         await host.servers.settled()
         call = host.begin("board", "show", conversation="c1")
         assert call.view is not None
@@ -41,7 +41,7 @@ async def board(limits: AppToolLimits | None = None) -> AsyncIterator[tuple[Host
         yield host, call.view, page
 
 
-async def called(result: Any, schema: Any = None, limits: AppToolLimits | None = None) -> Any:
+async def called(result: Any, schema: Any = None, limits: Limits | None = None) -> Any:
     """Call a tool of a View that offers `move` and returns this result."""
     outcome: list[Any] = []
     async with board(limits) as (host, view, page):
@@ -88,7 +88,7 @@ async def test_a_result_that_keeps_its_promise_comes_as_it_is() -> None:
     ],
 )
 async def test_a_result_that_breaks_its_promise_is_refused(result: Any, words: str) -> None:
-    assert words in await called(result, SCHEMA, AppToolLimits(result_bytes=1000))
+    assert words in await called(result, SCHEMA, Limits(app_tool_bytes=1000))
 
 
 async def test_an_error_of_the_tool_needs_no_structure() -> None:
@@ -154,7 +154,7 @@ async def test_a_view_that_answers_nonsense_has_no_tools(answer: dict[str, Any])
 
 
 async def test_a_change_is_looked_at_and_a_hundred_changes_not_a_hundred_times() -> None:
-    async with board(AppToolLimits(list_interval=0.05)) as (host, _, page):
+    async with board(Limits(app_tools_interval=0.05)) as (host, _, page):
         await offer(page, {"name": "a"})
         for _ in range(100):
             await page.say({"method": "notifications/tools/list_changed"})

@@ -16,7 +16,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, View
-from fanlight.host import Host, Unfinished, UnknownView
+from fanlight.host import Host, Policy, Unfinished, UnknownView
 from fanlight.host.downloads import safe_name
 from fanlight.host.origins import Names
 from fanlight.host.web import Refused
@@ -38,6 +38,9 @@ async def open_view(host: Host, view: str | None, token: str | None, *, greet: b
         await page.ask("ui/initialize", HELLO, id=0)
         await page.say({"method": "ui/notifications/initialized"})
     return page
+
+
+OPEN = Policy({"tools": "allow", "links": "allow", "downloads": "allow", "messages": "allow"})
 
 
 def counter() -> MCPServer[Any]:
@@ -73,6 +76,7 @@ def counter() -> MCPServer[Any]:
 
 @asynccontextmanager
 async def running(**options: Any) -> AsyncIterator[Host]:
+    options.setdefault("policy", OPEN)
     async with Host({"counter": counter(), "shop": build("FastMCP")}, **options) as host:
         await host.servers.settled()
         yield host
@@ -234,7 +238,9 @@ async def test_the_last_context_of_each_open_view_is_for_the_model() -> None:
         page = await open_view(host, call.view, call.token)
         for text in ("one", "two"):
             update = {"content": [{"type": "text", "text": text}]}
-            assert (await page.ask("ui/update-model-context", update))["result"] == {}
+            await page.say({"id": 7, "method": "ui/update-model-context", "params": update})
+            assert (await page.next())["update"] == update
+            assert (await page.message())["result"] == {}
         (context,) = host.model_context("c1")
         assert (context["view"], context["content"][0]["text"]) == (call.view, "two")
         assert host.model_context("other") == []
@@ -414,7 +420,9 @@ async def test_after_a_restart_of_the_host_a_view_comes_back_with_its_data(tmp_p
         page = await open_view(host, call.view, call.token)
         await page.message()
         await page.message()
-        await page.ask("ui/update-model-context", {"structuredContent": {"seen": 3}})
+        await page.say({"id": 7, "method": "ui/update-model-context", "params": {"structuredContent": {"seen": 3}}})
+        assert (await page.next())["type"] == "told"
+        assert (await page.message())["result"] == {}
     async with running(store=store) as host:
         page = await open_view(host, call.view, call.token)
         assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}

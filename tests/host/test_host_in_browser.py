@@ -16,8 +16,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from fanlight import Apps, View
+from fanlight.host import Host, Policy
 from fanlight.host.call import Call
-from fanlight.host.host import Host
 from support.stage import chromium
 from support.wire import serving
 
@@ -87,7 +87,12 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
         view = await view_of(page)
         await expect(view.get_by_role("listitem")).to_have_count(3)
         await view.get_by_role("checkbox").first.check()
+        question = page.get_by_role("dialog", name="Allow show_todos (todo)?")
+        await expect(question).to_contain_text("set_done")
+        await question.get_by_role("button", name="Allow once").click()
         await expect(view.get_by_role("status")).to_have_text("2 of 3 left")
+        await view.get_by_role("checkbox").nth(1).check()
+        await expect(view.get_by_role("status")).to_have_text("1 of 3 left")
         await expect(view.locator("body")).to_be_visible()
         context = program.host.model_context("c1")
         assert "[x] 1. Read the tutorial" in context[0]["content"][0]["text"]
@@ -162,7 +167,7 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
     def add(a: int, b: int) -> dict[str, int]:
         return {"sum": a + b}
 
-    program = Program(Host({"sum": server}), "sum", "add", {"a": 1, "b": 2})
+    program = Program(Host({"sum": server}, policy=Policy({"tools": "allow"})), "sum", "add", {"a": 1, "b": 2})
     async with shown(browser, program) as (page, problems):
         view = await view_of(page)
         await expect(view.locator("#out")).to_have_text("input 1 result 3")

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host.session import Progress, RequestFailed, Session, Timeouts
+from fanlight.host.session import Heard, Progress, RequestFailed, Session, Timeouts
 from fanlight.protocol.bridge import Bridge, State
 from support.page import Page
 
@@ -29,6 +29,7 @@ class Backend:
         self.fails: Exception | None = None
         self.hangs = False
         self.tools_changed = 0
+        self.written: list[Any] = []
         self.cancelled = anyio.Event()
 
     async def _note(self, *what: Any) -> None:
@@ -70,6 +71,15 @@ class Backend:
     ) -> tuple[list[dict[str, Any]], list[str]]:
         await self._note("download", contents)
         return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}], ["https://a.example/b.pdf"]
+
+    def answered(self, session: Session, heard: Heard, answer: dict[str, Any], size: int) -> None:
+        self.written.append((heard.method, "error" in answer, size))
+
+    def told(self, session: Session, heard: Heard, event: Any) -> None:
+        self.written.append((heard.method,))
+
+    def dropped(self, session: Session, heard: Heard, reason: str) -> None:
+        self.written.append((heard.method, reason))
 
     async def app_tools_changed(self, session: Session) -> None:
         self.tools_changed += 1
@@ -206,6 +216,7 @@ async def test_a_page_that_does_not_answer_is_not_waited_for_forever() -> None:
     async with live(Timeouts(browser=0.01)) as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         assert (await stage.page.next())["type"] == "link"
+        assert await stage.page.next() == {"type": "never-mind", "id": 1}
         assert "in time" in (await stage.page.message())["error"]["message"]
 
 
@@ -257,11 +268,11 @@ async def test_a_command_that_was_given_up_does_not_come_late() -> None:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         seen = stage.page.seen
         assert (await stage.page.next())["type"] == "link"
+        assert (await stage.page.next())["type"] == "never-mind"
         assert "in time" in (await stage.page.message())["error"]["message"]
         other = Page()
         await stage.session.resume(other, seen)
-        await other.next()
-        assert "error" in await other.message()
+        assert [(await other.next())["type"] for _ in range(3)] == ["resumed", "never-mind", "message"]
 
 
 async def test_a_partial_is_under_way_until_the_page_has_it() -> None:

@@ -52,7 +52,7 @@ class Echo:
     def __init__(self, desk: Desk, channel: Socket) -> None:
         self.desk, self.channel = desk, channel
 
-    async def receive(self, frame: dict[str, Any]) -> None:
+    async def receive(self, frame: dict[str, Any], size: int) -> None:
         await self.channel.send(encode({"echo": frame}))
 
     async def lost(self) -> None:

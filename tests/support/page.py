@@ -11,13 +11,19 @@ class Page:
     """The page's end of the line. It acknowledges what it is asked to, as `<mcp-app>` does."""
 
     limit = 1_000_000
+    attached = True
 
     def __init__(self) -> None:
         self.frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.link: Any = None
         self.shown: dict[str, Any] = {}
         self.seen = 0
+        self.answer = "deny"
         self._last = 0
+
+    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> str:
+        """What a page answers that has no View yet."""
+        return self.answer
 
     async def send(self, text: str) -> None:
         await self.frames.put(json.loads(text))
@@ -31,7 +37,7 @@ class Page:
         self.seen = frame.pop("n", self.seen)
         frame.pop("ack", None)
         if frame.pop("prompt", False) and self.link is not None:
-            await self.link.receive({"type": "ack", "ack": self.seen})
+            await self.link.receive({"type": "ack", "ack": self.seen}, 10)
         return frame
 
     async def message(self) -> dict[str, Any]:
@@ -43,7 +49,7 @@ class Page:
     async def tell(self, frame: dict[str, Any]) -> None:
         """Send a frame with its numbers."""
         self._last += 1
-        await self.link.receive({**frame, "n": self._last, "ack": self.seen})
+        await self.link.receive({**frame, "n": self._last, "ack": self.seen}, 100)
 
     async def say(self, message: dict[str, Any]) -> None:
         """Say what the View says."""

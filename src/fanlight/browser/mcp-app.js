@@ -27,20 +27,39 @@ const ACK_EVERY = 32;
 
 const PATIENCE = 10_000;
 
+// So long a question cannot be answered with yes: nobody says yes to what was not there when the click began.
+const PAUSE = 600;
+
 const STYLE = `
 :host { display: block; position: relative; }
 :host([hidden]) { display: none; }
-dialog {
+.box {
   position: static; display: flex; flex-direction: column; box-sizing: border-box; width: auto; height: auto;
   max-width: none; max-height: none; margin: 0; padding: 0; border: 0; overflow: hidden; color: inherit;
   background: var(--mcp-app-background, transparent); border-radius: var(--mcp-app-radius, 8px);
 }
-dialog.border { border: var(--mcp-app-border, 1px solid color-mix(in srgb, currentcolor 25%, transparent)); }
+.border { border: var(--mcp-app-border, 1px solid color-mix(in srgb, currentcolor 25%, transparent)); }
 header { display: none; align-items: center; gap: 8px; padding: 6px 12px; font: 600 14px/1.4 system-ui; }
 header span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 button { font: inherit; font-size: 16px; width: 32px; height: 32px; cursor: pointer; }
-p { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
-p:not(:empty) { padding: 8px 12px; }
+p, details { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
+p:not(:empty), details { padding: 8px 12px; }
+.small { font-size: 12px; opacity: 0.75; }
+.small:not(:empty) { padding: 4px 12px; }
+pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; font: 12px/1.5 ui-monospace, monospace; }
+[hidden] { display: none; }
+.ask {
+  position: fixed; inset: 0; margin: auto; box-sizing: border-box; width: min(480px, 100vw - 32px); padding: 20px;
+  max-height: calc(100vh - 32px); overflow: auto; color: CanvasText; background: Canvas; border-radius: 12px;
+  border: 1px solid color-mix(in srgb, currentcolor 30%, transparent); font: 15px/1.5 system-ui; text-align: start;
+}
+.ask::backdrop { background: rgb(0 0 0 / 50%); }
+.ask h2 { margin: 0 0 8px; font-size: 18px; }
+.ask p { padding: 0; font: inherit; }
+.ask dt { margin-top: 12px; font-size: 12px; opacity: 0.75; }
+.ask dd { margin: 0; unicode-bidi: plaintext; overflow-wrap: anywhere; }
+.ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 20px; }
+.ask button { width: auto; height: auto; padding: 8px 14px; font-size: 15px; }
 iframe { display: block; width: 100%; height: 150px; border: 0; color-scheme: light; }
 .fullscreen, .pip { position: fixed; background: var(--mcp-app-background, Canvas); color: CanvasText; }
 .fullscreen { inset: 0; width: 100%; height: 100%; border-radius: 0; padding-top: env(safe-area-inset-top); }
@@ -140,14 +159,26 @@ class McpApp extends HTMLElement {
   #status = make("p", { part: "status", role: "status" });
   #alert = make("p", { part: "error", role: "alert" });
   #stage = make("div", { part: "stage" });
+  #network = make("p", { part: "network", class: "small" });
+  #words = make("pre");
+  #shared = make(
+    "details",
+    { part: "context", class: "small", hidden: "" },
+    make("summary", {}, "Shared with the model"),
+    this.#words,
+  );
   #insets = make("i", { "aria-hidden": "true" });
+  /** @type {Map<number, HTMLDialogElement>} */
+  #questions = new Map();
   #box = make(
     "dialog",
-    { part: "box", open: "", role: "group", class: "inline" },
+    { part: "box", open: "", role: "group", class: "box inline" },
     make("header", { part: "bar" }, this.#name, this.#button),
     this.#status,
     this.#alert,
     this.#stage,
+    this.#network,
+    this.#shared,
     this.#insets,
   );
 
@@ -425,6 +456,9 @@ class McpApp extends HTMLElement {
     else if (type === "status") this.#heard || (this.#status.textContent = String(frame.words));
     else if (type === "error") this.#fail(String(frame.reason));
     else if (type === "gone") this.#gone();
+    else if (type === "told") this.#tell(frame.update);
+    else if (type === "ask") this.#ask(frame);
+    else if (type === "never-mind") this.#questions.get(id)?.close("withdrawn");
     else if (type === "mode") {
       this.#setMode(frame.mode);
       this.#send({ type: "done", id, result: { mode: this.#mode } });
@@ -454,6 +488,8 @@ class McpApp extends HTMLElement {
     this.#box.setAttribute("aria-label", title);
     this.#button.setAttribute("aria-label", `Close ${title}`);
     this.#box.classList.toggle("border", show.border === true);
+    const reached = (show.network ?? []).join(", ");
+    this.#network.textContent = reached && `This app can reach ${reached}`;
     this.#setMode(show.mode);
     this.#deadline = setTimeout(() => {
       this.#failed(`The sandbox proxy at ${this.#proxy.origin} did not answer.`);
@@ -480,6 +516,8 @@ class McpApp extends HTMLElement {
 
   #unload() {
     clearTimeout(this.#deadline);
+    this.#network.textContent = "";
+    this.#shared.hidden = true;
     this.#frame = this.#show = undefined;
     this.#stage.replaceChildren();
     this.#proxy = { href: "", origin: "" };
@@ -556,6 +594,7 @@ class McpApp extends HTMLElement {
   }
 
   #gone() {
+    for (const dialog of this.#questions.values()) dialog.close("withdrawn");
     this.#setMode("inline");
     this.#unload();
     this.#status.textContent = "";
@@ -620,6 +659,66 @@ class McpApp extends HTMLElement {
     const url = webLink(asked);
     if (!url) throw new Error("Only http and https links are opened.");
     if (this.#fire("mcp-link", { url }, true)) window.open(url, "_blank", "noopener,noreferrer");
+  }
+
+  /**
+   * Show what the View told the model.
+   * @param {Json} update
+   */
+  #tell({ content = [], structuredContent }) {
+    const data = structuredContent && JSON.stringify(structuredContent, null, 1);
+    const words = [...content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`), data].filter(Boolean);
+    this.#words.textContent = words.join("\n\n").slice(0, 4_000);
+    this.#shared.hidden = !words.length;
+    this.#fire("mcp-context", { content, structuredContent });
+  }
+
+  /**
+   * Ask the user something for the host. The dialog is above everything in the page, and the View can neither cover
+   * nor reach it.
+   * @param {Json} question
+   */
+  #ask({ id, text, app, details }) {
+    let answered = false;
+    const answer = (/** @type {unknown} */ word) => {
+      if (answered) return;
+      answered = true;
+      const done = { type: "done", id, result: { answer: String(word) } };
+      if (this.#live) this.#send(done);
+      else this.#socket?.send(JSON.stringify(done));
+    };
+    if (!this.#fire("mcp-question", { text, app, details, answer }, true)) return;
+    const facts = details.map((/** @type {[string, string]} */ [label, value]) => {
+      const isLong = value.includes("\n") || value.length > 80;
+      return [make("dt", {}, label), make("dd", {}, isLong ? make("pre", { tabindex: "0" }, value) : value)];
+    });
+    const no = make("button", { value: "deny" }, "Don’t allow");
+    const yes = [
+      make("button", { value: "once", disabled: "" }, "Allow once"),
+      make("button", { value: "always", disabled: "" }, "Always for this app"),
+    ];
+    const dialog = make(
+      "dialog",
+      { part: "question", class: "ask", "aria-labelledby": "q", "aria-describedby": "t" },
+      make("h2", { id: "q" }, `Allow ${app}?`),
+      make("p", { id: "t" }, text),
+      make("dl", {}, ...facts.flat()),
+      make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
+    );
+    // A View can take the focus by script. It gets no keys while a question is open.
+    const back = () => setTimeout(() => no.focus());
+    window.addEventListener("blur", back);
+    dialog.addEventListener("close", () => {
+      window.removeEventListener("blur", back);
+      if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
+      this.#questions.delete(id);
+      dialog.remove();
+    });
+    this.#questions.set(id, dialog);
+    this.shadowRoot?.append(dialog);
+    dialog.showModal();
+    no.focus();
+    setTimeout(() => yes.forEach((button) => button.removeAttribute("disabled")), PAUSE);
   }
 
   // What the host should know about the browser.

@@ -1,21 +1,37 @@
-"""For people who build hosts: servers, sessions, the store and the web around them."""
+"""For people who build hosts: servers, sessions, policy, audit, the store and the web around them."""
 
-from fanlight.host.app_tools import AppTool, AppToolLimits
+from fanlight.host.app_tools import AppTool
+from fanlight.host.audit import json_line
 from fanlight.host.call import Call
 from fanlight.host.connection import ConnectionLost, ServerError, Unfinished
+from fanlight.host.gate import Question
 from fanlight.host.host import Host, ModelTool
+from fanlight.host.limits import Limits
 from fanlight.host.open_views import UnknownView
+from fanlight.host.policy import Allow, App, Ask, Decision, Deny, Policy, PolicyError, Rules
 from fanlight.host.session import RequestFailed, Timeouts
-from fanlight.host.store import SqliteStore, Store, ViewRecord
+from fanlight.host.store import AuditQuery, AuditRecord, Grant, SqliteStore, Store, ViewRecord
 
 __all__ = [
+    "Allow",
+    "App",
     "AppTool",
-    "AppToolLimits",
+    "Ask",
+    "AuditQuery",
+    "AuditRecord",
     "Call",
     "ConnectionLost",
+    "Decision",
+    "Deny",
+    "Grant",
     "Host",
+    "Limits",
     "ModelTool",
+    "Policy",
+    "PolicyError",
+    "Question",
     "RequestFailed",
+    "Rules",
     "ServerError",
     "SqliteStore",
     "Store",
@@ -23,4 +39,5 @@ __all__ = [
     "Unfinished",
     "UnknownView",
     "ViewRecord",
+    "json_line",
 ]

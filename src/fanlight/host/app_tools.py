@@ -10,6 +10,7 @@ from jsonschema.exceptions import SchemaError
 from jsonschema.validators import extend, validator_for
 from referencing import Registry
 
+from fanlight.host.limits import Limits
 from fanlight.host.line import encode
 from fanlight.host.session import RequestFailed, Session
 from fanlight.protocol.bridge import State
@@ -38,20 +39,10 @@ class AppTool:
     annotations: JSONObject | None = None
 
 
-@dataclass(frozen=True)
-class AppToolLimits:
-    """The bounds of the standard for what a View may offer and return (D-SEC-04)."""
-
-    tools: int = 50
-    result_bytes: int = 10_000_000
-    list_interval: float = 1.0
-    """How many seconds pass at least between two looks at a View's tools, however often it says that they changed."""
-
-
 class AppTools:
     """The tools of all open Views, as they last said."""
 
-    def __init__(self, limits: AppToolLimits) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._tools: dict[str, dict[str, AppTool]] = {}
         self._stale: dict[str, bool] = {}
@@ -74,31 +65,35 @@ class AppTools:
             while self._stale[session.id] and session.bridge.state is State.READY:
                 self._stale[session.id] = False
                 self._tools[session.id] = await _listed(session, server, self._limits)
-                await anyio.sleep(self._limits.list_interval)
+                await anyio.sleep(self._limits.app_tools_interval)
         finally:
             del self._stale[session.id]
             if session.bridge.state is State.CLOSED:
                 self.forget(session.id)
 
-    async def call(self, session: Session, name: str, arguments: JSONObject) -> JSONObject:
-        """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
-        tools, most = self._tools.get(session.id, {}), self._limits.result_bytes
+    def find(self, view: str, name: str) -> AppTool:
+        """Return a tool that a View offers now."""
+        tools = self._tools.get(view, {})
         if name not in tools:
             known = ", ".join(tools) or "none"
             raise RequestFailed(f"The View offers no tool {name!r}. Its tools are: {known}.", INVALID_PARAMS)
+        return tools[name]
+
+    async def call(self, session: Session, tool: AppTool, arguments: JSONObject) -> JSONObject:
+        """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
+        name, most = tool.tool, self._limits.app_tool_bytes
         result = await session.ask("tools/call", {"name": name, "arguments": arguments})
         size = len(encode(result).encode())
         if size > most:
             raise RequestFailed(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
         if not isinstance(result.get("content", []), list):
             raise RequestFailed(f"The View's tool {name!r} returned a content that is no list.")
-        schema = tools[name].output_schema
-        if schema is not None and result.get("isError") is not True:
-            await _check(result.get("structuredContent"), schema, name)
+        if tool.output_schema is not None and result.get("isError") is not True:
+            await _check(result.get("structuredContent"), tool.output_schema, name)
         return result
 
 
-async def _listed(session: Session, server: str, limits: AppToolLimits) -> dict[str, AppTool]:
+async def _listed(session: Session, server: str, limits: Limits) -> dict[str, AppTool]:
     """Ask a View for its tools. One that cannot be asked, or answers nonsense, has none."""
     found: dict[str, AppTool] = {}
     cursor: str | None = None
@@ -110,10 +105,10 @@ async def _listed(session: Session, server: str, limits: AppToolLimits) -> dict[
         tools = page.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             name = tool.get("name") if isinstance(tool, dict) else None
-            if isinstance(name, str) and name not in found and len(found) < limits.tools:
+            if isinstance(name, str) and name not in found and len(found) < limits.app_tools:
                 found[name] = _app_tool(session.id, server, name, tool)
         cursor = page.get("nextCursor")
-        if not isinstance(cursor, str) or len(found) >= limits.tools:
+        if not isinstance(cursor, str) or len(found) >= limits.app_tools:
             break
     return found
 

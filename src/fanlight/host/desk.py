@@ -1,19 +1,30 @@
-"""What Views ask for, and who serves it: the server behind a View, the program, or the page around it."""
+"""What Views ask for, and who serves it: the server behind a View, the program, or the page around it.
+
+Everything passes the gate first, and is written down.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
+
 from fanlight.host.app_tools import AppTools
+from fanlight.host.audit import Audit, now
 from fanlight.host.connection import ServerError, Unfinished
 from fanlight.host.downloads import saved_file, saved_files
+from fanlight.host.gate import Gate
+from fanlight.host.limits import Limits
+from fanlight.host.line import encode
 from fanlight.host.open_views import OpenViews
+from fanlight.host.policy import App, Policy
 from fanlight.host.resources import for_app
 from fanlight.host.servers import Servers
-from fanlight.host.session import Progress, RequestFailed, Session
-from fanlight.host.store import ViewRecord
-from fanlight.protocol.jsonrpc import INVALID_PARAMS
+from fanlight.host.session import Heard, Progress, RequestFailed, Session, Timeouts
+from fanlight.host.store import AuditRecord, ViewRecord
+from fanlight.protocol.events import Dropped, Event
+from fanlight.protocol.jsonrpc import INVALID_PARAMS, Message
 
 JSONObject = dict[str, Any]
 MessageHandler = Callable[[str | None, str, list[JSONObject]], Awaitable[None] | None]
@@ -23,19 +34,41 @@ SamplingHandler = Callable[[str | None, JSONObject], Awaitable[JSONObject]]
 class Desk:
     """Serves the requests of all Views of a host."""
 
-    def __init__(self, servers: Servers, app_tools: AppTools, call_timeout: float) -> None:
+    def __init__(
+        self,
+        servers: Servers,
+        app_tools: AppTools,
+        policy: Policy,
+        gate: Gate,
+        audit: Audit,
+        timeouts: Timeouts,
+        limits: Limits,
+    ) -> None:
         self.views: OpenViews
         self.on_message: MessageHandler | None = None
         self.on_sampling: SamplingHandler | None = None
         self._servers = servers
         self._app_tools = app_tools
-        self._call_timeout = call_timeout
+        self._policy = policy
+        self._gate = gate
+        self._audit = audit
+        self._timeouts = timeouts
+        self._limits = limits
+
+    # What Views ask for
 
     async def call_tool_for_view(
         self, session: Session, name: str, arguments: JSONObject, progress: Progress
     ) -> JSONObject:
-        connection = self._servers[self._record(session).server]
-        return await _for_view(connection.call_tool(name, arguments, on_progress=progress, timeout=self._call_timeout))
+        app = self._app(session)
+        connection = self._servers[app.server]
+        tool = next((tool for tool in connection.tools if tool["name"] == name and for_app(tool)), None)
+        if tool is None:  # gone while the View asked
+            raise RequestFailed(f"Unknown tool, or one that a View may not call: {name!r}.", INVALID_PARAMS)
+        decision = self._policy.tool_call(app, tool, arguments)
+        details = (("Tool", name), ("Server", app.server), ("Arguments", arguments))
+        await self._gate.check(app, decision, "tool", name, details, asker=session, once_per_view=True)
+        return await _for_view(connection.call_tool(name, arguments, on_progress=progress, timeout=self._timeouts.call))
 
     async def ask_server(self, session: Session, method: str, params: JSONObject) -> JSONObject:
         connection = self._servers[self._record(session).server]
@@ -58,21 +91,39 @@ class Desk:
 
     async def sample(self, session: Session, params: JSONObject) -> JSONObject:
         assert self.on_sampling is not None, "sampling is offered only where there is a handler"
-        return await self.on_sampling(self._record(session).conversation, params)
+        app = self._app(session)
+        details = (("Question", params.get("messages", [])),)
+        await self._gate.check(app, self._policy.sampling(app, params), "sampling", "", details, asker=session)
+        return await self.on_sampling(app.conversation, params)
 
     async def message(self, session: Session, role: str, content: tuple[JSONObject, ...]) -> None:
         if self.on_message is None:
             raise RequestFailed("This host takes no messages from Views.")
-        done = self.on_message(self._record(session).conversation, role, list(content))
+        app = self._app(session)
+        details = (("Message", _text(content)),)
+        await self._gate.check(app, self._policy.message(app, content), "message", "", details, asker=session)
+        done = self.on_message(app.conversation, role, list(content))
         if inspect.isawaitable(done):
             await done
 
     async def update_context(self, session: Session, update: JSONObject) -> None:
+        size, most = len(encode(update)), self._limits.state_bytes
+        if size > most:
+            raise RequestFailed(f"The update has {size:,} characters; at most {most:,} are kept for the model.")
+        app = self._app(session)
+        details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
+        decision = self._policy.model_context(app, update)
+        await self._gate.check(app, decision, "model-context", "", details, asker=session)
         self.views.change(session.id, context=update)
+        await session.line.send({"type": "told", "update": update})
 
     async def link(self, session: Session, url: str) -> None:
         if not is_web_link(url):
             raise RequestFailed("Only http and https links are opened.")
+        app = self._app(session)
+        origin = urlsplit(url).netloc.lower()
+        details = (("Address", url),)
+        await self._gate.check(app, self._policy.link(app, url), "link", origin, details, asker=session)
 
     async def download(self, session: Session, contents: tuple[JSONObject, ...]) -> tuple[list[JSONObject], list[str]]:
         """Return the files to save and the links to open: what is on the web is for the browser to fetch."""
@@ -88,6 +139,11 @@ class Desk:
                 links.append(uri)
             else:
                 files += saved_files(await self.ask_server(session, "resources/read", {"uri": uri}))
+        if files:
+            app = self._app(session)
+            names = [file["name"] for file in files]
+            details = tuple(("File", name) for name in names)
+            await self._gate.check(app, self._policy.download(app, names), "download", "", details, asker=session)
         return files, links
 
     async def app_tools_changed(self, session: Session) -> None:
@@ -97,10 +153,69 @@ class Desk:
         self.views.forget(session.id)
         await session.close("the View asked to be closed")
 
+    # What the model does with a View
+
+    async def call_app_tool(self, session: Session, name: str, arguments: JSONObject) -> JSONObject:
+        """Call a tool of a View for the model."""
+        app = self._app(session)
+        tool = self._app_tools.find(session.id, name)
+        declared = {"name": name, "annotations": tool.annotations}
+        decision = self._policy.app_tool(app, declared, arguments)
+        details = (("Tool", name), ("Arguments", arguments))
+        await self._gate.check(app, decision, "app-tool", name, details, asker=session, once_per_view=True)
+        began, outcome = anyio.current_time(), "error"
+        try:
+            result = await self._app_tools.call(session, tool, arguments)
+            outcome = "ok"
+        finally:
+            record = self._about(session, "app-tool", name, outcome)
+            self._audit.write(
+                record(duration=anyio.current_time() - began, data=self._audit.arguments(name, arguments))
+            )
+        return result
+
+    # What is written down
+
+    def answered(self, session: Session, heard: Heard, answer: Message, size: int) -> None:
+        error = answer.get("error")
+        data = self._audit.arguments(heard.method, heard.params)
+        if heard.method == "tools/call":
+            data["tool"] = heard.params.get("name")
+        if error is not None:
+            data["error"] = error
+        record = self._about(session, "message", heard.method, "ok" if error is None else "error")
+        duration = anyio.current_time() - heard.at
+        self._audit.write(record(bytes_in=heard.size, bytes_out=size, duration=duration, data=data))
+
+    def told(self, session: Session, heard: Heard, event: Event | None) -> None:
+        outcome = f"dropped: {event.reason}" if isinstance(event, Dropped) else "ok"
+        self._audit.note(self._about(session, "message", heard.method, outcome)(bytes_in=heard.size))
+
+    def dropped(self, session: Session, heard: Heard, reason: str) -> None:
+        self._audit.note(self._about(session, "message", heard.method, f"refused: {reason}")(bytes_in=heard.size))
+
+    def _about(self, session: Session, kind: str, name: str, outcome: str) -> Callable[..., AuditRecord]:
+        record = self.views.record(session.id)
+        server = None if record is None else record.server
+        conversation = None if record is None else record.conversation
+
+        def make(**more: Any) -> AuditRecord:
+            return AuditRecord(now(), kind, name, outcome, session.id, server, conversation, **more)
+
+        return make
+
     def _record(self, session: Session) -> ViewRecord:
         record = self.views.record(session.id)
         assert record is not None, "an open View has its record"
         return record
+
+    def _app(self, session: Session) -> App:
+        return app_of(self._record(session))
+
+
+def app_of(record: ViewRecord, sha256: str | None = None) -> App:
+    """Return whom a decision about a View is about."""
+    return App(record.id, record.server, record.uri, record.tool, record.conversation, sha256)
 
 
 def is_web_link(url: str) -> bool:
@@ -110,6 +225,11 @@ def is_web_link(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
+
+
+def _text(content: Any) -> str:
+    """Return the text of content blocks, and what the others are."""
+    return "\n".join(str(block.get("text", f"({block.get('type')})")) for block in content)
 
 
 async def _for_view(work: Awaitable[JSONObject]) -> JSONObject:

@@ -2,7 +2,7 @@
 
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from fanlight.host.app_tools import AppTool, AppToolLimits, AppTools
+from fanlight.host.app_tools import AppTool, AppTools
+from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.call import Call
 from fanlight.host.config import load_config
 from fanlight.host.connection import (
@@ -26,21 +27,24 @@ from fanlight.host.connection import (
     ToolsChanged,
     Unfinished,
 )
-from fanlight.host.desk import Desk, MessageHandler, SamplingHandler
+from fanlight.host.desk import Desk, MessageHandler, SamplingHandler, app_of
 from fanlight.host.documents import Documents
+from fanlight.host.gate import Gate, QuestionHandler
+from fanlight.host.limits import Limits
 from fanlight.host.line import Frame
 from fanlight.host.open_views import OpenViews
 from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
-from fanlight.host.resources import Views, for_app, for_model, view_uri
+from fanlight.host.policy import Allow, App, Policy, allowed_domains, reachable
+from fanlight.host.resources import ViewDocument, Views, for_app, for_model, view_uri
 from fanlight.host.servers import Servers
-from fanlight.host.session import Session, Timeouts
-from fanlight.host.store import Store, ViewRecord, open_store
+from fanlight.host.session import RequestFailed, Session, Timeouts
+from fanlight.host.store import AuditQuery, AuditRecord, Grant, Store, ViewRecord, open_store
 from fanlight.host.web import Refused, Socket, Web, proxy_url
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.errors import FanlightError
-from fanlight.protocol.headers import Profile, allow_attribute
+from fanlight.protocol.headers import allow_attribute
 
 JSONObject = dict[str, Any]
 
@@ -61,8 +65,8 @@ class ModelTool:
 class Host:
     """A host of MCP Apps. Use it with `async with`, or let `wrap` run it in a program's lifespan.
 
-    `servers` maps names to command lines, URLs, transports or servers in this program. `compat` names servers
-    whose Views get the looser policy profile; see fanlight.protocol.headers.
+    `servers` maps names to command lines, URLs, transports or servers in this program. `policy` decides what Views may
+    do; without one, what is harmless passes and the user is asked about the rest.
     """
 
     def __init__(
@@ -73,12 +77,12 @@ class Host:
         sandbox_origin: str | None = None,
         info: JSONObject | None = None,
         context: JSONObject | None = None,
-        compat: Collection[str] = (),
+        policy: Policy | None = None,
         authorize: Callable[[WebSocket, str], Awaitable[bool]] | None = None,
         timeouts: Timeouts | None = None,
-        call_timeout: float = 300.0,
+        limits: Limits | None = None,
         linger: float = 300.0,
-        app_tool_limits: AppToolLimits | None = None,
+        audit_arguments: Keep = "hashed",
     ) -> None:
         self.servers = Servers(servers)
         self.documents = Documents()
@@ -91,14 +95,18 @@ class Host:
             "platform": "web",
             **(context or {}),
         }
-        self._compat = frozenset(compat)
+        self._policy = policy or Policy()
         self._authorize = authorize
-        self._timeouts = timeouts
-        self._call_timeout = call_timeout
+        self._timeouts = timeouts or Timeouts()
+        self._limits = limits or Limits()
         self._resources = Views()
-        self._app_tools = AppTools(app_tool_limits or AppToolLimits())
-        self._desk = Desk(self.servers, self._app_tools, call_timeout)
-        self._views = OpenViews(self._store, self._session, linger, self._app_tools.forget)
+        self._app_tools = AppTools(self._limits)
+        self._audit = Audit(self._store, audit_arguments)
+        self._gate = Gate(self._store, self._audit, self._limits)
+        self._desk = Desk(
+            self.servers, self._app_tools, self._policy, self._gate, self._audit, self._timeouts, self._limits
+        )
+        self._views = OpenViews(self._store, self._session, linger, self._ended)
         self._desk.views = self._views
         self._tasks: TaskGroup | None = None
         self._stack = AsyncExitStack()
@@ -114,6 +122,7 @@ class Host:
             raise RuntimeError("This host runs already.")
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._views.start(self._tasks)
+        self._tasks.start_soon(self._audit.run)
         await self._stack.enter_async_context(self.servers)
         return self
 
@@ -126,6 +135,7 @@ class Host:
             await self._stack.aclose()
         finally:
             self._tasks = None
+            self._audit.flush()
             self._store.close()
 
     @asynccontextmanager
@@ -204,7 +214,7 @@ class Host:
             session.bridge.tool_input(arguments)
             session.flush_soon()
         try:
-            result = await self.servers[call.server].call_tool(call.tool, arguments, timeout=self._call_timeout)
+            result = await self.servers[call.server].call_tool(call.tool, arguments, timeout=self._timeouts.call)
         except ServerError as error:
             result = {"content": [{"type": "text", "text": error.message}], "isError": True}
         except Unfinished as error:
@@ -254,7 +264,35 @@ class Host:
 
     async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
         """Call a tool that an open View offers; one of a closed View is an error (D-SEC-10)."""
-        return await self._app_tools.call(self._views.live(view), name, arguments)
+        return await self._desk.call_app_tool(self._views.live(view), name, arguments)
+
+    def on_question(self, handler: QuestionHandler) -> QuestionHandler:
+        """Set who answers for the user where no page shows the View: "once", "always" or "deny"."""
+        self._gate.on_question = handler
+        return handler
+
+    def grants(self) -> list[Grant]:
+        """Return what users allowed apps for good."""
+        return self._store.grants()
+
+    def revoke(self, grant: Grant) -> None:
+        """Take such a word back. The next time, the user is asked again."""
+        self._store.revoke(grant)
+
+    def audit(
+        self,
+        *,
+        view: str | None = None,
+        server: str | None = None,
+        conversation: str | None = None,
+        kind: str | None = None,
+        name: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int | None = None,
+    ) -> Iterator[AuditRecord]:
+        """Return what happened, the oldest first. `fanlight.host.json_line` writes a record as JSON."""
+        return self._audit.records(AuditQuery(view, server, conversation, kind, name, since, until, limit))
 
     async def close_view(self, view: str) -> None:
         """Close a View after it was asked to get ready."""
@@ -280,7 +318,14 @@ class Host:
         return self._web("/apps").sandbox_asgi()
 
     def _web(self, path: str) -> Web:
-        return Web(self, self._names, path=path, authorize=self._authorize)
+        return Web(
+            self,
+            self._names,
+            path=path,
+            authorize=self._authorize,
+            max_frame=self._limits.message_bytes,
+            question_timeout=self._timeouts.question,
+        )
 
     async def open(self, frame: Frame, origins: Origins, channel: Socket) -> PageLink:
         """Open a View for a page: go on with the live one, or bring one back from the store."""
@@ -300,31 +345,54 @@ class Host:
             session.bridge.set_context(browser_context(frame))
             await session.resume(channel, frame["seen"])
         else:
-            show = await self._show(record, origins, channel.limit)
+            show = await self._show(record, origins, channel)
             session = await self._views.fresh(record)
             session.bridge.set_context(browser_context(frame))
             await session.begin(channel, {**show, "mode": session.bridge.display_mode})
         return PageLink(self._desk, session, channel)
 
-    async def _show(self, record: ViewRecord, origins: Origins, limit: int) -> Frame:
+    async def _show(self, record: ViewRecord, origins: Origins, channel: Socket) -> Frame:
         """Make a View's document ready to be served, and return what tells a page to show it."""
         try:
             document = await self._resources.read(self.servers[record.server], record.uri)
         except FanlightError as error:
             raise Refused(f"The View cannot be shown: {error}") from None
+        app = app_of(record, document.sha256)
+        await self._admit(app, document, channel)
+        csp, denied = allowed_domains(self._policy, app, document.csp)
+        granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
-        profile: Profile = "compat" if record.server in self._compat else "strict"
-        served = self.documents.serve(label, document.html, document.csp, (), origins.ancestors, profile)
+        served = self.documents.serve(label, document.html, csp, granted, origins.ancestors, self._policy.profile(app))
+        policy = served.headers["content-security-policy"]
+        data = {"uri": record.uri, "sha256": document.sha256, "csp": policy, "permissions": granted, "denied": denied}
+        self._audit.write(
+            AuditRecord(now(), "document", document.uri, "shown", app.view, app.server, app.conversation, data=data)
+        )
         return {
             "type": "show",
             "proxy": proxy_url(origins),
             "document": f"{origins.view(label)}/{served.address}",
             "sandbox": _SANDBOX_TOKENS,
-            "allow": allow_attribute(()),
-            "title": f"{record.tool} ({record.server})",
+            "allow": allow_attribute(granted),
+            "title": app.name,
             "border": document.prefers_border,
-            "limit": limit,
+            "network": list(reachable(csp)),
+            "limit": channel.limit,
         }
+
+    async def _admit(self, app: App, document: ViewDocument, page: Socket) -> None:
+        """Raise unless a document may be shown."""
+        decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri))
+        details = (("Server", app.server), ("SHA-256", document.sha256))
+        try:
+            await self._gate.check(app, decision, "document", document.sha256, details, asker=page)
+        except RequestFailed as failed:
+            raise Refused(f"The View is not shown. {failed}") from None
+        self._store.pin(app.server, app.uri, document.sha256)
+
+    def approve_document(self, server: str, uri: str, sha256: str) -> None:
+        """Take the document of an app for approved, after it has changed."""
+        self._store.pin(server, uri, sha256)
 
     # Sessions
 
@@ -336,7 +404,11 @@ class Host:
         if tool is not None:
             context["toolInfo"] = {"tool": tool}
         bridge = Bridge(self._info, self._capabilities(), context, tools=_CallableTools(connection))
-        return Session(record.id, bridge, self._desk, tasks, self._timeouts)
+        return Session(record.id, bridge, self._desk, tasks, self._timeouts, self._limits)
+
+    def _ended(self, view: str) -> None:
+        self._app_tools.forget(view)
+        self._gate.forget(view)
 
     def _capabilities(self) -> JSONObject:
         capabilities: JSONObject = {

@@ -94,8 +94,8 @@ class Line:
         if self._channel is channel:
             self._channel = None
 
-    async def send(self, frame: Frame) -> int:
-        """Send a frame, or keep it for the next socket; return its number."""
+    def keep(self, frame: Frame) -> tuple[int, str]:
+        """Number a frame and keep it; return its number and its text, to be delivered."""
         self._last = number = self._last + 1
         text = encode({**frame, "n": number, "ack": self.seen})
         self._told = self.seen
@@ -104,10 +104,19 @@ class Line:
         while self._kept_size > self._most_kept and self._kept:
             self._broken = True  # a page that was away so long loads its View anew
             self._kept_size -= len(self._kept.popleft()[1])
+        return number, text
+
+    async def deliver(self, text: str) -> None:
+        """Send a text that is kept, if there is a page to send it to."""
         channel = self._channel
         if channel is not None:
             async with self._lock:
                 await channel.send(text)
+
+    async def send(self, frame: Frame) -> int:
+        """Send a frame, or keep it for the next socket; return its number."""
+        number, text = self.keep(frame)
+        await self.deliver(text)
         return number
 
     def withdraw(self, number: int) -> None:

@@ -35,14 +35,14 @@ class PageLink:
         self._session = session
         self._channel = channel
 
-    async def receive(self, frame: Frame) -> None:
-        """Take a frame of the page."""
+    async def receive(self, frame: Frame, size: int) -> None:
+        """Take a frame of the page, of so many bytes."""
         session = self._session
         if not await session.line.take(frame):
             return
         match frame.get("type"):
             case "message":
-                await session.receive(frame.get("message"))
+                await session.receive(frame.get("message"), size)
             case "context":
                 session.bridge.set_context(browser_context(frame))
                 await session.flush()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
-from fanlight.protocol.csp import check_source
+from fanlight.protocol.csp import Csp, check_source
 from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.headers import Profile
 from fanlight.protocol.metadata import Permission, check_permissions
@@ -239,6 +239,25 @@ def _within(source: str, allowed: str) -> bool:
 def _overlap(source: str, blocked: str) -> bool:
     """Tell whether a source means anything that another one means too."""
     return _within(source, blocked) or _within(blocked, source)
+
+
+def allowed_domains(policy: Policy, app: App, declared: Csp | None) -> tuple[Csp | None, list[str]]:
+    """Return the declared domains that a policy allows, and those that it does not."""
+    if declared is None:
+        return None, []
+    denied = [source for source in reachable(declared) if not isinstance(policy.domain(app, source), Allow)]
+    kept = {
+        entry.name: [source for source in getattr(declared, entry.name) if source not in denied]
+        for entry in fields(declared)
+    }
+    return Csp(**kept), denied
+
+
+def reachable(csp: Csp | None) -> tuple[str, ...]:
+    """Return all domains of a declaration, each once."""
+    if csp is None:
+        return ()
+    return tuple(dict.fromkeys(source for entry in fields(csp) for source in getattr(csp, entry.name)))
 
 
 # Rules as data

@@ -3,21 +3,29 @@
 import itertools
 import logging
 from collections.abc import Awaitable
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Channel, Frame, Line
-from fanlight.protocol import events
+from fanlight.protocol import events, jsonrpc
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.events import Event
-from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, RequestId
+from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, Message, RequestId
 
 logger = logging.getLogger(__name__)
 
 JSONObject = dict[str, Any]
+
+_served: ContextVar[RequestId | None] = ContextVar("served", default=None)
+"""The View's request that a task serves."""
+
+_PENANCE: Final = 0.02
+"""How long a View that is over a limit is not heard, in seconds, for each message too many."""
 
 
 class Progress(Protocol):
@@ -35,8 +43,32 @@ class RequestFailed(Exception):
         super().__init__(message)
 
 
+class Heard:
+    """A message of a View, as it came."""
+
+    __slots__ = ("at", "id", "method", "params", "size")
+
+    def __init__(self, message: object, size: int, at: float) -> None:
+        fields = message if isinstance(message, dict) else {}
+        method, id, params = fields.get("method"), fields.get("id"), fields.get("params")
+        self.method = method if isinstance(method, str) else "(answer)" if "id" in fields else "(nonsense)"
+        self.id: RequestId | None = id if isinstance(method, str) and jsonrpc.is_id(id) else None
+        self.params: JSONObject = params if isinstance(params, dict) else {}
+        self.size = size
+        self.at = at
+
+
 class Backend(Protocol):
     """What a session needs of the host around it."""
+
+    def answered(self, session: "Session", heard: Heard, answer: Message, size: int) -> None:
+        """Write down that a request is about to be answered."""
+
+    def told(self, session: "Session", heard: Heard, event: Event | None) -> None:
+        """Write down what a View said that needs no answer."""
+
+    def dropped(self, session: "Session", heard: Heard, reason: str) -> None:
+        """Write down what was too much to be read."""
 
     async def call_tool_for_view(
         self, session: "Session", name: str, arguments: JSONObject, progress: Progress
@@ -63,28 +95,46 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long a session waits, in seconds."""
+    """How long the host waits, in seconds."""
 
+    call: float = 300.0
+    """For a server to run a tool."""
     teardown: float = 2.0
+    """For a View to get ready to go."""
     browser: float = 30.0
+    """For a page to do something, such as opening a link."""
     app_tool: float = 30.0
+    """For a View to run one of its own tools (D-SEC-04)."""
+    question: float = 120.0
+    """For a user to answer a question; then the answer is no."""
 
 
 class Session:
     """Runs one bridge. What a View asks runs in a task of the host's, and ends with the session."""
 
     def __init__(
-        self, id: str, bridge: Bridge, backend: Backend, tasks: TaskGroup, timeouts: Timeouts | None = None
+        self,
+        id: str,
+        bridge: Bridge,
+        backend: Backend,
+        tasks: TaskGroup,
+        timeouts: Timeouts | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.id = id
         self.bridge = bridge
         self.line = Line()
         self.height: float | None = None
-        self.away_since: float | None = anyio.current_time()
+        self.away_since: float | None = (began := anyio.current_time())
         """Since when no page shows the View; None while one does."""
         self._backend = backend
         self._tasks = tasks
         self._timeouts = timeouts or Timeouts()
+        self._limits = limits or Limits()
+        self._messages = Rate(self._limits.messages_per_second, began)
+        self._sizes = Rate(self._limits.size_changes_per_second, began)
+        self._size_waits = False
+        self._heard: dict[RequestId, Heard] = {}
         self._running: dict[RequestId, anyio.CancelScope] = {}
         self._answers: dict[int, _Promise] = {}
         self._commands: dict[int, _Promise] = {}
@@ -107,50 +157,115 @@ class Session:
     def detach(self, channel: Channel) -> None:
         """Let a lost channel go. The View is still there, and may come back on another."""
         self.line.detach(channel)
-        if not self.line.attached:
+        if not self.attached:
             self.away_since = anyio.current_time()
 
     async def flush(self) -> None:
-        """Deliver what the bridge has to say."""
+        """Deliver what the bridge has to say. An answer is written down before it leaves."""
         for message in self.bridge.outgoing():
-            if message.get("method") == "ui/notifications/tool-input-partial":
-                # One under way at a time, so this one is to be acknowledged at once.
-                frame = {"type": "message", "message": message, "prompt": True}
-                self._partial_frame = await self.line.send(frame)
-            else:
-                await self.line.send({"type": "message", "message": message})
+            frame: Frame = {"type": "message", "message": message}
+            is_partial = message.get("method") == "ui/notifications/tool-input-partial"
+            if is_partial:
+                frame["prompt"] = True  # one under way at a time, so this one is to be acknowledged at once
+            number, text = self.line.keep(frame)
+            if is_partial:
+                self._partial_frame = number
+            elif "method" not in message:
+                text = self._answered(message, number, text)
+            await self.line.deliver(text)
+
+    def _answered(self, message: Message, number: int, text: str) -> str:
+        """Write an answer to the View down, and return what is sent of it."""
+        most = self._limits.result_bytes
+        if "result" in message and len(text) > most:
+            self.line.withdraw(number)
+            reason = f"The result has {len(text):,} characters; a View is given at most {most:,}."
+            message = jsonrpc.error(message["id"], REFUSED, reason)
+            _, text = self.line.keep({"type": "message", "message": message})
+        heard = self._heard.pop(message["id"], None)
+        if heard is not None:
+            self._backend.answered(self, heard, message, len(text))
+        return text
 
     def flush_soon(self) -> None:
         """The same for those who must not wait for a page."""
         self._tasks.start_soon(self.flush)
 
     @property
+    def attached(self) -> bool:
+        """Whether a page shows the View now."""
+        return self.line.attached
+
+    @property
     def partial_under_way(self) -> bool:
         """Whether the page has not yet got the last partial input."""
         return self._partial_frame > self.line.acknowledged
 
-    async def receive(self, message: object) -> None:
-        """Take a message from the View."""
+    async def receive(self, message: object, size: int = 0) -> None:
+        """Take a message from the View, within the limits."""
+        heard = Heard(message, size, anyio.current_time())
+        excess = self._excess(heard)
+        if excess is not None:
+            self.bridge.turn_away(message, excess)
+            if heard.id is not None and heard.id not in self.bridge.open_requests:
+                self._heard[heard.id] = heard
+            self._backend.dropped(self, heard, excess)
+            await self.flush()
+            await anyio.sleep(_PENANCE)
+            return
+        if heard.id is not None and heard.id not in self.bridge.open_requests:
+            self._heard[heard.id] = heard
         event = self.bridge.receive(message)
+        if heard.id is None:
+            self._backend.told(self, heard, event)
         await self.flush()
         if event is not None:
             await self._act(event)
 
-    async def command(self, frame: Frame) -> JSONObject:
+    def _excess(self, heard: "Heard") -> str | None:
+        """Say which limit a message is over, if any."""
+        if not self._messages.take(heard.at):
+            return f"This View sends too much: at most {self._limits.messages_per_second:g} messages a second."
+        if heard.id is not None and len(self.bridge.open_requests) >= self._limits.requests_in_flight:
+            return f"This View waits for {self._limits.requests_in_flight} answers already, which is the most."
+        return None
+
+    async def question(
+        self, text: str, app: str, details: tuple[tuple[str, str], ...]
+    ) -> Literal["once", "always", "deny"]:
+        """Have the page ask the user, and tell the View that it waits. No answer in time is a no."""
+        waiting = _served.get()
+        if waiting is not None:
+            self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
+            await self.flush()
+        frame = {"type": "ask", "text": text, "app": app, "details": [list(detail) for detail in details]}
+        try:
+            answer = (await self.command(frame, self._timeouts.question)).get("answer")
+        except RequestFailed:
+            return "deny"
+        return answer if answer in ("once", "always") else "deny"
+
+    async def command(self, frame: Frame, patience: float | None = None) -> JSONObject:
         """Tell the element to do something, and return what came of it."""
-        if not self.line.attached:
+        if not self.attached:
             raise RequestFailed("No page shows this View now.")
         id = next(self._command_ids)
         promise = self._commands[id] = _Promise()
         number = await self.line.send({**frame, "id": id})
         try:
-            with anyio.fail_after(self._timeouts.browser):
+            with anyio.fail_after(patience or self._timeouts.browser):
                 return await promise.wait()
         except TimeoutError:
-            self.line.withdraw(number)
             raise RequestFailed("The page did not answer in time.") from None
         finally:
-            self._commands.pop(id, None)
+            if self._commands.pop(id, None) is not None and not promise.settled:
+                self.line.withdraw(number)
+                await self._take_back(id)
+
+    async def _take_back(self, id: int) -> None:
+        """Tell the page that a command is over, whatever became of it."""
+        with anyio.CancelScope(shield=True):
+            await self.line.send({"type": "never-mind", "id": id})
 
     def done(self, id: int, result: JSONObject | None, error: str | None) -> None:
         """Take the element's answer to a command."""
@@ -164,7 +279,7 @@ class Session:
         match event:
             case events.SizeChanged(height=height) if height is not None:
                 self.height = height
-                await self.line.send({"type": "size", "height": height})
+                await self._tell_size()
             case events.Ready() if "tools" in self.bridge.app_capabilities:
                 self._start(None, self._backend.app_tools_changed(self))
             case events.AppToolsChanged():
@@ -178,9 +293,8 @@ class Session:
                 if (promise := self._answers.pop(id, None)) is not None:
                     promise.settle(result or {}, None if error is None else _view_error(error))
             case events.ToolCalled(id=id, name=name, arguments=arguments):
-                self._start(
-                    id, self._answer(id, self._backend.call_tool_for_view(self, name, arguments, self._progress_of(id)))
-                )
+                work = self._backend.call_tool_for_view(self, name, arguments, self._progress_of(id))
+                self._start(id, self._answer(id, work))
             case events.ServerAsked(id=id, method=method, params=params):
                 self._start(id, self._answer(id, self._backend.ask_server(self, method, params)))
             case events.SamplingRequested(id=id, params=params):
@@ -206,6 +320,7 @@ class Session:
             self._running[id] = scope
 
         async def task() -> None:
+            _served.set(id)
             with scope:
                 await work
             if id is not None and self._running.get(id) is scope:
@@ -231,6 +346,19 @@ class Session:
             await self.flush()
 
         return relay
+
+    async def _tell_size(self) -> None:
+        """Give the page the View's height; where heights come too fast, only the last of them."""
+        if self._sizes.take(anyio.current_time()):
+            await self.line.send({"type": "size", "height": self.height})
+        elif not self._size_waits:
+            self._size_waits = True
+            self._start(None, self._tell_size_later())
+
+    async def _tell_size_later(self) -> None:
+        await anyio.sleep(max(1 / self._limits.size_changes_per_second, 0.05))
+        self._size_waits = False
+        await self._tell_size()
 
     async def _open_link(self, url: str) -> JSONObject:
         await self._backend.link(self, url)
@@ -270,7 +398,7 @@ class Session:
 
     async def close(self, reason: str | None = None) -> None:
         """Let the View get ready, for a bounded time, and end the session (TDN-01, TDN-03)."""
-        if self.line.attached and self.bridge.state is State.READY:
+        if self.attached and self.bridge.state is State.READY:
             id = self.bridge.teardown(reason)
             assert id is not None
             promise = self._answers[id] = _Promise()
@@ -297,6 +425,10 @@ class _Promise:
         self._event = anyio.Event()
         self._result: JSONObject = {}
         self._error: RequestFailed | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self._event.is_set()
 
     def settle(self, result: JSONObject, error: RequestFailed | None) -> None:
         if not self._event.is_set():

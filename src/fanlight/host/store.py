@@ -1,10 +1,14 @@
-"""What the host remembers of its Views, so that one comes back after a reload or a restart with its data."""
+"""What the host remembers: its Views, what users granted to apps, which documents they saw, and what happened.
+
+SQLite in one file. What was written is safe from the end of the process, however that comes; only the machine's own
+failure may take the last moments.
+"""
 
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +34,51 @@ class ViewRecord:
     closed: bool = False
 
 
+@dataclass(frozen=True)
+class Grant:
+    """What a user allowed an app for good: a kind of thing, such as "tool", and which one."""
+
+    server: str
+    uri: str
+    kind: str
+    key: str
+
+
+@dataclass(frozen=True)
+class AuditRecord:
+    """One thing that happened. Sizes are in bytes, the duration in seconds."""
+
+    time: float
+    kind: str
+    """"message", "decision", "document", "violation" or "app-tool"."""
+    name: str
+    """The method, what was decided on, or the directive that was broken."""
+    outcome: str
+    view: str | None = None
+    server: str | None = None
+    conversation: str | None = None
+    by: str | None = None
+    """Who decided."""
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+    duration: float | None = None
+    data: JSONObject | None = None
+
+
+@dataclass(frozen=True)
+class AuditQuery:
+    """Which records are wanted; None means any."""
+
+    view: str | None = None
+    server: str | None = None
+    conversation: str | None = None
+    kind: str | None = None
+    name: str | None = None
+    since: float | None = None
+    until: float | None = None
+    limit: int | None = None
+
+
 class Store(Protocol):
     """Keeps records by id. Its methods are called from the event loop, so they should take no time to speak of."""
 
@@ -45,6 +94,25 @@ class Store(Protocol):
 
         In the order in which the Views were added.
         """
+
+    def grant(self, grant: Grant) -> None: ...
+
+    def is_granted(self, grant: Grant) -> bool: ...
+
+    def grants(self) -> list[Grant]: ...
+
+    def revoke(self, grant: Grant) -> None: ...
+
+    def pin(self, server: str, uri: str, sha256: str) -> None:
+        """Remember the document of an app that was shown or approved last."""
+
+    def pinned(self, server: str, uri: str) -> str | None: ...
+
+    def record(self, records: Sequence[AuditRecord]) -> None:
+        """Write down what happened, all or nothing."""
+
+    def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+        """Return what happened, the oldest first."""
 
     def close(self) -> None: ...
 
@@ -62,7 +130,10 @@ _COLUMNS = (
     "context",
     "closed",
 )
-_JSON = frozenset({"arguments", "result", "context"})
+_JSON = frozenset({"arguments", "result", "context", "data"})
+_AUDIT = tuple(entry.name for entry in fields(AuditRecord))
+_INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT)}) values ({', '.join('?' * len(_AUDIT))})"  # noqa: S608
+_PAGE = 1000
 
 
 class SqliteStore:
@@ -80,6 +151,20 @@ class SqliteStore:
             " context text, closed integer not null, seen integer not null)"
         )
         self._database.execute("create index if not exists by_conversation on views (conversation, seen)")
+        self._database.execute(
+            "create table if not exists grants (server text, uri text, kind text, key text,"
+            " primary key (server, uri, kind, key)) without rowid"
+        )
+        self._database.execute(
+            "create table if not exists pins (server text, uri text, sha256 text not null, primary key (server, uri))"
+            " without rowid"
+        )
+        self._database.execute(
+            "create table if not exists audit (id integer primary key, time real not null, kind text not null,"
+            " name text not null, outcome text not null, view text, server text, conversation text, by text,"
+            " bytes_in integer, bytes_out integer, duration real, data text)"
+        )
+        self._database.execute("create index if not exists by_view on audit (view)")
 
     def add(self, record: ViewRecord) -> None:
         values = [_dumped(column, getattr(record, column)) for column in _COLUMNS]
@@ -109,6 +194,70 @@ class SqliteStore:
         )
         return [(id, server, json.loads(context)) for id, server, context in rows]
 
+    def grant(self, grant: Grant) -> None:
+        self._execute("insert or ignore into grants values (?, ?, ?, ?)", list(astuple(grant)))
+
+    def is_granted(self, grant: Grant) -> bool:
+        query = "select 1 from grants where server = ? and uri = ? and kind = ? and key = ?"
+        return bool(self._execute(query, list(astuple(grant))))
+
+    def grants(self) -> list[Grant]:
+        return [
+            Grant(*row) for row in self._execute("select server, uri, kind, key from grants order by 1, 2, 3, 4", [])
+        ]
+
+    def revoke(self, grant: Grant) -> None:
+        self._execute("delete from grants where server = ? and uri = ? and kind = ? and key = ?", list(astuple(grant)))
+
+    def pin(self, server: str, uri: str, sha256: str) -> None:
+        self._execute(
+            "insert into pins values (?, ?, ?) on conflict do update set sha256 = excluded.sha256",
+            [server, uri, sha256],
+        )
+
+    def pinned(self, server: str, uri: str) -> str | None:
+        rows = self._execute("select sha256 from pins where server = ? and uri = ?", [server, uri])
+        return rows[0][0] if rows else None
+
+    def record(self, records: Sequence[AuditRecord]) -> None:
+        rows = [
+            (*(getattr(record, column) for column in _AUDIT[:-1]), _dumped("data", record.data)) for record in records
+        ]
+        with self._lock:
+            self._database.execute("begin")
+            try:
+                self._database.executemany(_INSERT_AUDIT, rows)
+            except BaseException:
+                self._database.execute("rollback")
+                raise
+            self._database.execute("commit")
+
+    def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+        wanted = [
+            name for name in ("view", "server", "conversation", "kind", "name") if getattr(query, name) is not None
+        ]
+        terms = [f"{name} = ?" for name in wanted]
+        values = [getattr(query, name) for name in wanted]
+        for value, term in ((query.since, "time >= ?"), (query.until, "time < ?")):
+            if value is not None:
+                terms.append(term)
+                values.append(value)
+        where = f" and {' and '.join(terms)}" if terms else ""
+        last, left = 0, -1 if query.limit is None else query.limit
+        while left:
+            # In pages, so that a long history is neither held in memory nor kept from being written to.
+            page = _PAGE if left < 0 else min(left, _PAGE)
+            rows = self._execute(
+                f"select id, {', '.join(_AUDIT)} from audit where id > ?{where} order by id limit ?",  # noqa: S608
+                [last, *values, page],
+            )
+            for row in rows:
+                data = None if row[-1] is None else json.loads(row[-1])
+                yield AuditRecord(**dict(zip(_AUDIT[:-1], row[1:-1], strict=True)), data=data)
+            if len(rows) < page:
+                return
+            last, left = rows[-1][0], left if left < 0 else left - page
+
     def close(self) -> None:
         with self._lock:
             self._database.close()
@@ -128,7 +277,7 @@ def _dumped(column: str, value: Any) -> Any:
 
 
 def _record(row: dict[str, Any]) -> ViewRecord:
-    for column in _JSON:
+    for column in _JSON & row.keys():
         if row[column] is not None:
             row[column] = json.loads(row[column])
     return replace(ViewRecord(**row), closed=bool(row["closed"]))

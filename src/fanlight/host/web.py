@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import anyio
@@ -50,7 +50,7 @@ class Refused(Exception):
 class Link(Protocol):
     """A View opened by a page."""
 
-    async def receive(self, frame: Frame) -> None: ...
+    async def receive(self, frame: Frame, size: int) -> None: ...
 
     async def lost(self) -> None: ...
 
@@ -68,15 +68,46 @@ class Desk(Protocol):
 class Socket:
     """One socket of a page. What cannot be delivered any more is dropped; the line keeps it."""
 
-    def __init__(self, socket: WebSocket, limit: int) -> None:
+    def __init__(self, socket: WebSocket, limit: int, patience: float = 120.0) -> None:
         self.limit = limit
         """The most bytes that a frame of the page may have."""
         self._socket = socket
+        self._patience = patience
+
+    @property
+    def attached(self) -> bool:
+        return self._socket.application_state is WebSocketState.CONNECTED
 
     async def send(self, text: str) -> None:
-        if self._socket.application_state is WebSocketState.CONNECTED:
+        if self.attached:
             with suppress(RuntimeError, WebSocketDisconnect):
                 await self._socket.send_text(text)
+
+    async def receive(self) -> tuple[Frame, int]:
+        """Return the next frame that is an object, and its size; one that is too large ends the socket."""
+        while True:
+            text = await self._socket.receive_text()
+            if len(text) > self.limit:
+                await self._socket.close(1009)
+                raise WebSocketDisconnect(1009)
+            frame = decode(text)
+            if frame is not None:
+                return frame, len(text)
+
+    async def question(
+        self, text: str, app: str, details: tuple[tuple[str, str], ...]
+    ) -> Literal["once", "always", "deny"]:
+        """Ask the user of a page that has no View yet. Nothing else passes in the meantime."""
+        about = [list(detail) for detail in details]
+        await self.send(encode({"type": "ask", "id": 0, "text": text, "app": app, "details": about}))
+        with anyio.move_on_after(self._patience):
+            while True:
+                frame, _ = await self.receive()
+                if frame.get("type") == "done" and frame.get("id") == 0:
+                    result = frame.get("result")
+                    answer = result.get("answer") if isinstance(result, dict) else None
+                    return answer if answer in ("once", "always") else "deny"
+        return "deny"
 
 
 class Web:
@@ -92,6 +123,7 @@ class Web:
         max_frame: int = 16_000_000,
         open_timeout: float = 10.0,
         warm_timeout: float = 600.0,
+        question_timeout: float = 120.0,
     ) -> None:
         self._desk = desk
         self._names = names
@@ -100,6 +132,7 @@ class Web:
         self._max_frame = max_frame
         self._open_timeout = open_timeout
         self._warm_timeout = warm_timeout
+        self._question_timeout = question_timeout
 
     def wrap(self, program: ASGIApp) -> ASGIApp:
         """Return a program that is the given one with the host beside it."""
@@ -184,11 +217,11 @@ class Web:
             await socket.close(1008)
             return
         await socket.accept()
-        channel = Socket(socket, self._max_frame)
+        channel = Socket(socket, self._max_frame, self._question_timeout)
         scheme = "https" if socket.url.scheme == "wss" else "http"
         origins = self._names.origins(scheme, socket.headers["host"])
         try:
-            frame = await self._opening(socket, channel, origins)
+            frame = await self._opening(channel, origins)
             if self._authorize is not None and not await self._authorize(socket, frame["view"]):
                 raise Refused("You may not open this View.")
             link = await self._desk.open(frame, origins, channel)
@@ -203,35 +236,25 @@ class Web:
             return
         try:
             while True:
-                await link.receive(await self._next(socket))
+                frame, size = await channel.receive()
+                await link.receive(frame, size)
         except WebSocketDisconnect:
             pass
         finally:
             with anyio.CancelScope(shield=True):
                 await link.lost()
 
-    async def _opening(self, socket: WebSocket, channel: Socket, origins: Origins) -> Frame:
+    async def _opening(self, channel: Socket, origins: Origins) -> Frame:
         """Return the frame that opens a View. Before it, a page may ask where the proxy is, and wait with both warm."""
         with anyio.fail_after(self._open_timeout):
-            frame = await self._next(socket)
+            frame, _ = await channel.receive()
         if frame.get("type") == "warm":
             await channel.send(encode({"type": "warm", "proxy": proxy_url(origins)}))
             with anyio.fail_after(self._warm_timeout):
-                frame = await self._next(socket)
+                frame, _ = await channel.receive()
         if frame.get("type") != "open" or not isinstance(frame.get("view"), str):
             raise Refused('The first frame must be {"type": "open", "view": ...}.')
         return frame
-
-    async def _next(self, socket: WebSocket) -> Frame:
-        """Return the next frame that is an object; one that is too large ends the socket."""
-        while True:
-            text = await socket.receive_text()
-            if len(text) > self._max_frame:
-                await socket.close(1009)
-                raise WebSocketDisconnect(1009)
-            frame = decode(text)
-            if frame is not None:
-                return frame
 
     async def _lifespan(self, program: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Keep the host alive around the program's own lifespan, or by itself if the program has none."""

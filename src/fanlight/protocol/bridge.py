@@ -169,6 +169,14 @@ class Bridge:
             return self._receive_answer(id, message)
         return self._malformed("a message is a request, a notification, or an answer with a result or an error")
 
+    def turn_away(self, message: object, reason: str) -> None:
+        """Refuse a message unread, as one that is too much. What is no request is dropped."""
+        if self.state is State.CLOSED or not isinstance(message, dict):
+            return
+        id = message.get("id")
+        if isinstance(message.get("method"), str) and jsonrpc.is_id(id) and id not in self._open:
+            self._outgoing.append(jsonrpc.error(id, jsonrpc.REFUSED, reason))
+
     def _receive_request(self, id: RequestId, method: str, params: object) -> Event | None:
         try:
             if id in self._open:

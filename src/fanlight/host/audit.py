@@ -1,0 +1,82 @@
+"""The audit: what every View said, what was decided and by whom, what was shown, and what the browser blocked.
+
+A record of something that was answered is in the store before the answer leaves, so no end of the process loses it.
+The others wait for the next such moment, or a quarter of a second.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal
+
+import anyio
+import orjson
+
+from fanlight.host.line import encode
+from fanlight.host.store import AuditQuery, AuditRecord, Store
+
+JSONObject = dict[str, Any]
+Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
+"""What becomes of arguments: kept, kept as a SHA-256 digest, left out, or what a function makes of them."""
+
+INTERVAL: Final = 0.25
+_MOST_WAITING: Final = 256
+
+
+class Audit:
+    """Writes records to a store."""
+
+    def __init__(self, store: Store, arguments: Keep = "hashed") -> None:
+        if not callable(arguments) and arguments not in ("whole", "hashed", "none"):
+            raise ValueError(f'arguments is {arguments!r}, expected "whole", "hashed", "none" or a function.')
+        self._store = store
+        self._keep = arguments
+        self._waiting: list[AuditRecord] = []
+
+    async def run(self) -> None:
+        """Write what waits, again and again."""
+        while True:
+            await anyio.sleep(INTERVAL)
+            self.flush()
+
+    def note(self, record: AuditRecord) -> None:
+        """Take a record of something that nobody waits for."""
+        self._waiting.append(record)
+        if len(self._waiting) >= _MOST_WAITING:
+            self.flush()
+
+    def write(self, record: AuditRecord) -> None:
+        """Write a record down now."""
+        self._waiting.append(record)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write down what waits."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._store.record(waiting)
+
+    def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
+        """Return what is kept of the arguments of something."""
+        if callable(self._keep):
+            return {"arguments": self._keep(name, arguments)}
+        if self._keep == "whole":
+            return {"arguments": arguments}
+        if self._keep == "none":
+            return {}
+        return {"argumentsSha256": hashlib.sha256(encode(arguments).encode()).hexdigest()}
+
+    def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+        """Return what happened, the oldest first."""
+        self.flush()
+        return self._store.records(query)
+
+
+def now() -> float:
+    """Return the time for a record: seconds since 1970."""
+    return time.time()
+
+
+def json_line(record: AuditRecord) -> str:
+    """Write a record as one line of JSON, without what is not known."""
+    return orjson.dumps({key: value for key, value in vars(record).items() if value is not None}).decode()

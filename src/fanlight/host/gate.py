@@ -1,0 +1,169 @@
+"""Carries a policy out: asks the user where it says so, remembers the answers, and writes down who decided."""
+
+import inspect
+import json
+import unicodedata
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, get_args
+
+import anyio
+
+from fanlight.host.audit import Audit, now
+from fanlight.host.limits import Limits
+from fanlight.host.policy import Allow, App, Ask, Decision, Deny
+from fanlight.host.session import RequestFailed
+from fanlight.host.store import AuditRecord, Grant, Store
+
+JSONObject = dict[str, Any]
+Answer = Literal["once", "always", "deny"]
+Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document"]
+
+_MOST_TEXT: Final = 2_000
+_MINUTE: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a user is asked. All texts are safe to show: nothing invisible is left in them."""
+
+    app: App
+    kind: Kind
+    text: str
+    details: tuple[tuple[str, str], ...]
+    """What it is about, as labels and values: the tool, its arguments, the address ..."""
+
+
+class Asker(Protocol):
+    """A page that can ask the user."""
+
+    @property
+    def attached(self) -> bool: ...
+
+    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> Answer: ...
+
+
+QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
+
+
+class _View:
+    """What the gate knows of one View."""
+
+    def __init__(self) -> None:
+        self.allowed: set[tuple[Kind, str]] = set()
+        self.asked: deque[float] = deque()
+        self.denials = 0
+        self.lock = anyio.Lock()
+
+
+class Gate:
+    """Lets what Views ask for pass, or raises `RequestFailed` with the reason."""
+
+    def __init__(self, store: Store, audit: Audit, limits: Limits) -> None:
+        self.on_question: QuestionHandler | None = None
+        self._store = store
+        self._audit = audit
+        self._limits = limits
+        self._views: dict[str, _View] = {}
+
+    def forget(self, view: str) -> None:
+        """Take it that a View has gone."""
+        self._views.pop(view, None)
+
+    async def check(
+        self,
+        app: App,
+        decision: Decision,
+        kind: Kind,
+        key: str,
+        details: tuple[tuple[str, object], ...] = (),
+        *,
+        asker: Asker | None = None,
+        once_per_view: bool = False,
+    ) -> None:
+        """Let something pass that a policy decided on. `key` says which one of its kind, for "always".
+
+        `once_per_view` takes an answer of "once" for the life of the View. A question goes to the page that shows
+        the View, or to the program's own handler; where there is neither, the answer is no.
+        """
+        match decision:
+            case Allow():
+                self._note(app, kind, key, "allowed", "policy")
+            case Deny(reason):
+                self._note(app, kind, key, "denied", "policy", reason)
+                raise RequestFailed(reason)
+            case Ask(text):
+                by, objection = await self._asked(app, text, kind, key, details, asker, once_per_view)
+                self._note(app, kind, key, "allowed" if objection is None else "denied", by, objection)
+                if objection is not None:
+                    raise RequestFailed(objection)
+
+    def _note(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
+        data = {"key": key} if reason is None else {"key": key, "reason": reason}
+        self._audit.note(
+            AuditRecord(now(), "decision", kind, outcome, app.view, app.server, app.conversation, by, data=data)
+        )
+
+    async def _asked(
+        self,
+        app: App,
+        text: str,
+        kind: Kind,
+        key: str,
+        details: tuple[tuple[str, object], ...],
+        asker: Asker | None,
+        once_per_view: bool,
+    ) -> tuple[str, str | None]:
+        """Return who decided, and the reason if the answer is no."""
+        view = self._views.setdefault(app.view, _View())
+        grant = Grant(app.server, app.uri, kind, key)
+        async with view.lock:  # one question at a time; the next may be answered by the same word
+            if (kind, key) in view.allowed:
+                return "user, before", None
+            if self._store.is_granted(grant):
+                return "user, always", None
+            if view.denials >= self._limits.denials:
+                return "limit", "The user said no too often, so this View is not asked for again."
+            moment = anyio.current_time()
+            while view.asked and moment - view.asked[0] > _MINUTE:
+                view.asked.popleft()
+            if len(view.asked) >= self._limits.questions_per_minute:
+                return "limit", f"This View asks too often: at most {self._limits.questions_per_minute} times a minute."
+            view.asked.append(moment)
+            shown = tuple((label, visible(value)) for label, value in details)
+            by, answer = await self._answer(Question(app, kind, visible(text), shown), asker)
+            if answer == "deny":
+                view.denials += 1
+                return by, "Nobody is there to allow this." if by == "nobody" else "The user said no."
+            view.denials = 0
+            if answer == "always":
+                self._store.grant(grant)
+            elif once_per_view:
+                view.allowed.add((kind, key))
+            return by, None
+
+    async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer]:
+        if asker is not None and asker.attached:
+            return "user", await asker.question(question.text, question.app.name, question.details)
+        if self.on_question is None:
+            return "nobody", "deny"
+        answer = self.on_question(question)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if answer not in get_args(Answer):
+            expected = ", ".join(get_args(Answer))
+            raise TypeError(f"The question handler returned {answer!r}, expected one of: {expected}.")
+        return "program", answer
+
+
+def visible(value: object) -> str:
+    """Write a value so that a person sees all of it: what is invisible, or turns text around, is spelled out."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    if len(text) > _MOST_TEXT:
+        text = f"{text[:_MOST_TEXT]} … ({len(text):,} characters in all)"
+    return "".join(f"<U+{ord(char):04X}>" if _is_hidden(char) else char for char in text)
+
+
+def _is_hidden(char: str) -> bool:
+    return char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")

@@ -1,0 +1,196 @@
+"""The questions that a host page asks for its host, in a real Chromium: who can see, reach, cover and answer them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from browser.test_mcp_app import Host, hosting
+from support.stage import chromium
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = {
+    "text": "clear (todo) wants to run the tool 'clear' of todo.",
+    "app": "clear (todo)",
+    "details": [["Tool", "clear"], ["Server", "todo"], ["Arguments", '{\n "all": true\n}']],
+}
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture
+async def host(browser: Browser) -> AsyncIterator[Host]:
+    async with hosting(browser) as made:
+        yield made
+
+
+async def asked(host: Host, id: int = 3) -> None:
+    await host.say("ask", id=id, **QUESTION)
+    await host.page.get_by_role("dialog", name="Allow").wait_for()
+
+
+async def answer(host: Host) -> str:
+    done = await host.heard("done")
+    assert done["id"] == 3
+    word: str = done["result"]["answer"]
+    return word
+
+
+@pytest.mark.parametrize(("button", "word"), [("Don’t allow", "deny"), ("Allow once", "once"), ("Always", "always")])
+async def test_the_user_is_told_what_would_happen_and_answers(button: str, word: str, host: Host) -> None:
+    await host.started()
+    await asked(host)
+    dialog = host.page.get_by_role("dialog", name="Allow clear (todo)?")
+    for words in ("wants to run the tool 'clear' of todo", "Tool", "Server", '"all": true'):
+        await expect(dialog).to_contain_text(words)
+    await dialog.get_by_role("button", name=button).click()
+    assert await answer(host) == word
+    await expect(host.page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_it_works_by_keyboard_and_no_is_the_answer_that_is_nearest(host: Host) -> None:
+    await host.started()
+    await host.page.focus("#before")
+    await asked(host)
+    await expect(host.page.get_by_role("button", name="Don’t allow")).to_be_focused()
+    await host.page.keyboard.press("Escape")
+    assert await answer(host) == "deny"
+    await expect(host.page.locator("#before")).to_be_focused()
+    await asked(host)
+    await host.page.keyboard.press("Enter")
+    assert await answer(host) == "deny"
+    await asked(host)
+    await expect(host.page.get_by_role("button", name="Allow once")).to_be_enabled()
+    for _ in range(2):  # past the arguments, which can be scrolled
+        await host.page.keyboard.press("Tab")
+        if await host.page.get_by_role("button", name="Allow once").evaluate("b => b.matches(':focus')"):
+            break
+    await host.page.keyboard.press("Enter")
+    assert await answer(host) == "once"
+
+
+async def test_a_yes_cannot_be_given_before_it_can_be_read(host: Host) -> None:
+    """A View that makes the user click where a button will be gets no yes. Goes red without PAUSE."""
+    await host.started()
+    await host.say("ask", id=3, **QUESTION)
+    yes = host.page.get_by_role("button", name="Allow once")
+    await yes.wait_for()
+    assert await yes.is_disabled()
+    await expect(yes).to_be_enabled()
+
+
+@pytest.mark.parametrize("mode", ["inline", "fullscreen", "pip"])
+async def test_no_view_can_cover_it_or_hear_it(mode: str, host: Host) -> None:
+    """In the browser's top layer, above a View in any mode, and the View's own keys and clicks do not get there.
+
+    Goes red with `dialog.show()` in place of `showModal()`.
+    """
+    view = await host.started()
+    await view.evaluate("document.body.style.cssText = 'position: fixed; inset: 0; z-index: 2147483647'")
+    await view.evaluate("var keys = []; addEventListener('keydown', ({key}) => keys.push(key)); focus()")
+    await host.say("mode", id=1, mode=mode)
+    await host.heard("done")
+    await asked(host)
+    box = await host.page.get_by_role("dialog", name="Allow clear").bounding_box()
+    assert box is not None
+    for x, y in ((0.5, 0.5), (0.1, 0.1), (0.9, 0.9)):
+        point = [box["x"] + box["width"] * x, box["y"] + box["height"] * y]
+        there = (
+            "([x, y]) => document.querySelector('mcp-app').shadowRoot.elementFromPoint(x, y).closest('.ask')?.className"
+        )
+        assert await host.page.evaluate(there, point) == "ask"
+    await view.evaluate("document.querySelector('input').focus()")
+    await expect(host.page.get_by_role("button", name="Don’t allow")).to_be_focused()
+    await host.page.keyboard.press("x")
+    assert await view.evaluate("keys") == []
+    await host.page.get_by_role("button", name="Don’t allow").click()
+    assert await answer(host) == "deny"
+
+
+async def test_a_view_cannot_answer_for_the_user(host: Host) -> None:
+    view = await host.started()
+    await asked(host)
+    await view.evaluate(
+        """for (const type of ["done", "message"]) say({type, id: 3, result: {answer: "always"}});
+        say({jsonrpc: "2.0", id: 3, result: {answer: "always"}}); parent.parent.postMessage({answer: "always"}, "*")"""
+    )
+    for _ in range(3):
+        assert (await host.heard("message"))["message"]["result"] == {"answer": "always"}
+    assert not any(frame["type"] == "done" for frame in host.frames)
+    await host.page.get_by_role("button", name="Don’t allow").click()
+    assert await answer(host) == "deny"
+
+
+async def test_a_question_that_is_over_goes_and_is_not_answered(host: Host) -> None:
+    await host.started()
+    await asked(host)
+    await host.say("never-mind", id=3)
+    await expect(host.page.get_by_role("dialog")).to_have_count(0)
+    await asked(host)
+    await host.say("gone")
+    await expect(host.page.get_by_role("dialog")).to_have_count(0)
+    assert not any(frame["type"] == "done" for frame in host.frames)
+
+
+async def test_the_page_can_ask_in_its_own_way(host: Host) -> None:
+    await host.started()
+    await host.page.evaluate(
+        """document.addEventListener("mcp-question", (event) => {
+          event.preventDefault();
+          event.detail.answer("once");
+          event.detail.answer("always");
+        })"""
+    )
+    await host.say("ask", id=3, **QUESTION)
+    assert await answer(host) == "once"
+    assert await host.page.get_by_role("dialog").count() == 0
+
+
+async def test_a_question_before_there_is_a_view_is_answered_too(host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    await asked(host)
+    await host.page.get_by_role("button", name="Always").click()
+    assert await answer(host) == "always"
+    await host.show()
+
+
+async def test_a_question_outlives_a_lost_socket(host: Host) -> None:
+    await host.started()
+    await asked(host)
+    await host.sockets[-1].close(1012)
+    await host.heard("open")
+    await host.say("resumed", seen=host.seen)
+    await host.page.get_by_role("button", name="Always").click()
+    assert await answer(host) == "always"
+
+
+async def test_markup_in_a_question_is_text(host: Host) -> None:
+    await host.started()
+    bad = "<img src=x onerror=\"document.title='hacked'\">"
+    await host.say("ask", id=3, text=bad, app=bad, details=[[bad, bad], ["Arguments", bad * 20]])
+    dialog = host.page.get_by_role("dialog")
+    await expect(dialog).to_contain_text(bad)
+    assert await dialog.locator("img").count() == 0
+    assert await host.page.title() == "page"
+
+
+async def test_what_the_model_is_told_and_what_can_be_reached_is_shown(host: Host) -> None:
+    await host.start()
+    await host.heard("open")
+    await host.show(network=["https://api.example.com", "https://*.tiles.example"])
+    await expect(host.part("network")).to_have_text(
+        "This app can reach https://api.example.com, https://*.tiles.example"
+    )
+    await expect(host.part("context")).to_be_hidden()
+    await host.say(
+        "told", update={"content": [{"type": "text", "text": "Three left"}], "structuredContent": {"left": 3}}
+    )
+    await host.part("context").click()
+    await expect(host.part("context")).to_contain_text("Three left")
+    await expect(host.part("context")).to_contain_text('"left": 3')

@@ -1,0 +1,161 @@
+"""What is written down of what Views do."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
+from fanlight.host.audit import Audit
+from fanlight.host.store import AuditQuery
+from host.test_gate import answered, board, call, opened
+
+pytestmark = pytest.mark.anyio
+
+OPEN = Policy({"tools": "allow"})
+
+
+async def test_every_message_is_there_with_its_size_outcome_and_duration() -> None:
+    host = Host({"board": board()}, policy=OPEN)
+    async with opened(host) as page:
+        await call(page, "move", to=3)
+        await page.message()
+        await call(page, "nothing", 8)
+        await page.message()
+        await page.say({"method": "ui/notifications/size-changed", "params": {"height": 10}})
+        records = list(host.audit(kind="message"))
+        assert [(record.name, record.outcome) for record in records] == [
+            ("ui/initialize", "ok"),
+            ("ui/notifications/initialized", "ok"),
+            ("tools/call", "ok"),
+            ("tools/call", "error"),
+            ("ui/notifications/size-changed", "ok"),
+        ]
+        one = records[2]
+        assert (one.server, one.conversation, one.bytes_in) == ("board", "c1", 100)
+        assert one.bytes_out is not None
+        assert one.duration is not None
+        assert abs(one.time - time.time()) < 60
+        assert one.data is not None
+        assert one.data["tool"] == "move"
+        assert len(one.data["argumentsSha256"]) == 64
+        assert records[3].data is not None
+        assert records[3].data["error"]["code"] == -32602
+
+
+async def test_every_decision_is_there_with_who_made_it() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        for name, word in (("look", None), ("move", "always"), ("clear", "deny")):
+            await call(page, name)
+            if word is not None:
+                await answered(page, word)
+            await page.message()
+        await call(page, "move")
+        await page.message()
+        found = [
+            (record.name, record.outcome, record.by, (record.data or {})["key"])
+            for record in host.audit(kind="decision")
+        ]
+        assert found[1:] == [
+            ("tool", "allowed", "policy", "look"),
+            ("tool", "allowed", "user", "move"),
+            ("tool", "denied", "user", "clear"),
+            ("tool", "allowed", "user, always", "move"),
+        ]
+        assert found[0][:3] == ("document", "allowed", "policy")
+
+
+async def test_every_document_is_there_with_its_digest_and_policy() -> None:
+    host = Host({"board": board()}, policy=Policy({"block_domains": ["evil.example"]}))
+    async with opened(host):
+        (shown,) = host.audit(kind="document")
+        assert shown.data is not None
+        assert shown.name == "ui://board/view"
+        assert len(shown.data["sha256"]) == 64
+        assert shown.data["csp"].startswith("default-src 'none'; script-src")
+        assert shown.data["denied"] == ["https://evil.example"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [
+        ("whole", {"arguments": {"name": "look", "arguments": {"secret": 1}}}),
+        ("none", {}),
+        (lambda name, arguments: f"{name}: {len(arguments)}", {"arguments": "tools/call: 2"}),
+    ],
+)
+async def test_arguments_are_kept_as_the_operator_says(keep: Any, kept: dict[str, Any]) -> None:
+    host = Host({"board": board()}, audit_arguments=keep)
+    async with opened(host) as page:
+        await call(page, "look", secret=1)
+        await page.message()
+        (record,) = host.audit(name="tools/call")
+        assert record.data == {**kept, "tool": "look"}
+
+
+def test_a_wrong_word_for_it_is_an_error() -> None:
+    with pytest.raises(ValueError, match='expected "whole"'):
+        Host({}, audit_arguments="some")  # type: ignore[arg-type]
+
+
+def test_records_are_found_by_what_they_are_about() -> None:
+    store = SqliteStore()
+    audit = Audit(store)
+    for i in range(2500):
+        audit.note(AuditRecord(float(i), "message", "ping", "ok", view=f"v{i % 2}", server="s", conversation="c"))
+    assert len(list(audit.records(AuditQuery()))) == 2500
+    assert len(list(audit.records(AuditQuery(view="v1")))) == 1250
+    assert [record.time for record in audit.records(AuditQuery(since=10, until=13))] == [10, 11, 12]
+    assert [record.time for record in audit.records(AuditQuery(view="v0", limit=3))] == [0, 2, 4]
+    assert len(list(audit.records(AuditQuery(limit=1500)))) == 1500
+    assert list(audit.records(AuditQuery(kind="decision"))) == []
+
+
+def test_a_record_is_a_line_of_json() -> None:
+    record = AuditRecord(1.5, "message", "ping", "ok", view="v", data={"a": [1]})
+    assert json.loads(json_line(record)) == {
+        "time": 1.5,
+        "kind": "message",
+        "name": "ping",
+        "outcome": "ok",
+        "view": "v",
+        "data": {"a": [1]},
+    }
+    assert "\n" not in json_line(record)
+
+
+KILLED = """
+import sys
+sys.path[:0] = [{tests!r}]
+import anyio, os, signal
+from fanlight.host import Host, Policy
+from host.test_gate import board, call, opened
+
+async def main():
+    host = Host({{"board": board()}}, policy=Policy({{"tools": "allow"}}), store="sqlite:///{path}")
+    async with opened(host) as page:
+        for i in range(20):
+            await call(page, "move", i, to=i)
+            await page.message()
+            print(i, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_the_end_of_the_process_loses_no_record_of_what_was_answered(tmp_path: Path) -> None:
+    """Goes red if answers are noted and not written: then the last quarter of a second is lost."""
+    path = tmp_path / "audit.db"
+    code = KILLED.format(tests=str(Path(__file__).parents[1]), path=path)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -9, done.stderr
+    assert done.stdout.split() == [str(i) for i in range(20)]
+    records = list(SqliteStore(path).records(AuditQuery(name="tools/call")))
+    assert len(records) == 20

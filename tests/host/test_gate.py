@@ -1,0 +1,355 @@
+"""Consent: who is asked, how often, and what is remembered."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+
+from fanlight import Apps, Csp
+from fanlight.host import Grant, Host, Limits, Policy, Question, RequestFailed, SqliteStore, Timeouts
+from fanlight.host.gate import visible
+from fanlight.host.origins import Names
+from fanlight.host.web import Refused
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+ORIGINS = Names().origins("http", "localhost:8000")
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
+HTML = "<!doctype html><title>x</title>"
+
+
+def board(html: list[str] | None = None) -> MCPServer[Any]:
+    """A server with tools that change something and one that does not."""
+    server: MCPServer[Any] = MCPServer("board")
+    apps = Apps(server)
+    source = html or [HTML]
+    csp = Csp(connect_domains=["https://api.example.com", "https://evil.example"])
+    apps.view(lambda: source[-1], uri="ui://board/view", csp=csp, permissions=["camera", "geolocation"])
+
+    @apps.tool(view="ui://board/view")
+    def show() -> str:
+        return "shown"
+
+    @apps.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def look() -> str:
+        return "seen"
+
+    @apps.tool()
+    def move(to: int = 0) -> str:
+        return f"moved to {to}"
+
+    @apps.tool()
+    def repeat(text: str) -> str:
+        return text
+
+    @apps.tool()
+    def clear() -> str:
+        return "cleared"
+
+    return server
+
+
+@asynccontextmanager
+async def opened(host: Host) -> AsyncIterator[Page]:
+    async with host:
+        await host.servers.settled()
+        yield await view(host)
+
+
+async def view(host: Host) -> Page:
+    call = host.begin("board", "show", conversation="c1")
+    page = Page()
+    frame = {"type": "open", "view": call.view, "token": call.token}
+    page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+    page.shown = await page.next()
+    await page.ask("ui/initialize", HELLO, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    return page
+
+
+async def call(page: Page, name: str, id: int = 7, **arguments: Any) -> None:
+    await page.say({"id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
+
+
+async def answered(page: Page, word: str) -> dict[str, Any]:
+    """Answer the next question, and return it."""
+    question = await page.next()
+    assert question["type"] == "ask", question
+    await page.tell({"type": "done", "id": question["id"], "result": {"answer": word}})
+    return question
+
+
+async def test_a_tool_that_only_reads_is_called_without_asking() -> None:
+    async with opened(Host({"board": board()})) as page:
+        await call(page, "look")
+        assert (await page.message())["result"]["content"][0]["text"] == "seen"
+
+
+async def test_the_question_names_app_server_tool_and_arguments() -> None:
+    async with opened(Host({"board": board()})) as page:
+        await call(page, "move", to=3)
+        question = await answered(page, "once")
+        assert question["app"] == "show (board)"
+        assert question["text"] == "show (board) wants to run the tool 'move' of board."
+        assert dict(question["details"]) == {"Tool": "move", "Server": "board", "Arguments": '{\n "to": 3\n}'}
+        assert (await page.message())["result"]["content"][0]["text"] == "moved to 3"
+
+
+async def test_once_is_for_this_view_and_this_tool() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        await call(page, "move")
+        await answered(page, "once")
+        await page.message()
+        await call(page, "move")
+        assert "result" in await page.message()
+        await call(page, "clear")
+        await answered(page, "deny")
+        assert (await page.message())["error"] == {"code": -32000, "message": "The user said no."}
+        other = await view(host)
+        await call(other, "move")
+        await answered(other, "deny")
+
+
+async def test_always_is_remembered_in_the_store_until_it_is_taken_back() -> None:
+    store = SqliteStore()
+    host = Host({"board": board()}, store=store)
+    async with opened(host) as page:
+        await call(page, "move")
+        await answered(page, "always")
+        await page.message()
+        other = await view(host)
+        await call(other, "move")
+        assert "result" in await other.message()
+        assert host.grants() == [Grant("board", "ui://board/view", "tool", "move")]
+        host.revoke(host.grants()[0])
+        third = await view(host)
+        await call(third, "move")
+        await answered(third, "deny")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "kind"),
+    [
+        ("ui/open-link", {"url": "https://a.example/x"}, ["Address", "https://a.example/x"]),
+        ("ui/message", {"role": "user", "content": [{"type": "text", "text": "hi"}]}, ["Message", "hi"]),
+        (
+            "ui/download-file",
+            {"contents": [{"type": "resource", "resource": {"uri": "file:///../a\u202e.txt", "text": "x"}}]},
+            ["File", "a_.txt"],
+        ),
+        ("sampling/createMessage", {"messages": [], "maxTokens": 1}, ["Question", "[]"]),
+    ],
+)
+async def test_what_leaves_the_view_is_asked_for_each_time(method: str, params: Any, kind: list[str]) -> None:
+    host = Host({"board": board()})
+    heard: list[Any] = []
+    host.on_message(lambda *said: heard.append(said))
+
+    @host.on_sampling
+    async def sample(conversation: str | None, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"role": "assistant"}
+
+    async with opened(host) as page:
+        for _ in range(2):
+            await page.say({"id": 1, "method": method, "params": params})
+            assert kind in (await answered(page, "deny"))["details"]
+            assert (await page.message())["error"]["message"] == "The user said no."
+        await page.say({"id": 1, "method": method, "params": params})
+        await answered(page, "once")
+        after = await page.next()
+        if after["type"] in ("link", "download"):
+            await page.tell({"type": "done", "id": after["id"], "result": {}})
+            after = await page.next()
+        assert "result" in after["message"]
+
+
+async def test_what_the_model_is_told_passes_and_is_shown() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        update = {"content": [{"type": "text", "text": "three left"}]}
+        await page.say({"id": 1, "method": "ui/update-model-context", "params": update})
+        assert await page.next() == {"type": "told", "update": update}
+        assert (await page.message())["result"] == {}
+
+
+async def test_a_view_that_waits_is_told() -> None:
+    async with opened(Host({"board": board()})) as page:
+        params = {"name": "move", "arguments": {}, "_meta": {"progressToken": "p"}}
+        await page.say({"id": 1, "method": "tools/call", "params": params})
+        told = await page.message()
+        assert told["params"] == {"progressToken": "p", "progress": 0, "message": "Waiting for the user to decide."}
+        await answered(page, "deny")
+
+
+async def test_a_view_that_is_refused_too_often_is_muted() -> None:
+    async with opened(Host({"board": board()}, limits=Limits(denials=2))) as page:
+        for _ in range(2):
+            await call(page, "move")
+            await answered(page, "deny")
+            await page.message()
+        await call(page, "clear")
+        assert "not asked for again" in (await page.message())["error"]["message"]
+        await call(page, "look")
+        assert "result" in await page.message()
+
+
+async def test_a_view_cannot_ask_all_the_time() -> None:
+    host = Host({"board": board()}, limits=Limits(questions_per_minute=2))
+    async with opened(host) as page:
+        for _ in range(2):
+            await page.say({"id": 1, "method": "ui/open-link", "params": {"url": "https://a.example"}})
+            await answered(page, "once")
+            opened_ = await page.next()
+            await page.tell({"type": "done", "id": opened_["id"], "result": {}})
+            await page.message()
+        await page.say({"id": 1, "method": "ui/open-link", "params": {"url": "https://a.example"}})
+        assert "at most 2 times a minute" in (await page.message())["error"]["message"]
+
+
+async def test_many_requests_at_once_are_one_question() -> None:
+    async with opened(Host({"board": board()})) as page:
+        for id in range(5):
+            await call(page, "move", id)
+        await answered(page, "once")
+        assert {(await page.message())["id"] for _ in range(5)} == set(range(5))
+
+
+@pytest.mark.parametrize("silence", ["page", "answer"])
+async def test_no_answer_is_a_no(silence: str) -> None:
+    async with opened(Host({"board": board()}, timeouts=Timeouts(question=0.05))) as page:
+        await call(page, "move")
+        question = await page.next()
+        if silence == "answer":
+            await page.tell({"type": "done", "id": question["id"], "result": {"answer": "of course"}})
+        else:
+            assert await page.next() == {"type": "never-mind", "id": question["id"]}
+        assert (await page.message())["error"]["message"] == "The user said no."
+
+
+async def test_a_question_ends_with_the_request_that_raised_it() -> None:
+    async with opened(Host({"board": board()})) as page:
+        await call(page, "move")
+        question = await page.next()
+        await page.say({"method": "notifications/cancelled", "params": {"requestId": 7}})
+        assert await page.next() == {"type": "never-mind", "id": question["id"]}
+
+
+@pytest.mark.parametrize(("word", "allowed"), [("once", True), ("always", True), ("deny", False)])
+async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_is_no(word: Any, allowed: bool) -> None:
+    host = Host({"board": board()})
+    async with host:
+        await host.servers.settled()
+        page = await view(host)
+        await page.link.lost()
+        session = host._views.live(str(host_view(host)))
+        with pytest.raises(RequestFailed, match="Nobody is there"):
+            await host._desk.link(session, "https://a.example")
+        questions: list[Question] = []
+
+        @host.on_question
+        async def ask(question: Question) -> Any:
+            questions.append(question)
+            return word
+
+        if allowed:
+            await host._desk.link(session, "https://a.example")
+        else:
+            with pytest.raises(RequestFailed, match="said no"):
+                await host._desk.link(session, "https://a.example")
+        assert questions[0].app.server == "board"
+        assert questions[0].details == (("Address", "https://a.example"),)
+
+
+def host_view(host: Host) -> str:
+    ((record, _),) = list(host._views)
+    return record.id
+
+
+async def test_a_handler_that_answers_nonsense_is_a_fault_of_the_program() -> None:
+    host = Host({"board": board()})
+    async with host:
+        await host.servers.settled()
+        page = await view(host)
+        await page.link.lost()
+        host.on_question(lambda question: True)  # type: ignore[arg-type,return-value]
+        with pytest.raises(TypeError, match="returned True, expected one of: once, always, deny"):
+            await host._desk.link(host._views.live(host_view(host)), "https://a.example")
+
+
+async def test_only_what_is_granted_is_delegated_and_only_what_is_allowed_is_reached() -> None:
+    policy = Policy({"servers": {"board": {"permissions": ["geolocation"], "block_domains": ["evil.example"]}}})
+    host = Host({"board": board()}, policy=policy)
+    async with opened(host) as page:
+        assert page.shown["allow"] == "geolocation"
+        assert page.shown["network"] == ["https://api.example.com"]
+        label, address = (
+            page.shown["document"].removeprefix("http://").split(".")[0],
+            page.shown["document"].rpartition("/")[2],
+        )
+        document = host.documents.get(label, address)
+        assert document is not None
+        assert "connect-src 'self' https://api.example.com;" in document.headers["content-security-policy"]
+        assert "evil" not in document.headers["content-security-policy"]
+        assert document.headers["permissions-policy"].startswith("camera=(), microphone=(), geolocation=(self)")
+
+
+async def test_a_document_that_changed_is_not_shown_until_it_is_approved() -> None:
+    html = [HTML]
+    store = SqliteStore()
+    host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}), store=store)
+    async with opened(host):
+        html.append(HTML + "changed")
+        host._resources.forget("board")
+        with pytest.raises(Refused, match=r"not shown\. The user said no"):
+            await view(host)
+        page = Page()
+        page.answer = "once"
+        call = host.begin("board", "show")
+        await host.open({"type": "open", "view": call.view, "token": call.token}, ORIGINS, page)  # type: ignore[arg-type]
+        assert (await page.next())["type"] == "show"
+        await view(host)
+
+
+async def test_a_document_is_approved_by_the_program_too() -> None:
+    html = [HTML]
+    host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}))
+    async with opened(host):
+        html.append(HTML + "changed")
+        host._resources.forget("board")
+        document = await host._resources.read(host.servers["board"], "ui://board/view")
+        host.approve_document("board", "ui://board/view", document.sha256)
+        await view(host)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain\ntext é 漢", "plain\ntext é 漢"),
+        ("evil\u202efdp.exe", "evil<U+202E>fdp.exe"),
+        ("a\u200bb\x00c\x1b[31m\ud800", "a<U+200B>b<U+0000>c<U+001B>[31m<U+D800>"),
+        ({"a": "\u2066x"}, '{\n "a": "<U+2066>x"\n}'),
+        ("x" * 3000, "x" * 2000 + " … (3,000 characters in all)"),
+    ],
+)
+def test_what_a_user_reads_holds_nothing_invisible(value: Any, text: str) -> None:
+    assert visible(value) == text
+
+
+async def test_a_closed_view_forgets_what_it_was_allowed() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        await call(page, "move")
+        await answered(page, "once")
+        await page.message()
+        id = host_view(host)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.close_view, id)
+            teardown = await page.message()
+            await page.say({"id": teardown["id"], "result": {}})
+        assert host._gate._views == {}
