@@ -235,7 +235,6 @@ async def test_a_view_is_shown_and_messages_pass_both_ways(host: Host) -> None:
         "platform": "web",
         "containerDimensions": {"width": 784},
         "deviceCapabilities": {"touch": False, "hover": True},
-        "safeAreaInsets": {"top": 0, "right": 0, "bottom": 0, "left": 0},
     }
     view = await host.show()
     await host.say("message", message=PING)
@@ -437,6 +436,22 @@ async def test_changes_of_the_browser_are_told_and_only_what_changed(host: Host)
     await host.say("size", height=250)
     await host.answered("mode", mode="inline")
     assert [frame for frame in host.frames if frame["type"] == "context"] == []
+
+
+async def test_the_screens_edges_are_told_in_fullscreen_only_and_not_at_all_where_there_are_none(host: Host) -> None:
+    await host.started()
+    await host.answered("mode", mode="fullscreen")
+    assert [*(await host.heard("context"))["context"]] == ["containerDimensions"]
+    await host.answered("mode", mode="inline")
+    await host.heard("context")
+    tools = await host.page.context.new_cdp_session(host.page)
+    insets = {"top": 40, "right": 10, "bottom": 20, "left": 30}
+    await tools.send("Emulation.setSafeAreaInsetsOverride", {"insets": insets})
+    await host.answered("mode", mode="fullscreen")
+    assert (await host.heard("context"))["context"]["safeAreaInsets"] == insets | {"top": 0}
+    await host.answered("mode", mode="inline")
+    none = {"top": 0, "right": 0, "bottom": 0, "left": 0}
+    assert (await host.heard("context"))["context"]["safeAreaInsets"] == none
 
 
 @pytest.mark.parametrize(("border", "width"), [(True, "1px"), (False, "0px"), (None, "0px")])

@@ -734,6 +734,8 @@ class McpApp extends HTMLElement {
     const padding = window.getComputedStyle(this.#insets);
     const inset = (/** @type {string} */ side) =>
       this.#mode === "fullscreen" ? Number.parseFloat(padding.getPropertyValue(`padding-${side}`)) || 0 : 0;
+    // Inline, no edge of the screen is the View's. In full screen, the bar is at the upper one.
+    const safeAreaInsets = { top: 0, right: inset("right"), bottom: inset("bottom"), left: inset("left") };
     return {
       theme,
       locale: navigator.language,
@@ -741,8 +743,8 @@ class McpApp extends HTMLElement {
       // A width of nothing means that the page hides the element.
       ...(width && { containerDimensions: { width, ...(inline ? maxHeight && { maxHeight } : { height }) } }),
       deviceCapabilities: { touch: is("(any-pointer: coarse)"), hover: is("(any-hover: hover)") },
-      // Inline, no edge of the screen is the View's. In full screen, the bar is at the upper one.
-      safeAreaInsets: { top: 0, right: inset("right"), bottom: inset("bottom"), left: inset("left") },
+      // Many Views take insets for all the padding that they need, so none are told where there are none.
+      ...((this.#context.safeAreaInsets || Object.values(safeAreaInsets).some(Boolean)) && { safeAreaInsets }),
     };
   }
 
