@@ -21,7 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fanlight.browser import script
-from support.stage import chromium, until
+from support.stage import chromium, colours, until
 
 pytestmark = pytest.mark.anyio
 
@@ -452,6 +452,31 @@ async def test_the_screens_edges_are_told_in_fullscreen_only_and_not_at_all_wher
     await host.answered("mode", mode="inline")
     none = {"top": 0, "right": 0, "bottom": 0, "left": 0}
     assert (await host.heard("context"))["context"]["safeAreaInsets"] == none
+
+
+async def test_a_view_can_be_read_on_a_page_of_any_colour(browser: Browser) -> None:
+    both = VIEW.replace("<body", "<meta name=color-scheme content='light dark'><body")
+    dark = VIEW.replace("<body", "<meta name=color-scheme content=dark><body")
+    for view, preferred, ground, follows in (
+        (VIEW, "light", "#ffffff", True),
+        (VIEW, "dark", "#ffffff", False),
+        (both, "light", "#ffffff", True),
+        (both, "dark", "#121212", True),
+        (dark, "light", "#121212", False),
+        (dark, "dark", "#121212", True),
+    ):
+        async with hosting(browser, view, color_scheme=preferred) as host:
+            await host.started()
+            await host.page.evaluate("document.body.style.background = '#888'")
+            assert await most_frequent_colour(host) == ground
+            # A page that knows better can show through, but not behind words that it could hide.
+            await host.page.evaluate("document.body.style.setProperty('--mcp-app-background', 'transparent')")
+            assert await most_frequent_colour(host) == ("#888888" if follows else ground)
+
+
+async def most_frequent_colour(host: Host) -> str:
+    drawn = await colours(host.page, await host.part("frame").screenshot())
+    return max(drawn, key=drawn.__getitem__)
 
 
 @pytest.mark.parametrize(("border", "width"), [(True, "1px"), (False, "0px"), (None, "0px")])

@@ -1,5 +1,6 @@
 """A View in a real Chromium, under the standard's default CSP, with a real MCP server behind a scripted host."""
 
+import base64
 import functools
 import shutil
 import subprocess
@@ -36,6 +37,19 @@ _WATCH = """
 addEventListener("securitypolicyviolation", (e) =>
   window.reportViolation(`${e.effectiveDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
 """
+
+_COUNT_COLOURS = """async (url) => {
+  const picture = await createImageBitmap(await (await fetch(url)).blob());
+  const paper = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  paper.drawImage(picture, 0, 0);
+  const { data } = paper.getImageData(0, 0, picture.width, picture.height);
+  const found = {};
+  for (let i = 0; i < data.length; i += 4) {
+    const name = "#" + [0, 1, 2].map((part) => data[i + part].toString(16).padStart(2, "0")).join("");
+    found[name] = (found[name] ?? 0) + 1;
+  }
+  return found;
+}"""
 
 
 @asynccontextmanager
@@ -96,6 +110,13 @@ async def until(frame: Frame, expression: str, seconds: float = 15) -> None:
     with anyio.fail_after(seconds):
         while not await frame.evaluate(f"Boolean({expression})"):
             await frame.evaluate("new Promise((done) => setTimeout(done, 10))")
+
+
+async def colours(page: Page, png: bytes) -> dict[str, int]:
+    """Return how often each colour is in a picture, such as "#ff0000"; the page decodes it."""
+    data = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    found: dict[str, int] = await page.evaluate(_COUNT_COLOURS, data)
+    return found
 
 
 @functools.cache

@@ -36,7 +36,7 @@ const STYLE = `
 .box {
   position: static; display: flex; flex-direction: column; box-sizing: border-box; width: auto; height: auto;
   max-width: none; max-height: none; margin: 0; padding: 0; border: 0; overflow: hidden; color: inherit;
-  background: var(--mcp-app-background, transparent); border-radius: var(--mcp-app-radius, 8px);
+  background: none; border-radius: var(--mcp-app-radius, 8px);
 }
 .border { border: var(--mcp-app-border, 1px solid color-mix(in srgb, currentcolor 25%, transparent)); }
 header { display: none; align-items: center; gap: 8px; padding: 6px 12px; font: 600 14px/1.4 system-ui; }
@@ -60,7 +60,10 @@ pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; fo
 .ask dd { margin: 0; unicode-bidi: plaintext; overflow-wrap: anywhere; }
 .ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 20px; }
 .ask button { width: auto; height: auto; padding: 8px 14px; font-size: 15px; }
-iframe { display: block; width: 100%; height: 150px; border: 0; color-scheme: light; }
+iframe {
+  display: block; width: 100%; height: 150px; border: 0; color-scheme: light dark;
+  background: var(--mcp-app-background, Canvas);
+}
 .fullscreen, .pip { position: fixed; background: var(--mcp-app-background, Canvas); color: CanvasText; }
 .fullscreen { inset: 0; width: 100%; height: 100%; border-radius: 0; padding-top: env(safe-area-inset-top); }
 .pip {
