@@ -147,6 +147,21 @@ async def test_a_request_reaches_the_host_and_its_answer_the_view(
         assert stage.backend.calls == [call]
 
 
+@pytest.mark.parametrize(
+    ("level", "logged"), [("debug", "DEBUG"), ("notice", "INFO"), ("warning", "WARNING"), ("emergency", "ERROR")]
+)
+async def test_what_a_view_logs_is_one_line_of_bounded_length(
+    level: str, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "fanlight.host.views")
+    async with live() as stage:
+        await stage.tell("notifications/message", {"level": level, "data": {"text": "a\nb" + "c" * 10_000}})
+    (line,) = [record for record in caplog.records if record.name == "fanlight.host.views"]
+    assert line.levelname == logged
+    assert line.message.startswith(r"v1: {'text': 'a\nbccc")
+    assert len(line.message) < 2100
+
+
 async def test_what_the_host_refuses_is_an_error_with_its_reason() -> None:
     async with live() as stage:
         stage.backend.fails = RequestFailed("Not today.", data={"why": "policy"})

@@ -18,6 +18,8 @@ from fanlight.protocol.events import Event
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, Message, RequestId
 
 logger = logging.getLogger(__name__)
+views_logger = logging.getLogger("fanlight.host.views")
+"""What Views log: a name of its own, so that a program can be deaf to it."""
 
 JSONObject = dict[str, Any]
 
@@ -26,6 +28,9 @@ _served: ContextVar[RequestId | None] = ContextVar("served", default=None)
 
 _PENANCE: Final = 0.02
 """How long a View that is over a limit is not heard, in seconds, for each message too many."""
+
+_MOST_LOGGED: Final = 2000
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO, "warning": logging.WARNING}
 
 
 class Progress(Protocol):
@@ -284,6 +289,9 @@ class Session:
                 self._start(None, self._backend.app_tools_changed(self))
             case events.AppToolsChanged():
                 self._start(None, self._backend.app_tools_changed(self))
+            case events.Logged(level=level, data=data):
+                # As repr, so that a View cannot write lines of its own.
+                views_logger.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data))
             case events.TeardownRequested():
                 self._start(None, self._backend.closing(self))
             case events.Cancelled(id=id):
