@@ -9,17 +9,12 @@ from typing import Any
 
 import pytest
 from mcp.server import MCPServer
-from playwright.async_api import Browser, Frame, Page, expect
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from playwright.async_api import Browser, Page, expect
 
 from fanlight import Apps, View
 from fanlight.host import Host, Policy
-from fanlight.host.call import Call
+from support.program import program_of, view_of
 from support.stage import chromium
-from support.wire import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -37,44 +32,11 @@ async def browser() -> AsyncIterator[Browser]:
         yield launched
 
 
-class Program:
-    """A chat program in a few lines: one page that shows the View of one call."""
-
-    def __init__(self, host: Host, server: str, tool: str, arguments: dict[str, Any]) -> None:
-        self.host = host
-        self.asked = (server, tool, arguments)
-        self.call: Call | None = None
-        self.app = host.wrap(Starlette(routes=[Route("/", self.page)]))
-
-    async def page(self, request: Request) -> Response:
-        if self.call is None:
-            self.call = await self.host.call_tool(*self.asked, conversation="c1")
-        element = f'<mcp-app view="{self.call.view}" token="{self.call.token}" src="/apps"></mcp-app>'
-        script = '<script type="module" src="/apps/mcp-app.js"></script>'
-        return HTMLResponse(f'<!doctype html><link rel="icon" href="data:,"><title>Chat</title>{script}{element}')
-
-
 @asynccontextmanager
-async def shown(browser: Browser, program: Program) -> AsyncIterator[tuple[Page, list[str]]]:
-    problems: list[str] = []
-    page = await browser.new_page(viewport={"width": 700, "height": 600})
-    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    with serving(program.app, sockets=True) as address:
-        await page.goto(address.replace("127.0.0.1", "localhost"))
-        yield page, problems
-        await page.close()
-
-
-async def view_of(page: Page) -> Frame:
-    """Wait until a View's document is there, and return its frame."""
-    for _ in range(200):
-        for frame in page.frames:
-            if "sandbox.localhost" in frame.url and "/proxy" not in frame.url:
-                await frame.wait_for_load_state()
-                return frame
-        await page.evaluate("new Promise(requestAnimationFrame)")
-    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")
+async def shown(browser: Browser, host: Host, *asked: Any) -> AsyncIterator[tuple[Page, list[str]]]:
+    with program_of(host) as program:
+        async with program.shown(browser, *asked) as page:
+            yield page
 
 
 def examples() -> dict[str, Any]:
@@ -82,8 +44,8 @@ def examples() -> dict[str, Any]:
 
 
 async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Browser) -> None:
-    program = Program(Host(examples()), "todo", *CALLS["todo"])
-    async with shown(browser, program) as (page, problems):
+    host = Host(examples())
+    async with shown(browser, host, "todo", *CALLS["todo"]) as (page, problems):
         view = await view_of(page)
         await expect(view.get_by_role("listitem")).to_have_count(3)
         await view.get_by_role("checkbox").first.check()
@@ -94,14 +56,14 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
         await view.get_by_role("checkbox").nth(1).check()
         await expect(view.get_by_role("status")).to_have_text("1 of 3 left")
         await expect(view.locator("body")).to_be_visible()
-        context = program.host.model_context("c1")
+        context = host.model_context("todo")
         assert "[x] 1. Read the tutorial" in context[0]["content"][0]["text"]
         assert problems == []
 
 
 @pytest.mark.case("mcp-apps-sbox-01")
 async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_other(browser: Browser) -> None:
-    async with shown(browser, Program(Host(examples()), "clock", *CALLS["clock"])) as (page, _):
+    async with shown(browser, Host(examples()), "clock", *CALLS["clock"]) as (page, _):
         view = await view_of(page)
         await expect(view.locator("#day")).to_contain_text("Tokyo")
         origins = {await frame.evaluate("location.origin") for frame in page.frames}
@@ -113,8 +75,7 @@ async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_othe
 
 
 async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Browser) -> None:
-    program = Program(Host(examples()), "chart", *CALLS["chart"])
-    async with shown(browser, program) as (page, problems):
+    async with shown(browser, Host(examples()), "chart", *CALLS["chart"]) as (page, problems):
         await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
         await page.reload()
         await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
@@ -128,7 +89,7 @@ async def test_a_view_that_cannot_be_read_says_why_in_the_page(browser: Browser)
     def show() -> str:
         return "text"
 
-    async with shown(browser, Program(Host({"broken": server}), "broken", "show", {})) as (page, _):
+    async with shown(browser, Host({"broken": server}), "broken", "show", {}) as (page, _):
         await expect(page.get_by_role("alert")).to_contain_text("cannot be shown")
 
 
@@ -167,11 +128,11 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
     def add(a: int, b: int) -> dict[str, int]:
         return {"sum": a + b}
 
-    program = Program(Host({"sum": server}, policy=Policy({"tools": "allow"})), "sum", "add", {"a": 1, "b": 2})
-    async with shown(browser, program) as (page, problems):
+    host = Host({"sum": server}, policy=Policy({"tools": "allow"}))
+    async with shown(browser, host, "sum", "add", {"a": 1, "b": 2}) as (page, problems):
         view = await view_of(page)
         await expect(view.locator("#out")).to_have_text("input 1 result 3")
         await view.get_by_role("button").click()
         await expect(view.locator("#out")).to_have_text("input 1 result 3 call 42 in fanlight")
-        assert program.host.model_context("c1")[0]["content"] == [{"type": "text", "text": "seen"}]
+        assert host.model_context("sum")[0]["content"] == [{"type": "text", "text": "seen"}]
         assert problems == []

@@ -1,0 +1,100 @@
+"""A chat program with the host in it, shown in a real browser."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from playwright.async_api import Browser, Frame, Page
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from fanlight.host.call import Call
+from fanlight.host.host import Host
+from support.wire import serving
+
+T = TypeVar("T")
+
+
+class Program:
+    """A chat program in a few lines: a page for each tool, which calls it and shows its View.
+
+    A page that is loaded again shows the same call. The conversation has the server's name.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.address = ""
+        self.call: Call
+        """The last one."""
+        self._calls: dict[str, Call] = {}
+        self._numbers = itertools.count()
+        self._loop: asyncio.AbstractEventLoop
+        self.app = host.wrap(Starlette(routes=[Route("/{server}/{tool}", self.page)]))
+
+    async def page(self, request: Request) -> Response:
+        self._loop = asyncio.get_running_loop()
+        if (asked := str(request.url)) not in self._calls:
+            server, tool = request.path_params["server"], request.path_params["tool"]
+            arguments = json.loads(request.query_params["arguments"])
+            if arguments is None:
+                await self.host.servers[server].ready()
+                self.call = self.host.begin(server, tool, server)
+            else:
+                self.call = await self.host.call_tool(server, tool, arguments, conversation=server)
+            self._calls[asked] = self.call
+        call = self._calls[asked]
+        element = f'<mcp-app view="{call.view}" token="{call.token}" src="/apps"></mcp-app>'
+        script = '<script type="module" src="/apps/mcp-app.js"></script>'
+        return HTMLResponse(f'<!doctype html><link rel="icon" href="data:,"><title>Chat</title>{script}{element}')
+
+    async def inside(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await something of the host in the host's own event loop."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    @asynccontextmanager
+    async def shown(
+        self,
+        browser: Browser,
+        server: str,
+        tool: str,
+        arguments: dict[str, Any] | None,
+        *,
+        height: int = 600,
+    ) -> AsyncIterator[tuple[Page, list[str]]]:
+        """Show the page of a call, and what goes wrong in it. Without arguments, the call has only begun."""
+        problems: list[str] = []
+        page = await browser.new_page(viewport={"width": 700, "height": height})
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        query = {"arguments": json.dumps(arguments), "call": next(self._numbers)}
+        try:
+            await page.goto(f"{self.address}/{server}/{tool}?{urlencode(query)}")
+            yield page, problems
+        finally:
+            await page.close()
+
+
+@contextmanager
+def program_of(host: Host) -> Iterator[Program]:
+    """Serve a chat program with a host in it."""
+    program = Program(host)
+    with serving(program.app, sockets=True) as address:
+        program.address = address.replace("127.0.0.1", "localhost")
+        yield program
+
+
+async def view_of(page: Page) -> Frame:
+    """Wait until a View's document is there, and return its frame."""
+    for _ in range(200):
+        for frame in page.frames:
+            if "sandbox.localhost" in frame.url and "/proxy" not in frame.url:
+                await frame.wait_for_load_state()
+                return frame
+        await page.evaluate("new Promise(requestAnimationFrame)")
+    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")

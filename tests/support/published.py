@@ -1,0 +1,80 @@
+"""Servers as they are published on npm, each in a process of its own, over stdio or streamable HTTP."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_NODE = Path(sys.executable).with_name("node")
+_PRELOADED = Path(__file__).with_name("published.js")
+
+
+class Published:
+    """One server, which the host starts (`command`) or which is started here for HTTP (`start`).
+
+    `folder` is where it leaves its log and tells its process and port.
+    """
+
+    def __init__(self, package: str, folder: Path) -> None:
+        self.log = folder / "log"
+        self._told = folder / "told"
+        self._said = folder / "said"
+        self._script = _ROOT / "node_modules" / package / "dist" / "index.js"
+        self._process: subprocess.Popen[bytes] | None = None
+        assert self._script.exists(), f"{package} is missing: make setup"
+
+    def command(self) -> dict[str, Any]:
+        """Return what the host needs to start it over stdio."""
+        node, *arguments = self._words("--stdio")
+        return {"command": node, "args": arguments, "env": self._environment(0)}
+
+    def start(self, port: int = 0) -> None:
+        """Start it over HTTP; it listens soon."""
+        self._told.unlink(missing_ok=True)
+        environment = {**os.environ, **self._environment(port)}
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(
+                self._words(), env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+
+    def url(self) -> str:
+        """Return where it listens."""
+        return f"http://127.0.0.1:{self.told()['port']}/mcp"
+
+    def told(self) -> dict[str, Any]:
+        """Wait until it has told its process and port."""
+        for _ in range(600):
+            if self._told.exists():
+                told: dict[str, Any] = json.loads(self._told.read_text(encoding="utf-8"))
+                return told
+            time.sleep(0.05)
+        said = self._said.read_text(encoding="utf-8") if self._said.exists() else ""
+        raise AssertionError(f"{self._script} did not start: {said}")
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        os.kill(self.told()["pid"], signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait(10)
+
+    def start_again(self) -> None:
+        """Start it over HTTP at the same address, after it was killed. Over stdio, the host does that."""
+        if self._process is not None:
+            self.start(self.told()["port"])
+            self.told()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+    def _words(self, *flags: str) -> list[str]:
+        return [str(_NODE), "--import", _PRELOADED.as_uri(), str(self._script), *flags]
+
+    def _environment(self, port: int) -> dict[str, str]:
+        return {"TOLD": str(self._told), "DEBUG_LOG_FILE": str(self.log), "PORT": str(port)}
