@@ -50,7 +50,7 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
         await expect(view.get_by_role("listitem")).to_have_count(3)
         await view.get_by_role("checkbox").first.check()
         question = page.get_by_role("dialog", name="Allow show_todos (todo)?")
-        await expect(question).to_contain_text("set_done")
+        await expect(question).to_contain_text("toggle_todo")
         await question.get_by_role("button", name="Allow once").click()
         await expect(view.get_by_role("status")).to_have_text("2 of 3 left")
         await view.get_by_role("checkbox").nth(1).check()

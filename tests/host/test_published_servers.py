@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
+from fanlight.host import Host, Policy, RequestFailed
 from fanlight.host.connection import ConnectionLost
-from fanlight.host.host import Host
 from support.program import Program, program_of, view_of
 from support.published import Published
 from support.stage import chromium, colours, until
@@ -69,7 +69,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pu
 @pytest.fixture(scope="module")
 def program(published: dict[str, Published]) -> Iterator[Program]:
     servers = {name: each.url() if name.endswith("-http") else each.command() for name, each in published.items()}
-    host = Host(servers, compat=["threejs-stdio", "threejs-http"])
+    kinds = ("tools", "app_tools", "links", "downloads", "messages", "sampling")
+    compat = {name: {"profile": "compat"} for name in servers if name.startswith("threejs")}
+    host = Host(servers, policy=Policy({**dict.fromkeys(kinds, "allow"), "servers": compat}))
     with program_of(host) as made:
         yield made
 
@@ -223,22 +225,22 @@ async def test_each_button_of_the_debug_view_reaches_the_host_and_gets_its_answe
         assert problems == []
 
 
-async def test_arguments_are_seen_as_they_grow_and_the_model_can_call_the_view_itself(
+async def test_arguments_are_seen_as_they_grow_and_the_model_calls_only_what_a_view_offers(
     browser: Browser, program: Program
 ) -> None:
     async with program.shown(browser, "debug-stdio", "debug-tool", None) as (page, problems):
         view = await view_of(page)
         await expect(view.locator(".log-type.connected")).to_have_count(1)
         call = program.call
-        await program.inside(call.feed('{"contentType": "text", "largeInput": "gro'))
+        program.soon(call.feed, '{"contentType": "text", "largeInput": "gro')
         grown = {"contentType": "text", "largeInput": "gro"}
         assert await logged(view, "ontoolinputpartial") == {"arguments": grown}
         await program.inside(call.run(grown | {"largeInput": "grown"}))
         assert (await logged(view, "ontoolresult"))["structuredContent"]["largeInputLength"] == 5
         assert call.view is not None
-        answer = await program.inside(program.host.call_app_tool(call.view, "anything", {"a": 1}))
-        assert answer["content"] == [{"type": "text", "text": "App handled tool call"}]
-        assert await logged(view, "oncalltool") == {"name": "anything", "arguments": {"a": 1}}
+        assert program.host.app_tools("debug-stdio") == []
+        with pytest.raises(RequestFailed, match="offers no tool 'anything'"):  # though it would answer any name
+            await program.inside(program.host.call_app_tool(call.view, "anything", {"a": 1}))
         assert problems == []
 
 
@@ -271,7 +273,7 @@ async def test_the_budget_is_shown_with_the_servers_data_and_moves_by_hand_and_b
         await expect(marketing.locator(".percent")).to_have_text("30.0%")
         await expect(status).to_have_text(re.compile(r"\$105,000 / \$100,000\s+Over"))
 
-        tools = {tool.tool: tool for tool in await program.inside(program.host.app_tools(server))}
+        tools = {tool.tool: tool for tool in program.host.app_tools(server)}
         assert {"get-allocations", "set-allocation"} <= {*tools}
         tool = tools["set-allocation"]
         asked = {"categoryId": "sales", "percent": 10}

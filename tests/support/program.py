@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -56,6 +56,10 @@ class Program:
     async def inside(self, work: Coroutine[Any, Any, T]) -> T:
         """Await something of the host in the host's own event loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def soon(self, work: Callable[..., object], *arguments: object) -> None:
+        """Call something of the host in the host's own event loop."""
+        self._loop.call_soon_threadsafe(work, *arguments)
 
     @asynccontextmanager
     async def shown(
