@@ -9,71 +9,12 @@ import pytest
 from mcp.server import MCPServer
 
 from fanlight.host.config import ConfigError
-from fanlight.host.connection import STOP_LIMIT, Backoff, ConnectionLost, News, NotConnected, StatusChanged
+from fanlight.host.connection import Backoff, News, NotConnected, StatusChanged
 from fanlight.host.servers import Servers, UnknownServer
+from support.connected import CHILD, pids_of
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
-
-# Answers the handshake and one call, then does as its arguments say.
-CHILD = """
-import json, os, signal, subprocess, sys
-
-if "ignore-sigterm" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-def say(**message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-
-pids = [os.getpid()]
-if "leave-a-child" in sys.argv:
-    ends = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    pids.append(subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], **ends).pid)
-
-for line in sys.stdin:
-    message = json.loads(line)
-    id, method = message.get("id"), message["method"]
-    if method == "initialize":
-        say(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                           "serverInfo": {"name": "child", "version": "1"}})
-    elif method == "tools/list":
-        say(id=id, result={"tools": [{"name": "pids", "inputSchema": {"type": "object"}}]})
-    elif method == "tools/call":
-        if "flood" in sys.argv:
-            for i in range(2000):
-                say(method="notifications/message", params={"level": "info", "data": "x" * 1000})
-        say(id=id, result={"content": [], "pids": pids})
-    elif id is not None:
-        say(id=id, error={"code": -32601, "message": "Method not found"})
-
-while "ignore-sigterm" in sys.argv:
-    signal.pause()
-"""
-
-
-@pytest.fixture
-def child(tmp_path: Path) -> list[str]:
-    script = tmp_path / "child.py"
-    script.write_text(CHILD, encoding="utf-8")
-    return [sys.executable, str(script)]
-
-
-def watch(pids: list[int]) -> list[int]:
-    """Return descriptors that become readable when the processes end; they hold for these very processes."""
-    return [os.pidfd_open(pid) for pid in pids]
-
-
-async def assert_gone(watched: list[int]) -> None:
-    for descriptor in watched:
-        # A killed process needs a moment to go; one that was not killed never would.
-        with anyio.fail_after(1):
-            await anyio.wait_readable(descriptor)
-        os.close(descriptor)
-
-
-async def pids_of(servers: Servers, name: str) -> list[int]:
-    pids: list[int] = (await servers[name].call_tool("pids"))["pids"]
-    return pids
 
 
 async def test_servers_connect_in_parallel_and_give_their_tools() -> None:
@@ -149,50 +90,6 @@ async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path:
             script.write_text(CHILD, encoding="utf-8")
             await servers["late"].ready(20)
             assert await pids_of(servers, "late")
-
-
-@pytest.mark.parametrize("behaviour", [[], ["ignore-sigterm"], ["leave-a-child"], ["ignore-sigterm", "leave-a-child"]])
-async def test_stopping_ends_every_child_process(child: list[str], behaviour: list[str]) -> None:
-    with anyio.fail_after(30):
-        async with Servers({"a": [*child, *behaviour], "b": [*child, *behaviour]}) as servers:
-            watched = watch([*(await pids_of(servers, "a")), *(await pids_of(servers, "b"))])
-            began = anyio.current_time()
-        assert anyio.current_time() - began < STOP_LIMIT
-        await assert_gone(watched)
-
-
-async def test_a_cancelled_block_ends_every_child_process_too(child: list[str]) -> None:
-    watched: list[int] = []
-    with anyio.fail_after(30), anyio.CancelScope() as scope:
-        async with Servers({"a": [*child, "ignore-sigterm"]}) as servers:
-            watched += watch(await pids_of(servers, "a"))
-            scope.cancel()
-            await anyio.sleep_forever()
-    assert len(watched) == 1
-    await assert_gone(watched)
-
-
-async def test_stopping_while_servers_still_connect_ends_them_too() -> None:
-    with anyio.fail_after(30):
-        async with Servers({"silent": [sys.executable, "-c", "import signal; signal.pause()"]}) as servers:
-            with pytest.raises(NotConnected, match="it is connecting"):
-                await servers["silent"].ready(0.3)
-        assert servers["silent"].status.state == "closed"
-
-
-async def test_a_child_that_writes_much_is_not_stuck_when_it_is_stopped(child: list[str]) -> None:
-    with anyio.fail_after(30):
-        async with Servers({"a": [*child, "flood"]}) as servers, anyio.create_task_group() as tasks:
-            watched = watch(await pids_of(servers, "a"))
-            tasks.start_soon(lost, servers)
-            await anyio.lowlevel.checkpoint()
-            servers["a"].close()
-    await assert_gone(watched)
-
-
-async def lost(servers: Servers) -> None:
-    with pytest.raises(ConnectionLost):
-        await servers["a"].call_tool("pids")
 
 
 async def test_an_error_in_the_block_comes_out_as_it_is() -> None:

@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 import anyio
 
 from fanlight.host.connection import (
-    JSONObject,
     Listener,
     News,
     ResourcesChanged,
@@ -23,6 +22,7 @@ from fanlight.host.connection import (
     StatusChanged,
     Unfinished,
 )
+from fanlight.host.wire import JSONObject
 from fanlight.protocol.csp import Csp, check_host_name, check_source
 from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME

@@ -1,0 +1,79 @@
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fanlight.host.connection import ConnectionLost, NotConnected
+from fanlight.host.process import STOP_LIMIT
+from fanlight.host.servers import Servers
+from support.connected import assert_gone, connected, failure, pids_of, watch
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_command_that_does_not_exist_is_named_and_calls_fail_at_once() -> None:
+    with anyio.fail_after(10):
+        async with Servers({"it": "no-such-command --now"}, patience=60) as servers:
+            await servers.settled()
+            with pytest.raises(NotConnected, match="it: not connected: The command 'no-such-command' was not found"):
+                await servers["it"].call_tool("echo")
+
+
+async def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    reason = await failure({"command": sys.executable, "cwd": str(tmp_path / "nowhere")})
+    assert f"The folder {tmp_path / 'nowhere'} does not exist" in reason
+
+
+async def test_a_file_that_cannot_be_run_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("no program")
+    assert "cannot be started: [Errno 13] Permission denied" in await failure([tmp_path / "data"])
+
+
+async def test_what_is_not_json_on_stdout_is_passed_over(raw: list[str]) -> None:
+    async with connected(raw) as connection:
+        assert (await connection.call_tool("noisy"))["content"][0]["text"] == "after noise"
+
+
+@pytest.mark.parametrize("behaviour", [[], ["ignore-sigterm"], ["leave-a-child"], ["ignore-sigterm", "leave-a-child"]])
+async def test_stopping_ends_every_child_process(child: list[str], behaviour: list[str]) -> None:
+    with anyio.fail_after(30):
+        async with Servers({"a": [*child, *behaviour], "b": [*child, *behaviour]}) as servers:
+            watched = watch([*(await pids_of(servers, "a")), *(await pids_of(servers, "b"))])
+            began = anyio.current_time()
+        assert anyio.current_time() - began < STOP_LIMIT
+        await assert_gone(watched)
+
+
+async def test_a_cancelled_block_ends_every_child_process_too(child: list[str]) -> None:
+    watched: list[int] = []
+    with anyio.fail_after(30), anyio.CancelScope() as scope:
+        async with Servers({"a": [*child, "ignore-sigterm"]}) as servers:
+            watched += watch(await pids_of(servers, "a"))
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert len(watched) == 1
+    await assert_gone(watched)
+
+
+async def test_stopping_while_servers_still_connect_ends_them_too() -> None:
+    with anyio.fail_after(30):
+        async with Servers({"silent": [sys.executable, "-c", "import signal; signal.pause()"]}) as servers:
+            with pytest.raises(NotConnected, match="it is connecting"):
+                await servers["silent"].ready(0.3)
+        assert servers["silent"].status.state == "closed"
+
+
+async def test_a_child_that_writes_much_is_not_stuck_when_it_is_stopped(child: list[str]) -> None:
+    with anyio.fail_after(30):
+        async with Servers({"a": [*child, "flood"]}) as servers, anyio.create_task_group() as tasks:
+            watched = watch(await pids_of(servers, "a"))
+            tasks.start_soon(lost, servers)
+            await anyio.lowlevel.checkpoint()
+            servers["a"].close()
+    await assert_gone(watched)
+
+
+async def lost(servers: Servers) -> None:
+    with pytest.raises(ConnectionLost):
+        await servers["a"].call_tool("pids")
