@@ -1,15 +1,22 @@
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import mcp_types as types
 import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server import MCPServer
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
-from fanlight.host.connection import ConnectionLost, NotConnected
+from fanlight.host.connection import Connection, ConnectionLost, NotConnected, ServerError, StatusChanged
 from support.connected import connected, hung, modes
+from support.raw_web import Exchange, Tool, raw_web
 from support.shop import build
 from support.wire import serving
 
@@ -31,6 +38,14 @@ listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)
 uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning")).run(sockets=[listener])
 """
+
+
+def ready_again(connection: Connection) -> anyio.Event:
+    ready = anyio.Event()
+    connection.listen(
+        lambda news: ready.set() if isinstance(news, StatusChanged) and news.status.state == "ready" else None
+    )
+    return ready
 
 
 async def test_a_server_killed_in_mid_call_loses_the_call_and_answers_later_ones(raw: list[str]) -> None:
@@ -77,6 +92,160 @@ async def test_an_http_server_killed_in_mid_call_loses_the_call(mode: str, tmp_p
                 await connection.call_tool("hang")
 
 
+async def ok(exchange: Exchange) -> None:
+    await exchange.result({"content": [{"type": "text", "text": "ok"}]})
+
+
+async def events_that_end(exchange: Exchange) -> None:
+    await exchange.begin("text/event-stream")
+    await exchange.event({"method": "notifications/message", "params": {"level": "info", "data": "working"}})
+    await exchange.finish()
+
+
+async def events_that_are_cut(exchange: Exchange) -> None:
+    await exchange.begin("text/event-stream")
+    await exchange.event({"method": "notifications/message", "params": {"level": "info", "data": "working"}})
+    await exchange.reset()
+
+
+async def half_an_event(exchange: Exchange) -> None:
+    await exchange.begin("text/event-stream")
+    await exchange.more(b'data: {"jsonrpc": "2.0", ')
+    await exchange.finish()
+
+
+async def half_a_json_answer(exchange: Exchange) -> None:
+    await exchange.begin("application/json")
+    await exchange.more(b'{"jsonrpc": "2.0", ')
+    await exchange.reset()
+
+
+async def nothing(exchange: Exchange) -> None:
+    await exchange.reset()
+
+
+@pytest.mark.parametrize("hang_up", [events_that_end, events_that_are_cut, half_an_event, half_a_json_answer, nothing])
+async def test_an_http_response_without_its_answer_loses_the_call_and_later_ones_are_answered(hang_up: Tool) -> None:
+    async with raw_web(hang_up=hang_up, ok=ok) as web, connected(web.url) as connection:
+        with pytest.raises(ConnectionLost, match="the connection was lost before the tool hang_up answered"):
+            await connection.call_tool("hang_up")
+        assert (await connection.call_tool("ok"))["content"][0]["text"] == "ok"
+
+
+async def test_a_cut_event_stream_loses_its_own_call_alone() -> None:
+    waiting, cut = anyio.Event(), anyio.Event()
+
+    async def slow(exchange: Exchange) -> None:
+        waiting.set()
+        await cut.wait()
+        await ok(exchange)
+
+    async with raw_web(slow=slow, hang_up=events_that_are_cut) as web, connected(web.url) as connection:
+        async with anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                assert (await connection.call_tool("slow"))["content"]
+
+            tasks.start_soon(call)
+            await waiting.wait()
+            with pytest.raises(ConnectionLost):
+                await connection.call_tool("hang_up")
+            cut.set()
+        assert web.handshakes == 1
+
+
+async def test_an_event_stream_that_is_taken_up_again_brings_its_answer() -> None:
+    async def breaks(exchange: Exchange) -> None:
+        async def resume(again: Exchange) -> None:
+            assert again.headers["last-event-id"] == "7"
+            await again.begin("text/event-stream")
+            await again.event({"id": exchange.message["id"], "result": {"content": []}}, more="id: 8\n")
+            await again.finish()
+
+        web.on_get = resume
+        await exchange.begin("text/event-stream")
+        await exchange.more(b"id: 7\nretry: 1\ndata:\n\n")
+        await exchange.finish()
+
+    async with raw_web(breaks=breaks) as web, connected(web.url) as connection:
+        assert await connection.call_tool("breaks") == {"content": []}
+
+
+# Servers use the code of a lost connection for errors of their own, in whatever words.
+
+
+async def says_so_in_json(exchange: Exchange) -> None:
+    await exchange.error(-32000, "Connection closed")
+
+
+async def says_so_in_an_event(exchange: Exchange) -> None:
+    await exchange.begin("text/event-stream")
+    error = {"code": -32000, "message": "SSE stream ended without a response", "data": {"why": 1}}
+    await exchange.event({"id": exchange.message["id"], "error": error})
+    await exchange.finish()
+
+
+async def says_so_in_400(exchange: Exchange) -> None:
+    await exchange.error(-32602, "The session argument is missing", status=400)
+
+
+async def says_so_in_an_unreadable_400(exchange: Exchange) -> None:
+    await exchange.answer(400, b"session not found", "text/plain")
+
+
+@pytest.mark.parametrize("refuse", [says_so_in_json, says_so_in_an_event, says_so_in_400, says_so_in_an_unreadable_400])
+async def test_an_error_over_http_that_sounds_like_a_loss_is_the_servers_own(refuse: Tool) -> None:
+    async with raw_web(refuse=refuse) as web, connected(web.url) as connection:
+        with pytest.raises(ServerError) as refused:
+            await connection.call_tool("refuse")
+        assert (refused.value.data or {}) == ({"why": 1} if refuse is says_so_in_an_event else {})
+        assert web.handshakes == 1
+
+
+@modes
+async def test_an_error_in_process_that_sounds_like_a_loss_is_the_servers_own(mode: str) -> None:
+    async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool(name="refuse", input_schema={"type": "object"})])
+
+    async def call_tool(context: Any, params: Any) -> types.CallToolResult:
+        raise MCPError(types.CONNECTION_CLOSED, "Connection closed", {"why": 1})
+
+    server: Server[Any] = Server("refuses", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with connected(server, mode=mode) as connection:
+        with pytest.raises(ServerError) as refused:
+            await connection.call_tool("refuse")
+    assert (refused.value.code, refused.value.message, refused.value.data) == (-32000, "Connection closed", {"why": 1})
+
+
+@pytest.mark.parametrize("name", ["last_words", "close_stdout", "die"])
+async def test_over_stdio_a_last_word_is_an_error_and_silence_is_a_loss(raw: list[str], name: str) -> None:
+    async with connected(raw) as connection:
+        expected = ServerError if name == "last_words" else ConnectionLost
+        back = ready_again(connection)
+        with pytest.raises(expected) as ended:
+            await connection.call_tool(name)
+        assert type(ended.value) is expected
+        await back.wait()
+        assert (await connection.call_tool("echo"))["content"]
+
+
+async def test_a_transport_that_can_no_longer_be_written_to_is_opened_anew(raw: list[str]) -> None:
+    opened: list[Any] = []
+
+    @asynccontextmanager
+    async def transport() -> AsyncIterator[Any]:
+        async with stdio_client(StdioServerParameters(command=raw[0], args=raw[1:])) as (read, write):
+            opened.append(write)
+            yield read, write
+
+    async with connected(transport) as connection:
+        await opened[0].aclose()
+        with pytest.raises(ConnectionLost):
+            await connection.call_tool("echo")
+        assert (await connection.call_tool("echo"))["content"]
+    assert len(opened) == 2
+
+
 async def test_a_call_in_process_ends_with_the_connection() -> None:
     server: MCPServer[Any] = MCPServer("here")
     started = anyio.Event()
@@ -99,6 +268,59 @@ async def test_a_call_in_process_ends_with_the_connection() -> None:
             connection.close()
         with pytest.raises(NotConnected, match="it is closed"):
             await connection.call_tool("hang")
+
+
+async def forgot(exchange: Exchange) -> None:
+    await exchange.answer(404, b"", "text/plain")
+
+
+async def forgot_in_json(exchange: Exchange) -> None:
+    await exchange.error(-32001, "Session not found", status=404, id=None)
+
+
+async def forgot_with_400(exchange: Exchange) -> None:
+    await exchange.error(-32000, "Bad Request: No valid session ID provided", status=400, id=None)
+
+
+async def forgot_to_initialize(exchange: Exchange) -> None:
+    await exchange.error(-32000, "Bad Request: Server not initialized", status=400, id=None)
+
+
+@pytest.mark.parametrize("say", [forgot, forgot_in_json, forgot_with_400, forgot_to_initialize])
+async def test_a_server_that_forgot_the_session_is_greeted_anew(say: Tool) -> None:
+    reasons: list[str | None] = []
+    async with raw_web(ok=ok) as web, connected(web.url) as connection:
+        connection.listen(lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None)
+        web.session, web.on_unknown_session = "two", say
+        with pytest.raises(ConnectionLost):
+            await connection.call_tool("ok")
+        assert (await connection.call_tool("ok"))["content"]
+        assert web.handshakes == 2
+    assert "The server no longer knows our session; it was probably restarted." in reasons
+
+
+async def test_a_forgotten_session_is_noticed_without_any_call() -> None:
+    """The stream on which a server tells its news is asked for again when it ends."""
+
+    async def news(exchange: Exchange) -> None:
+        await exchange.begin("text/event-stream")
+        await exchange.more(b"retry: 1\n\n")
+        await restarted.wait()
+        await exchange.reset()
+
+    restarted = anyio.Event()
+    async with raw_web(ok=ok) as web:
+        web.on_get = news
+        async with connected(web.url) as connection:
+            greeted = ready_again(connection)
+            web.session, web.on_unknown_session, web.on_get = "two", forgot, _quiet
+            restarted.set()
+            await greeted.wait()
+            assert web.handshakes == 2
+
+
+async def _quiet(exchange: Exchange) -> None:
+    await exchange.answer(405, b"", "text/plain")
 
 
 async def test_a_restarted_http_server_that_forgot_the_session_is_met_anew() -> None:

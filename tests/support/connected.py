@@ -56,6 +56,11 @@ for line in sys.stdin:
     elif params["name"] == "die":
         print("out of cheese", file=sys.stderr, flush=True)
         os._exit(3)
+    elif params["name"] == "last_words":
+        say(id=id, error={"code": -32000, "message": "Connection closed"})
+        os._exit(0)
+    elif params["name"] == "close_stdout":
+        os.close(1)
     elif params["name"] == "grow":
         tools.append({"name": "new", "inputSchema": {"type": "object"}})
         say(method="notifications/tools/list_changed")

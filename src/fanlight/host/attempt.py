@@ -1,7 +1,14 @@
-"""One attempt at a connection: its client, its calls, and the streams by which it learns that its server is gone."""
+"""One attempt at a connection: its client, its calls, and the streams by which it learns that its server is gone.
 
-from collections.abc import AsyncIterator, Iterator
+The SDK tells a lost answer by a code that servers also use for errors of their own, so which it was is seen where
+it happens: at the stream from the server and, over HTTP, at the response.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import anyio
@@ -10,6 +17,7 @@ import mcp_types as types
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 from fanlight.host.config import Command, Streams, Url
 from fanlight.host.process import Child, open_child
@@ -17,6 +25,15 @@ from fanlight.host.process import Child, open_child
 TransportStreams = tuple[Any, Any]
 
 _LARGEST_EVENT: Final = 64 * 1024 * 1024  # the SDK's own limit of 1 MiB is less than many Views
+_SESSION_HEADER: Final = "mcp-session-id"
+_NO_SESSION: Final = re.compile(r"session|not initialized", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ServersOwn:
+    """The data of an error that the server itself sent, with the code that the SDK has for a lost connection."""
+
+    data: Any
 
 
 class Attempt:
@@ -33,6 +50,9 @@ class Attempt:
         self.child: Child | None = None
         self.http_status: int | None = None
         """Of the last response."""
+        self.unanswered: set[types.RequestId] = set()
+        """Requests whose response ended without an answer."""
+        self._watched = False
         self._calls: set[anyio.CancelScope] = set()
 
     def end(self, reason: str) -> None:
@@ -55,11 +75,28 @@ class Attempt:
         for scope in tuple(self._calls):
             scope.cancel()
 
+    def is_loss(self, error: MCPError) -> bool:
+        """Tell whether an error means that an answer can no longer come, rather than being the answer."""
+        if error.code != types.CONNECTION_CLOSED or isinstance(error.data, ServersOwn):
+            return False
+        # There is no stream to watch in process, and no way to lose a server but to close the connection.
+        return self._watched or self.over.is_set()
 
-def is_loss(error: MCPError) -> bool:
-    """Tell whether an error means that the connection was lost."""
-    # -32000 is also the code of many servers' own errors; these messages are the SDK's.
-    return error.code == types.CONNECTION_CLOSED and error.message.startswith(("Connection closed", "SSE stream "))
+    @asynccontextmanager
+    async def watch(self, transport: Any) -> AsyncIterator[TransportStreams]:
+        """Open a transport and notice when its other end closes, which the SDK's client does not tell."""
+        self._watched = True
+        async with transport as (read, write):
+            yield _Watched(read, self), _Watched(write, self)
+
+    def marked(self, item: Any) -> Any:
+        """Mark an error as the server's own word, unless the SDK made it because no answer came."""
+        match item:
+            case SessionMessage(message=types.JSONRPCError(id=id, error=error) as message):
+                if error.code == types.CONNECTION_CLOSED and id not in self.unanswered:
+                    own = error.model_copy(update={"data": ServersOwn(error.data)})
+                    return SessionMessage(message.model_copy(update={"error": own}), item.metadata)
+        return item
 
 
 def open_transport(to: Command | Url | Streams, attempt: Attempt) -> Any:
@@ -67,22 +104,15 @@ def open_transport(to: Command | Url | Streams, attempt: Attempt) -> Any:
     match to:
         case Command():
             attempt.child = Child()
-            return _watched(open_child(to, attempt.child, attempt.over), attempt)
+            return attempt.watch(open_child(to, attempt.child, attempt.over))
         case Url():
-            return _watched(_http(to, attempt), attempt)
+            return attempt.watch(_http(to, attempt))
         case Streams():
-            return _watched(to.open(), attempt)
-
-
-@asynccontextmanager
-async def _watched(transport: Any, attempt: Attempt) -> AsyncIterator[TransportStreams]:
-    """Open a transport and notice when its other end closes, which the SDK's client does not tell."""
-    async with transport as (read, write):
-        yield _Watched(read, attempt), write
+            return attempt.watch(to.open())
 
 
 class _Watched:
-    """A read stream that tells its attempt when it ends."""
+    """A stream of the SDK that tells its attempt when the other end is gone."""
 
     def __init__(self, inner: Any, attempt: Attempt) -> None:
         self._inner = inner
@@ -93,8 +123,17 @@ class _Watched:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Any:
+        with self._noticing():
+            return self._attempt.marked(await self._inner.receive())
+
+    async def send(self, item: Any) -> None:
+        with self._noticing():
+            await self._inner.send(item)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
         try:
-            return await self._inner.receive()
+            yield
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._attempt.over.set()
             raise
@@ -118,10 +157,23 @@ class _Watched:
         await self.aclose()
 
 
+# HTTP
+
+
+class _SessionLost(Exception):
+    """Ends the transport of a session that the server no longer knows."""
+
+
 @asynccontextmanager
 async def _http(to: Url, attempt: Attempt) -> AsyncIterator[TransportStreams]:
     async def note(response: httpx2.Response) -> None:
         attempt.http_status = response.status_code
+        if await _forgot_session(response):
+            attempt.end("The server no longer knows our session; it was probably restarted.")
+            raise _SessionLost
+        if response.request.method == "POST" and _is_event_stream(response):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Noted(response.stream, lambda: attempt.unanswered.add(_request_id(response.request)))
 
     timeout = httpx2.Timeout(30.0, read=300.0)  # a server may hold a response open while it works
     async with (
@@ -129,3 +181,55 @@ async def _http(to: Url, attempt: Attempt) -> AsyncIterator[TransportStreams]:
         streamable_http_client(to.url, http_client=client, max_sse_event_size=_LARGEST_EVENT) as streams,
     ):
         yield streams
+
+
+async def _forgot_session(response: httpx2.Response) -> bool:
+    """Tell whether a response says that our session is gone: 404 by the standard, 400 and words at many servers."""
+    if response.request.method == "DELETE" or _SESSION_HEADER not in response.request.headers:
+        return False
+    if response.status_code != httpx2.codes.BAD_REQUEST:
+        return response.status_code == httpx2.codes.NOT_FOUND
+    try:
+        answer = json.loads(await response.aread())
+    except ValueError:
+        return False
+    # An error without an id was given before the request itself was looked at.
+    match answer:
+        case {"id": None, "error": {"message": str(message)}}:
+            return _NO_SESSION.search(message) is not None
+    return False
+
+
+def _is_event_stream(response: httpx2.Response) -> bool:
+    kind = response.headers.get("content-type", "").partition(";")[0]
+    return kind.strip().lower() == "text/event-stream"
+
+
+def _request_id(request: httpx2.Request) -> types.RequestId:
+    id: types.RequestId = json.loads(request.content).get("id")
+    return id
+
+
+class _Noted(httpx2.AsyncByteStream):
+    """The body of a response that is a stream of events. Who has found an answer in it never reads to its end."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, at_end: Callable[[], None]) -> None:
+        self._inner = inner
+        self._at_end = at_end
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces = self._inner.__aiter__()
+        try:
+            async for piece in pieces:
+                yield piece
+        except Exception:
+            self._at_end()
+            raise
+        else:
+            self._at_end()
+        finally:
+            if isinstance(pieces, AsyncGenerator):
+                await pieces.aclose()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

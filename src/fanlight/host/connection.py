@@ -19,7 +19,6 @@ import itertools
 import logging
 import math
 import random
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
@@ -34,8 +33,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from fanlight import __version__
-from fanlight.host.attempt import Attempt, is_loss, open_transport
-from fanlight.host.config import InProcess, Streams, Target, Url, target
+from fanlight.host.attempt import Attempt, ServersOwn, open_transport
+from fanlight.host.config import InProcess, Streams, Target, target
 from fanlight.host.process import CannotStart
 from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
 from fanlight.host.wire import JSONObject, all_tools, at_cursor, dumped, finished, sent, without_wire_fields
@@ -47,7 +46,6 @@ logger = logging.getLogger(__name__)
 State = Literal["connecting", "ready", "retrying", "failed", "closed"]
 
 _LIST_LIMIT: Final = 60.0
-_LOST_SESSION: Final = re.compile(r"session (?:not found|terminated|expired)|no valid session", re.IGNORECASE)
 
 
 class ServerError(FanlightError):
@@ -330,7 +328,7 @@ class Connection:
             except (SubscriptionLost, TimeoutError):
                 pass
             except MCPError as error:
-                if not is_loss(error):
+                if not attempt.is_loss(error):
                     logger.debug("%s: cannot be asked for news: %s", self.name, error)
                     return
             await anyio.sleep(self._backoff.delay(turn))
@@ -464,9 +462,7 @@ class Connection:
         raise ConnectionLost(self.name, f"the connection was lost before {what} answered.")
 
     def _translated(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
-        lost_session = isinstance(self.target, Url) and _LOST_SESSION.search(error.message)
-        if lost_session:
-            attempt.end("The server no longer knows our session; it was probably restarted.")
-        if lost_session or is_loss(error):
+        if attempt.is_loss(error):
             return ConnectionLost(self.name, f"the connection was lost before {what} answered.")
-        return ServerError(self.name, error.code, error.message, error.data)
+        data = error.data.data if isinstance(error.data, ServersOwn) else error.data
+        return ServerError(self.name, error.code, error.message, data)

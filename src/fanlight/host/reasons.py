@@ -28,6 +28,8 @@ def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) 
     match error:
         case CannotStart():
             return str(error)
+        case _ if attempt.reason is not None:
+            return attempt.reason
         case _ if attempt.child is not None and attempt.child.exit_code is not None:
             return why_ended(to, attempt)
         case httpx2.ConnectError():
