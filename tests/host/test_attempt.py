@@ -313,14 +313,10 @@ async def test_a_forgotten_session_is_noticed_without_any_call() -> None:
         web.on_get = news
         async with connected(web.url) as connection:
             greeted = ready_again(connection)
-            web.session, web.on_unknown_session, web.on_get = "two", forgot, _quiet
+            web.session = "two"
             restarted.set()
             await greeted.wait()
             assert web.handshakes == 2
-
-
-async def _quiet(exchange: Exchange) -> None:
-    await exchange.answer(405, b"", "text/plain")
 
 
 async def test_a_restarted_http_server_that_forgot_the_session_is_met_anew() -> None:

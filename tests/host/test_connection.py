@@ -16,6 +16,8 @@ from fanlight.host.connection import (
     ConnectionLost,
     News,
     NotConnected,
+    PromptsChanged,
+    ResourcesChanged,
     ServerError,
     StatusChanged,
     ToolsChanged,
@@ -23,6 +25,7 @@ from fanlight.host.connection import (
 from fanlight.host.servers import Servers
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
 from support.connected import ERAS, connected, hung, modes
+from support.raw_web import Exchange, raw_web
 from support.shop import ALL_KINDS, CART_URI, HIGH_LEVEL, Kind, build
 from support.wire import serving
 
@@ -142,6 +145,23 @@ async def test_a_changed_list_of_tools_is_followed_in_2026_07_28(over: str) -> N
         return await follows(server)
     with serving(server.streamable_http_app()) as address:
         await follows(f"{address}/mcp")
+
+
+async def test_what_changed_while_a_server_was_away_is_told_when_it_is_back() -> None:
+    news: list[News] = []
+
+    async def tool(exchange: Exchange) -> None:
+        await exchange.result({"content": []})
+
+    async with raw_web(old=tool) as web, connected(web.url) as connection:
+        connection.listen(news.append)
+        for tools in ({"new": tool}, {"new": tool}):
+            web.tools, web.session = tools, web.session + "+"
+            with pytest.raises(ConnectionLost):
+                await connection.call_tool("new")
+            await connection.call_tool("new")
+    told = [type(each) for each in news if not isinstance(each, StatusChanged)]
+    assert told == [ToolsChanged, ResourcesChanged, PromptsChanged, ResourcesChanged, PromptsChanged]
 
 
 async def test_a_listener_that_fails_disturbs_nobody(raw: list[str]) -> None:

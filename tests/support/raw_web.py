@@ -3,7 +3,7 @@
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,13 +63,17 @@ async def _no_get(exchange: Exchange) -> None:
     await exchange.answer(405, b"", "text/plain")
 
 
+async def _not_found(exchange: Exchange) -> None:
+    await exchange.answer(404, b"", "text/plain")
+
+
 @dataclass
 class RawWeb:
     """The server: its tools answer as they like, its sessions live as long as `session` stays the same."""
 
-    tools: dict[str, Tool]
+    tools: Mapping[str, Tool]
     on_get: Tool = _no_get
-    on_unknown_session: Tool = _no_get
+    on_unknown_session: Tool = _not_found
     session: str = "one"
     url: str = ""
     handshakes: int = field(default=0, init=False)

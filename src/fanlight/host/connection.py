@@ -226,7 +226,7 @@ class Connection:
     async def _live(self, attempt: Attempt) -> None:
         with anyio.fail_after(self._connect_timeout) as limit:
             async with self._client(attempt) as client:
-                await self._greet(client)
+                changes = await self._greet(client)
                 limit.deadline = math.inf
                 self._waiting = anyio.CancelScope()  # from here on, closing is asking politely
                 async with anyio.create_task_group() as tasks:
@@ -237,6 +237,8 @@ class Connection:
                     if self._closing.is_set():
                         attempt.over.set()
                     self._set(Status("ready"))
+                    for news in changes:
+                        self._tell(news)
                     began = anyio.current_time()
                     try:
                         await attempt.over.wait()
@@ -249,13 +251,19 @@ class Connection:
                         attempt.cut()
                     tasks.cancel_scope.cancel()
 
-    async def _greet(self, client: Client) -> None:
+    async def _greet(self, client: Client) -> list[News]:
+        """Learn what the server is and has; return what may have changed since it was last there."""
+        known = self.protocol_version is not None
         info = client.server_info
         self.info = {} if info is None else dumped(info)
         self.instructions = client.instructions
         self.capabilities = dumped(client.server_capabilities)
         self.protocol_version = client.protocol_version
-        self.tools = await all_tools(client, self.name)
+        before, self.tools = self.tools, await all_tools(client, self.name)
+        if not known:
+            return []
+        tools = [ToolsChanged(self.name)] if self.tools != before else []
+        return [*tools, ResourcesChanged(self.name), PromptsChanged(self.name)]
 
     async def _wait_after(self, failure: str, number: int) -> None:
         if isinstance(self.target, Streams) and self.target.once:
