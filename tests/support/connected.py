@@ -29,6 +29,9 @@ tools = [{"name": name, "inputSchema": {"type": "object"}, "x-unknown": 1} for n
 heard = []
 for line in sys.stdin:
     message = json.loads(line)
+    if "method" not in message:
+        say(id=asked, result=text("answered", answer=message))
+        continue
     method, params, id = message["method"], message.get("params", {}), message.get("id")
     if id is None:
         heard.append(message)
@@ -48,6 +51,9 @@ for line in sys.stdin:
         say(id=id, result=text("echo", unknown={"kept": [None, 1]}, _meta={"a/b": 1}, params=params))
     elif params["name"] == "heard":
         say(id=id, result=text("heard", heard=heard))
+    elif params["name"] == "ask":
+        asked = id
+        say(id="question", **params["arguments"])
     elif params["name"] == "pid":
         say(id=id, result=text(str(os.getpid())))
     elif params["name"] == "hang":

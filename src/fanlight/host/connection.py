@@ -36,8 +36,18 @@ from fanlight import __version__
 from fanlight.host.attempt import Attempt, ServersOwn, open_transport
 from fanlight.host.config import InProcess, Streams, Target, target
 from fanlight.host.process import CannotStart
+from fanlight.host.questions import Handler, elicitation, sampling
 from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
-from fanlight.host.wire import JSONObject, all_tools, at_cursor, dumped, finished, sent, without_wire_fields
+from fanlight.host.wire import (
+    InputRefused,
+    JSONObject,
+    all_tools,
+    at_cursor,
+    dumped,
+    finished,
+    sent,
+    without_wire_fields,
+)
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS
 
@@ -146,7 +156,8 @@ class Backoff:
 class Connection:
     """The connection to one server. `run` keeps it; everything else may be called from any task.
 
-    `patience` is how long a call waits for a connection that is not ready.
+    `patience` is how long a call waits for a connection that is not ready. `on_sampling` and `on_elicitation` answer
+    what the server asks of the model and of the user (see fanlight.host.questions); it is offered what is given.
     """
 
     def __init__(
@@ -159,6 +170,8 @@ class Connection:
         patience: float = 10.0,
         connect_timeout: float = 60.0,
         backoff: Backoff | None = None,
+        on_sampling: Handler | None = None,
+        on_elicitation: Handler | None = None,
     ) -> None:
         self.name = name
         self.target: Target = target(given, name)
@@ -175,6 +188,8 @@ class Connection:
         self._patience = patience
         self._connect_timeout = connect_timeout
         self._backoff = backoff or Backoff()
+        self._on_sampling = on_sampling and sampling(name, on_sampling)
+        self._on_elicitation = on_elicitation and elicitation(name, on_elicitation)
         self._listeners: list[Listener] = []
         self._current: Attempt | None = None
         self._changed = anyio.Event()
@@ -293,6 +308,9 @@ class Connection:
             client_info=self._client_info,
             extensions=[advertise(EXTENSION_ID, dict(SERVER_SETTINGS))],  # NEG-01
             message_handler=hear,
+            sampling_callback=self._on_sampling,
+            sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
+            elicitation_callback=self._on_elicitation,
         )
 
     # News
@@ -470,7 +488,7 @@ class Connection:
         raise ConnectionLost(self.name, f"the connection was lost before {what} answered.")
 
     def _translated(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
-        if attempt.is_loss(error):
+        if attempt.is_loss(error) and not isinstance(error, InputRefused):
             return ConnectionLost(self.name, f"the connection was lost before {what} answered.")
         data = error.data.data if isinstance(error.data, ServersOwn) else error.data
         return ServerError(self.name, error.code, error.message, data)

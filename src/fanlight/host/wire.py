@@ -24,6 +24,10 @@ _RAW: Final[TypeAdapter[Any]] = TypeAdapter(JSONObject)
 _WIRE_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
+class InputRefused(MCPError):
+    """The host did not give the input that a server needs for a call."""
+
+
 async def sent(client: Client, request: types.ClientRequest, on_progress: ProgressFnT | None = None) -> JSONObject:
     """Send a request and return its result unchanged."""
     result: JSONObject = await client.session.send_request(request, _RAW, progress_callback=on_progress)
@@ -50,7 +54,7 @@ async def _answers(client: Client, wanted: types.InputRequiredResult) -> dict[st
         context = ClientRequestContext(session=client.session, request_id=key)
         answer = await client.session.dispatch_input_request(context, request)
         if isinstance(answer, types.ErrorData):
-            raise MCPError.from_error_data(answer)
+            raise InputRefused.from_error_data(answer)
         answers[key] = answer
     return answers
 
