@@ -50,6 +50,7 @@ class Fake:
         self.listed = listed
         self.reads = 0
         self.listeners: list[Listener] = []
+        self.followed: list[str] = []
         self.during_read: Callable[[], None] = lambda: None
         self.error: Exception | None = None
 
@@ -71,6 +72,9 @@ class Fake:
     def listen(self, listener: Listener) -> Callable[[], None]:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
+
+    def follow(self, uri: str) -> None:
+        self.followed.append(uri)
 
     def tell(self, news: News) -> None:
         for listener in self.listeners:
@@ -284,6 +288,14 @@ async def test_news_of_another_view_or_server_leaves_a_view_in_memory() -> None:
     assert fake.reads == 1
 
 
+async def test_the_server_is_asked_for_news_of_a_view_before_it_is_read() -> None:
+    fake = Fake(item())
+    fake.during_read = lambda: asked.extend(fake.followed)
+    asked: list[str] = []
+    await Views().read(fake, URI)
+    assert asked == [URI]
+
+
 async def test_a_view_that_changes_while_it_is_read_is_not_remembered() -> None:
     fake, views = Fake(item()), Views()
     fake.during_read = lambda: fake.tell(ResourcesChanged("fake"))
@@ -341,21 +353,25 @@ async def test_a_view_that_a_real_server_does_not_have_is_explained() -> None:
             await Views().read(servers["shop"], "ui://shop/nosuch")
 
 
-async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change() -> None:
+@pytest.mark.parametrize("kind", [ResourcesChanged, ResourceUpdated])
+async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change(kind: type[News]) -> None:
     server: MCPServer[Any] = MCPServer("news")
     apps = Apps(server)
     apps.view(View.html(PAGE, uri=URI, name="b"))
 
     @server.tool()
     async def change(context: Context[Any]) -> str:
-        await context.notify_resources_changed()
+        if kind is ResourcesChanged:
+            await context.notify_resources_changed()
+        else:
+            await context.notify_resource_updated(URI)
         return "changed"
 
     views = Views()
     async with Servers({"news": server}) as servers:
         connection = servers["news"]
         heard = anyio.Event()
-        connection.listen(lambda news: heard.set() if isinstance(news, ResourcesChanged) else None)
+        connection.listen(lambda news: heard.set() if isinstance(news, kind) else None)
         first = await views.read(connection, URI)
         assert await views.read(connection, URI) is first
         with anyio.fail_after(10):

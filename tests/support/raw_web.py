@@ -74,6 +74,9 @@ class RawWeb:
     tools: Mapping[str, Tool]
     on_get: Tool = _no_get
     on_unknown_session: Tool = _not_found
+    methods: dict[str, Tool] = field(default_factory=dict)
+    """What else it answers than the handshake and tools."""
+    capabilities: dict[str, Any] = field(default_factory=lambda: {"tools": {}})
     session: str = "one"
     url: str = ""
     handshakes: int = field(default=0, init=False)
@@ -110,7 +113,7 @@ class RawWeb:
             self.handshakes += 1
             greeting = {
                 "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {}},
+                "capabilities": self.capabilities,
                 "serverInfo": {"name": "raw", "version": "1"},
             }
             await exchange.result(greeting, more=f"mcp-session-id: {self.session}\r\n")
@@ -118,6 +121,8 @@ class RawWeb:
             await exchange.result({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in self.tools]})
         elif method == "tools/call":
             await self.tools[exchange.message["params"]["name"]](exchange)
+        elif method in self.methods:
+            await self.methods[method](exchange)
         else:
             await exchange.error(-32601, "Method not found")
 

@@ -19,7 +19,7 @@ import itertools
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -191,6 +191,8 @@ class Connection:
         self._on_sampling = on_sampling and sampling(name, on_sampling)
         self._on_elicitation = on_elicitation and elicitation(name, on_elicitation)
         self._listeners: list[Listener] = []
+        self._followed: list[str] = []
+        self._follow_more = anyio.Event()
         self._current: Attempt | None = None
         self._changed = anyio.Event()
         self._wanted = anyio.Event()
@@ -245,7 +247,8 @@ class Connection:
                 limit.deadline = math.inf
                 self._waiting = anyio.CancelScope()  # from here on, closing is asking politely
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._subscribe, client, attempt)
+                    tasks.start_soon(self._follow_lists, client, attempt)
+                    tasks.start_soon(self._follow_resources, client, attempt)
                     tasks.start_soon(self._keep_fresh, attempt)
                     attempt.client = client
                     self._current = attempt
@@ -344,13 +347,82 @@ class Connection:
             case types.PromptListChangedNotification():
                 self._tell(PromptsChanged(self.name))
 
-    async def _subscribe(self, client: Client, attempt: Attempt) -> None:
+    def follow(self, uri: str) -> None:
+        """Ask to be told when a resource changes, where the server offers that; also of the next connections."""
+        if uri not in self._followed:
+            self._followed.append(uri)
+            more, self._follow_more = self._follow_more, anyio.Event()
+            more.set()
+
+    async def _follow_lists(self, client: Client, attempt: Attempt) -> None:
         """Ask for news where they must be asked for (2026-07-28); they reach `_hear` like all others."""
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+
+        def begun(turn: int) -> None:
+            # There is no replay: what changed before the server began to tell is found by asking.
+            attempt.stale.set()
+            if turn > 1:
+                self._tell(ResourcesChanged(self.name))
+                self._tell(PromptsChanged(self.name))
+
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            kinds = {"tools_list_changed": True, "resources_list_changed": True, "prompts_list_changed": True}
+            await self._keep_listening(client, attempt, begun, **kinds)
+
+    async def _follow_resources(self, client: Client, attempt: Attempt) -> None:
+        """Ask for news of single resources, in the way of the server's era."""
+        resources = client.server_capabilities.resources
+        if resources is None or not resources.subscribe:
             return
+        asked = 0
+        async with anyio.create_task_group() as tasks:
+            last: anyio.CancelScope | None = None
+            while True:
+                more = self._follow_more
+                new, asked = self._followed[asked:], len(self._followed)
+                if new and client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    before, last, opened = last, anyio.CancelScope(), anyio.Event()
+                    tasks.start_soon(self._listen_to, client, attempt, tuple(self._followed), last, opened)
+                    await opened.wait()
+                    if before is not None:
+                        before.cancel()  # only now, so that nothing is missed in between
+                else:
+                    for uri in new:
+                        tasks.start_soon(self._subscribe, client, uri)
+                await more.wait()
+
+    async def _subscribe(self, client: Client, uri: str) -> None:
+        request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+        with anyio.move_on_after(_LIST_LIMIT):
+            try:
+                await sent(client, request)
+            except MCPError as error:
+                logger.debug("%s: does not tell when %s changes: %s", self.name, uri, error)
+
+    async def _listen_to(
+        self, client: Client, attempt: Attempt, uris: Sequence[str], scope: anyio.CancelScope, opened: anyio.Event
+    ) -> None:
+        def begun(turn: int) -> None:
+            opened.set()
+            if turn > 1:
+                for uri in uris:
+                    self._tell(ResourceUpdated(self.name, uri))
+
+        with scope:
+            await self._keep_listening(client, attempt, begun, resource_subscriptions=uris)
+            opened.set()  # refused, but nobody need wait for it
+
+    async def _keep_listening(
+        self, client: Client, attempt: Attempt, begun: Callable[[int], None], **kinds: Any
+    ) -> None:
+        """Hold a stream of news open, until the server refuses to."""
         for turn in itertools.count(1):
             try:
-                await self._follow(client, attempt, again=turn > 1)
+                with anyio.fail_after(_LIST_LIMIT) as limit:
+                    async with client.listen(**kinds) as changes:
+                        limit.deadline = math.inf
+                        begun(turn)
+                        async for _ in changes:
+                            pass
             except (SubscriptionLost, TimeoutError):
                 pass
             except MCPError as error:
@@ -358,20 +430,6 @@ class Connection:
                     logger.debug("%s: cannot be asked for news: %s", self.name, error)
                     return
             await anyio.sleep(self._backoff.delay(turn))
-
-    async def _follow(self, client: Client, attempt: Attempt, again: bool) -> None:
-        with anyio.fail_after(_LIST_LIMIT) as limit:
-            async with client.listen(
-                tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True
-            ) as changes:
-                limit.deadline = math.inf
-                # There is no replay: what changed before the server began to tell is found by asking.
-                attempt.stale.set()
-                if again:
-                    self._tell(ResourcesChanged(self.name))
-                    self._tell(PromptsChanged(self.name))
-                async for _ in changes:
-                    pass
 
     async def _keep_fresh(self, attempt: Attempt) -> None:
         while True:

@@ -63,6 +63,8 @@ class Source(Protocol):
 
     def listen(self, listener: Listener) -> Callable[[], None]: ...
 
+    def follow(self, uri: str) -> None: ...
+
 
 @dataclass(frozen=True)
 class ViewDocument:
@@ -147,6 +149,7 @@ class Views:
         async with self._locks.setdefault(key, anyio.Lock()):
             if (kept := self._kept.get(key)) is not None:
                 return kept
+            source.follow(uri)
             before = self._changes.get(source.name, 0)
             document = await read_view(source, uri)
             # What changed while it was read may be older than the change.
