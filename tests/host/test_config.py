@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from fastmcp import FastMCP
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -56,6 +57,16 @@ def test_a_transport_can_be_opened_once_and_a_function_again() -> None:
     assert once.open() is transport
 
 
+def test_what_signs_requests_is_given_with_a_url() -> None:
+    auth = httpx2.BasicAuth("user", "secret")
+    assert target({"url": "https://a.example/mcp", "auth": auth}) == Url("https://a.example/mcp", auth=auth)
+
+
+def test_the_auth_of_a_file_is_not_ours(tmp_path: Path) -> None:
+    document = {"mcpServers": {"a": {"url": "https://a.example/mcp", "auth": "oauth"}}}
+    assert load_config(written(tmp_path, document)) == {"a": Url("https://a.example/mcp")}
+
+
 def test_secrets_are_not_shown_with_a_target() -> None:
     shown = f"{Url('https://u:pw@a.example/mcp?key=k1', {'Authorization': 'k2'})!s}"
     shown += repr(Command("a", env={"TOKEN": "k2"})) + repr(Url("https://a.example", {"Authorization": "k2"}))
@@ -75,10 +86,12 @@ def test_secrets_are_not_shown_with_a_target() -> None:
         ({"args": []}, 'neither "command" nor "url"'),
         ({"type": "http", "command": "x"}, 'neither "command" nor "url"'),
         ({"type": "sse", "url": "https://a.example/sse"}, "streamable HTTP replaced"),
+        ({"url": "https://a.example/mcp", "auth": "oauth"}, "clock.auth is 'oauth' (str), expected an httpx2.Auth"),
+        ({"command": "x", "auth": httpx2.BasicAuth("u", "p")}, 'clock.auth is for a server with a "url"'),
     ],
 )
 def test_what_cannot_be_connected_to_is_refused_with_what_to_write(given: Any, words: str) -> None:
-    with pytest.raises(ConfigError, match=r"^clock: |^clock has") as refused:
+    with pytest.raises(ConfigError, match=r"^clock: |^clock has|^clock\.") as refused:
         target(given, "clock")
     assert words in str(refused.value)
 

@@ -176,8 +176,9 @@ async def _http(to: Url, attempt: Attempt) -> AsyncIterator[TransportStreams]:
             response.stream = _Noted(response.stream, lambda: attempt.unanswered.add(_request_id(response.request)))
 
     timeout = httpx2.Timeout(30.0, read=300.0)  # a server may hold a response open while it works
+    hooks = {"response": [note]}
     async with (
-        httpx2.AsyncClient(headers=dict(to.headers or {}), timeout=timeout, event_hooks={"response": [note]}) as client,
+        httpx2.AsyncClient(headers=to.headers, auth=to.auth, timeout=timeout, event_hooks=hooks) as client,
         streamable_http_client(to.url, http_client=client, max_sse_event_size=_LARGEST_EVENT) as streams,
     ):
         yield streams

@@ -2,7 +2,7 @@
 
     given                                                             target
     "python server.py", ["python", "server.py"], {"command": ...}     Command
-    "https://maps.example/mcp", {"url": ...}                          Url
+    "https://maps.example/mcp", {"url": ..., "auth": ...}             Url
     MCPServer, FastMCP, lowlevel Server                               InProcess
     an `mcp` transport, or a function that opens one                  Streams
 
@@ -14,11 +14,12 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
+import httpx2
 from mcp.client import Transport
 from mcp.client.stdio import StdioServerParameters
 from mcp.server.lowlevel import Server
@@ -48,10 +49,14 @@ class Command:
 
 @dataclass(frozen=True)
 class Url:
-    """A server at an address, spoken to over streamable HTTP."""
+    """A server at an address, spoken to over streamable HTTP.
+
+    `auth` signs each request, such as an OAuth provider of `mcp.client.auth`.
+    """
 
     url: str
     headers: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
+    auth: httpx2.Auth | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)
@@ -93,7 +98,7 @@ def target(given: object, name: str = "server") -> Target:
             cwd = None if given.cwd is None else Path(given.cwd)
             return Command(given.command, tuple(given.args), given.env, cwd)
         case Mapping():
-            return _from_entry(given, name, None, os.environ)
+            return _signed(_from_entry(given, name, None, os.environ), given.get("auth"), name)
     if (server := _server(given)) is not None:
         return InProcess(server)
     if isinstance(given, Sequence):
@@ -175,6 +180,20 @@ def _from_entry(entry: Mapping[str, Any], name: str, folder: Path | None, enviro
         f'{name} has neither "command" nor "url" for its type {kind!r}. '
         'Write {"command": "python", "args": ["server.py"]} or {"type": "http", "url": "https://..."}.'
     )
+
+
+def _signed(to: Target, auth: object, name: str) -> Target:
+    """Add what signs requests, which only a program can give: files of other hosts use the word for other things."""
+    if auth is None:
+        return to
+    if not isinstance(to, Url):
+        raise ConfigError(f'{name}.auth is for a server with a "url"; this one is {to}.')
+    if not isinstance(auth, httpx2.Auth):
+        raise ConfigError(
+            f"{name}.auth is {_kind(auth)}, expected an httpx2.Auth such as mcp.client.auth.OAuthClientProvider. "
+            'Write a fixed token as "headers": {"Authorization": "Bearer ..."}.'
+        )
+    return replace(to, auth=auth)
 
 
 def _command(entry: Mapping[str, Any], name: str, folder: Path | None, environ: Mapping[str, str]) -> Command:

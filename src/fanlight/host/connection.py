@@ -26,6 +26,7 @@ from typing import Any, Final, Literal, cast
 import anyio
 import mcp_types as types
 from mcp.client import Client, IncomingMessage, Transport, advertise
+from mcp.client.auth import OAuthFlowError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
@@ -34,7 +35,7 @@ from pydantic import ValidationError
 
 from fanlight import __version__
 from fanlight.host.attempt import Attempt, ServersOwn, open_transport
-from fanlight.host.config import InProcess, Streams, Target, target
+from fanlight.host.config import InProcess, Streams, Target, Url, target
 from fanlight.host.process import CannotStart
 from fanlight.host.questions import Handler, elicitation, sampling
 from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
@@ -55,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 State = Literal["connecting", "ready", "retrying", "failed", "closed"]
 
+_CONNECT_LIMIT: Final = 60.0
+_SIGN_IN_LIMIT: Final = 600.0  # someone may have to do it by hand
 _LIST_LIMIT: Final = 60.0
 
 
@@ -168,7 +171,7 @@ class Connection:
         mode: str = "auto",
         client_info: types.Implementation | None = None,
         patience: float = 10.0,
-        connect_timeout: float = 60.0,
+        connect_timeout: float | None = None,
         backoff: Backoff | None = None,
         on_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
@@ -186,7 +189,8 @@ class Connection:
         self._mode = mode
         self._client_info = client_info or types.Implementation(name="fanlight", version=__version__)
         self._patience = patience
-        self._connect_timeout = connect_timeout
+        signs_in = isinstance(self.target, Url) and self.target.auth is not None
+        self._connect_timeout = connect_timeout or (_SIGN_IN_LIMIT if signs_in else _CONNECT_LIMIT)
         self._backoff = backoff or Backoff()
         self._on_sampling = on_sampling and sampling(name, on_sampling)
         self._on_elicitation = on_elicitation and elicitation(name, on_elicitation)
@@ -200,6 +204,7 @@ class Connection:
         self._waiting: anyio.CancelScope | None = None  # made where there is an event loop
         self._held = 0.0  # seconds that the last connection was ready
         self._hopeless = False  # waiting will not help: the command cannot even be started
+        self._refused = False  # nobody signed in
 
     # What runs
 
@@ -229,7 +234,7 @@ class Connection:
     async def _attempt(self) -> str:
         """Connect once and stay connected; return why it ended."""
         attempt = Attempt()
-        self._hopeless = False
+        self._hopeless = self._refused = False
         try:
             with anyio.CancelScope() as self._waiting:
                 await self._live(attempt)
@@ -238,6 +243,7 @@ class Connection:
             logger.debug("%s: the connection failed", self.name, exc_info=True)
             first = cause(error)
             self._hopeless = isinstance(first, CannotStart)
+            self._refused = isinstance(first, OAuthFlowError)
             return why_failed(first, self.target, attempt, self._connect_timeout)
 
     async def _live(self, attempt: Attempt) -> None:
@@ -289,7 +295,8 @@ class Connection:
             self._set(Status("failed", reason, number))
             await self._closing.wait()
             return
-        delay = self._backoff.delay(number - 1)
+        # A user who did not sign in is not asked again at once.
+        delay = self._backoff.most if self._refused else self._backoff.delay(number - 1)
         self._wanted = anyio.Event()
         self._set(Status("retrying", failure, number, delay))
         with anyio.CancelScope() as self._waiting:

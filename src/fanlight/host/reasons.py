@@ -1,6 +1,7 @@
 """What went wrong with a connection, in words that a person can act on."""
 
 import httpx2
+from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
@@ -38,8 +39,10 @@ def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) 
             return f"{to} cannot be reached: {type(error).__name__} {error}".rstrip() + "."
         case TimeoutError():
             return f"{to} did not answer as an MCP server within {patience:g} seconds.{_said(attempt)}"
+        case OAuthFlowError():
+            return f"{to} cannot be signed in to: {error}"
         case MCPError() if attempt.http_status in (401, 403):
-            return f"{to} asks for authorization (HTTP {attempt.http_status}). Give the headers that it expects."
+            return f"{to} asks for authorization (HTTP {attempt.http_status}). Give the headers or auth it expects."
         case MCPError() if attempt.http_status is not None and attempt.http_status >= 400:
             return f"{to} answers HTTP {attempt.http_status}, not MCP. Is the path right? It is often /mcp."
         case MCPError() | ValidationError():
