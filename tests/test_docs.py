@@ -15,28 +15,14 @@ from mcp.server import MCPServer
 
 import fanlight
 from fanlight import Apps, View, negotiate
+from support.docs import ROOT, blocks, write_files
 from support.stage import chromium, on_stage
 from support.wire import NO_UI, UI, WireError, in_memory, over_stdio
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md"]
-FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\((?!https?://|#)([^)#]+)(#[^)]*)?\)")
-
-
-def blocks(page: Path) -> list[tuple[str, str, str]]:
-    return FENCE.findall(page.read_text(encoding="utf-8"))
-
-
-def write_files(page: Path, folder: Path) -> dict[str, Path]:
-    files = {}
-    for _, name, code in blocks(page):
-        if name:
-            files[name] = folder / name
-            files[name].write_text(code, encoding="utf-8")
-    return files
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
