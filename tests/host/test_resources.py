@@ -9,16 +9,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, Csp, View
-from fanlight.host.connection import (
-    ConnectionLost,
-    Listener,
-    News,
-    ResourcesChanged,
-    ResourceUpdated,
-    ServerError,
-    Status,
-    StatusChanged,
-)
+from fanlight.host.connection import ConnectionLost, ServerError
+from fanlight.host.news import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
 from fanlight.host.resources import (
     ViewDocument,
     ViewError,

@@ -9,7 +9,8 @@ import pytest
 from mcp.server import MCPServer
 
 from fanlight.host.config import ConfigError
-from fanlight.host.connection import Backoff, News, NotConnected, StatusChanged
+from fanlight.host.connection import Backoff, NotConnected
+from fanlight.host.news import News, StatusChanged
 from fanlight.host.servers import Servers, UnknownServer
 from support.connected import CHILD, pids_of
 from support.shop import build

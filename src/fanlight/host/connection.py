@@ -15,19 +15,17 @@ the 2026-07-28 wire needs. What goes wrong is one of these:
             └── NotConnected   before it could be sent
 """
 
-import itertools
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import anyio
 import mcp_types as types
 from mcp.client import Client, IncomingMessage, Transport, advertise
 from mcp.client.auth import OAuthFlowError
-from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -36,9 +34,20 @@ from pydantic import ValidationError
 from fanlight import __version__
 from fanlight.host.attempt import Attempt, ServersOwn, open_transport
 from fanlight.host.config import InProcess, Streams, Target, Url, target
+from fanlight.host.news import (
+    Listener,
+    News,
+    PromptsChanged,
+    ResourcesChanged,
+    ResourceUpdated,
+    Status,
+    StatusChanged,
+    ToolsChanged,
+)
 from fanlight.host.process import CannotStart
 from fanlight.host.questions import Handler, elicitation, sampling
 from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
+from fanlight.host.subscriptions import Followed, Subscriptions
 from fanlight.host.wire import (
     InputRefused,
     JSONObject,
@@ -53,8 +62,6 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS
 
 logger = logging.getLogger(__name__)
-
-State = Literal["connecting", "ready", "retrying", "failed", "closed"]
 
 _CONNECT_LIMIT: Final = 60.0
 _SIGN_IN_LIMIT: Final = 600.0  # someone may have to do it by hand
@@ -95,50 +102,6 @@ class ConnectionLost(Unfinished):
 
 class NotConnected(ConnectionLost):
     """There was no connection to send the call over."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where a connection stands. `reason` is what went wrong last, in words a person can act on."""
-
-    state: State
-    reason: str | None = None
-    attempt: int = 1
-    delay: float | None = None
-    """Seconds until the next attempt, while `retrying`."""
-
-
-@dataclass(frozen=True)
-class StatusChanged:
-    server: str
-    status: Status
-
-
-@dataclass(frozen=True)
-class ToolsChanged:
-    """The tools were listed anew; `Connection.tools` has them."""
-
-    server: str
-
-
-@dataclass(frozen=True)
-class ResourcesChanged:
-    server: str
-
-
-@dataclass(frozen=True)
-class ResourceUpdated:
-    server: str
-    uri: str
-
-
-@dataclass(frozen=True)
-class PromptsChanged:
-    server: str
-
-
-News = StatusChanged | ToolsChanged | ResourcesChanged | ResourceUpdated | PromptsChanged
-Listener = Callable[[News], None]
 
 
 @dataclass(frozen=True)
@@ -195,8 +158,7 @@ class Connection:
         self._on_sampling = on_sampling and sampling(name, on_sampling)
         self._on_elicitation = on_elicitation and elicitation(name, on_elicitation)
         self._listeners: list[Listener] = []
-        self._followed: list[str] = []
-        self._follow_more = anyio.Event()
+        self._followed = Followed()
         self._current: Attempt | None = None
         self._changed = anyio.Event()
         self._wanted = anyio.Event()
@@ -253,8 +215,7 @@ class Connection:
                 limit.deadline = math.inf
                 self._waiting = anyio.CancelScope()  # from here on, closing is asking politely
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._follow_lists, client, attempt)
-                    tasks.start_soon(self._follow_resources, client, attempt)
+                    tasks.start_soon(self._subscriptions(client, attempt).run)
                     tasks.start_soon(self._keep_fresh, attempt)
                     attempt.client = client
                     self._current = attempt
@@ -323,6 +284,9 @@ class Connection:
             elicitation_callback=self._on_elicitation,
         )
 
+    def _subscriptions(self, client: Client, attempt: Attempt) -> Subscriptions:
+        return Subscriptions(self.name, client, attempt, self._followed, self._tell, self._backoff.delay)
+
     # News
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -356,87 +320,7 @@ class Connection:
 
     def follow(self, uri: str) -> None:
         """Ask to be told when a resource changes, where the server offers that; also of the next connections."""
-        if uri not in self._followed:
-            self._followed.append(uri)
-            more, self._follow_more = self._follow_more, anyio.Event()
-            more.set()
-
-    async def _follow_lists(self, client: Client, attempt: Attempt) -> None:
-        """Ask for news where they must be asked for (2026-07-28); they reach `_hear` like all others."""
-
-        def begun(turn: int) -> None:
-            # There is no replay: what changed before the server began to tell is found by asking.
-            attempt.stale.set()
-            if turn > 1:
-                self._tell(ResourcesChanged(self.name))
-                self._tell(PromptsChanged(self.name))
-
-        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            kinds = {"tools_list_changed": True, "resources_list_changed": True, "prompts_list_changed": True}
-            await self._keep_listening(client, attempt, begun, **kinds)
-
-    async def _follow_resources(self, client: Client, attempt: Attempt) -> None:
-        """Ask for news of single resources, in the way of the server's era."""
-        resources = client.server_capabilities.resources
-        if resources is None or not resources.subscribe:
-            return
-        asked = 0
-        async with anyio.create_task_group() as tasks:
-            last: anyio.CancelScope | None = None
-            while True:
-                more = self._follow_more
-                new, asked = self._followed[asked:], len(self._followed)
-                if new and client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                    before, last, opened = last, anyio.CancelScope(), anyio.Event()
-                    tasks.start_soon(self._listen_to, client, attempt, tuple(self._followed), last, opened)
-                    await opened.wait()
-                    if before is not None:
-                        before.cancel()  # only now, so that nothing is missed in between
-                else:
-                    for uri in new:
-                        tasks.start_soon(self._subscribe, client, uri)
-                await more.wait()
-
-    async def _subscribe(self, client: Client, uri: str) -> None:
-        request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-        with anyio.move_on_after(_LIST_LIMIT):
-            try:
-                await sent(client, request)
-            except MCPError as error:
-                logger.debug("%s: does not tell when %s changes: %s", self.name, uri, error)
-
-    async def _listen_to(
-        self, client: Client, attempt: Attempt, uris: Sequence[str], scope: anyio.CancelScope, opened: anyio.Event
-    ) -> None:
-        def begun(turn: int) -> None:
-            opened.set()
-            if turn > 1:
-                for uri in uris:
-                    self._tell(ResourceUpdated(self.name, uri))
-
-        with scope:
-            await self._keep_listening(client, attempt, begun, resource_subscriptions=uris)
-            opened.set()  # refused, but nobody need wait for it
-
-    async def _keep_listening(
-        self, client: Client, attempt: Attempt, begun: Callable[[int], None], **kinds: Any
-    ) -> None:
-        """Hold a stream of news open, until the server refuses to."""
-        for turn in itertools.count(1):
-            try:
-                with anyio.fail_after(_LIST_LIMIT) as limit:
-                    async with client.listen(**kinds) as changes:
-                        limit.deadline = math.inf
-                        begun(turn)
-                        async for _ in changes:
-                            pass
-            except (SubscriptionLost, TimeoutError):
-                pass
-            except MCPError as error:
-                if not attempt.is_loss(error):
-                    logger.debug("%s: cannot be asked for news: %s", self.name, error)
-                    return
-            await anyio.sleep(self._backoff.delay(turn))
+        self._followed.add(uri)
 
     async def _keep_fresh(self, attempt: Attempt) -> None:
         while True:

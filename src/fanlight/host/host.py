@@ -18,20 +18,13 @@ from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.call import Call
 from fanlight.host.config import load_config
-from fanlight.host.connection import (
-    Connection,
-    News,
-    PromptsChanged,
-    ResourcesChanged,
-    ServerError,
-    ToolsChanged,
-    Unfinished,
-)
+from fanlight.host.connection import Connection, ServerError, Unfinished
 from fanlight.host.desk import Desk, MessageHandler, SamplingHandler, app_of
 from fanlight.host.documents import Documents
 from fanlight.host.gate import Gate, QuestionHandler
 from fanlight.host.limits import Limits
 from fanlight.host.line import Frame
+from fanlight.host.news import News, PromptsChanged, ResourcesChanged, ToolsChanged
 from fanlight.host.open_views import OpenViews
 from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE

@@ -13,15 +13,8 @@ from typing import Any, Final, Protocol
 
 import anyio
 
-from fanlight.host.connection import (
-    Listener,
-    News,
-    ResourcesChanged,
-    ResourceUpdated,
-    ServerError,
-    StatusChanged,
-    Unfinished,
-)
+from fanlight.host.connection import ServerError, Unfinished
+from fanlight.host.news import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
 from fanlight.host.wire import JSONObject
 from fanlight.protocol.csp import Csp, check_host_name, check_source
 from fanlight.protocol.errors import FanlightError, RegistrationError

@@ -7,7 +7,8 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from fanlight.host.connection import Connection, Listener
+from fanlight.host.connection import Connection
+from fanlight.host.news import Listener
 from fanlight.host.process import STOP_LIMIT
 from fanlight.host.wire import JSONObject
 from fanlight.protocol.errors import FanlightError

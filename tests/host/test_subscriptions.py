@@ -1,0 +1,113 @@
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+from fanlight.host.connection import ConnectionLost
+from fanlight.host.news import ResourceUpdated, ToolsChanged
+from support.connected import connected
+from support.raw_web import Exchange, raw_web
+from support.wire import serving
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_changed_list_of_tools_is_followed_in_the_handshake_era(raw: list[str]) -> None:
+    async with connected(raw) as connection:
+        changed = anyio.Event()
+        connection.listen(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
+        await connection.call_tool("grow")
+        await changed.wait()
+        assert connection.tools[-1]["name"] == "new"
+
+
+@pytest.mark.parametrize("over", ["memory", "http"])
+async def test_a_changed_list_of_tools_is_followed_in_2026_07_28(over: str) -> None:
+    server: MCPServer[Any] = MCPServer("grows")
+
+    @server.tool()
+    async def grow(context: Context[Any]) -> str:
+        server.add_tool(lambda: "new", name="new")
+        await context.notify_tools_changed()
+        return "grown"
+
+    async def follows(given: object) -> None:
+        async with connected(given) as connection:
+            changed = anyio.Event()
+            connection.listen(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
+            await connection.call_tool("grow")
+            await changed.wait()
+            assert [tool["name"] for tool in connection.tools] == ["grow", "new"]
+
+    if over == "memory":
+        return await follows(server)
+    with serving(server.streamable_http_app()) as address:
+        await follows(f"{address}/mcp")
+
+
+@pytest.mark.parametrize("over", ["memory", "http"])
+async def test_followed_resources_are_told_when_they_change_in_2026_07_28(over: str) -> None:
+    server: MCPServer[Any] = MCPServer("news")
+
+    @server.resource("note://{name}")
+    def note(name: str) -> str:
+        return name
+
+    @server.tool()
+    async def change(uri: str, context: Context[Any]) -> str:
+        await context.notify_resource_updated(uri)
+        return "changed"
+
+    async def follows(given: object) -> None:
+        async with connected(given) as connection:
+            told: list[str] = []
+            connection.listen(lambda news: told.append(news.uri) if isinstance(news, ResourceUpdated) else None)
+            for uri in ("note://a", "note://a", "note://b"):
+                connection.follow(uri)
+                while uri not in told:  # following begins in its own time
+                    await connection.call_tool("change", {"uri": uri})
+            told.clear()
+            for uri in ("note://c", "note://a"):
+                await connection.call_tool("change", {"uri": uri})
+            while "note://a" not in told:
+                await anyio.lowlevel.checkpoint()
+            assert "note://c" not in told
+            assert told.count("note://a") == 1  # by the one stream that is left
+
+    if over == "memory":
+        return await follows(server)
+    with serving(server.streamable_http_app()) as address:
+        await follows(f"{address}/mcp")
+
+
+@pytest.mark.parametrize("offers", [True, False])
+async def test_followed_resources_are_subscribed_to_on_each_connection_where_the_server_offers_it(offers: bool) -> None:
+    subscribed: list[str] = []
+    both, again = anyio.Event(), anyio.Event()
+
+    async def subscribe(exchange: Exchange) -> None:
+        subscribed.append(exchange.message["params"]["uri"])
+        await exchange.error(-32002, "Resource not found") if len(subscribed) == 1 else await exchange.result({})
+        if len(subscribed) % 2 == 0:
+            (both if len(subscribed) == 2 else again).set()
+
+    async def ok(exchange: Exchange) -> None:
+        await exchange.result({"content": []})
+
+    async with raw_web(ok=ok) as web:
+        web.methods["resources/subscribe"] = subscribe
+        web.capabilities = {"tools": {}, "resources": {"subscribe": offers}}
+        async with connected(web.url) as connection:
+            for uri in ("ui://a", "ui://b"):
+                connection.follow(uri)
+            if offers:
+                await both.wait()
+            web.session = "two"
+            with pytest.raises(ConnectionLost):
+                await connection.call_tool("ok")
+            await connection.call_tool("ok")
+            if offers:
+                await again.wait()
+    assert sorted(subscribed) == (["ui://a", "ui://a", "ui://b", "ui://b"] if offers else [])
