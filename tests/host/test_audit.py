@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
 from fanlight.host.audit import Audit
@@ -127,6 +130,52 @@ def test_a_record_is_a_line_of_json() -> None:
         "data": {"a": [1]},
     }
     assert "\n" not in json_line(record)
+
+
+async def test_what_browsers_block_is_there_and_the_harmless_probe_is_told_apart() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        label = page.shown["document"].removeprefix("http://").partition(".")[0]
+        probe = {"directive": "script-src", "blocked": "eval", "sample": "(function anonymous(\n) {\n\n})"}
+        for report in (probe, {**probe, "sample": "alert(1)"}, {**probe, "blocked": "inline"}):
+            host.violated(label, report)
+        host.violated("unknown", probe)
+        await page.tell({"type": "violation", "directive": "frame-src", "blocked": "http://x"})
+        await page.tell({"type": "failed", "reason": "The sandbox proxy did not answer."})
+        found = [(record.kind, record.name, record.outcome, record.by) for record in host.audit(server="board")]
+        assert found[-5:] == [
+            ("violation", "script-src", "probe", "browser"),
+            ("violation", "script-src", "blocked", "browser"),
+            ("violation", "script-src", "blocked", "browser"),
+            ("violation", "frame-src", "blocked", "page"),
+            ("document", "failed", "blocked", "page"),
+        ]
+        assert len({record.view for record in host.audit(kind="violation")}) == 1
+
+
+async def test_a_request_of_a_view_and_what_it_causes_is_one_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("mcp-python-sdk")
+    monkeypatch.setattr("fanlight.host.session._tracer", tracer)
+    monkeypatch.setattr("mcp.shared._otel._tracer", tracer)
+    host = Host({"board": board()}, policy=OPEN)
+    async with opened(host) as page:
+        exporter.clear()
+        await call(page, "move")
+        await page.message()
+        await page.say({"id": 1, "method": "ui/open-link", "params": {"url": "vscode:x"}})
+        await page.message()
+    spans = exporter.get_finished_spans()
+    asked = next(span for span in spans if "fanlight.view" in (span.attributes or {}))
+    assert asked.name == "tools/call"
+    assert asked.attributes is not None
+    assert asked.attributes["fanlight.server"] == "board"
+    below = [span for span in spans if span.parent and span.parent.span_id == asked.context.span_id]
+    assert below
+    refused = next(span for span in spans if span.name == "ui/open-link")
+    assert refused.status.description == "Only http and https links are opened."
 
 
 KILLED = """

@@ -32,8 +32,12 @@ class Desk:
         self.documents = Documents()
         self.document = self.documents.serve(LABEL, HTML, None, (), ORIGINS.ancestors)
         self.alive = 0
+        self.reports: list[Any] = []
         self.lost_links = 0
         self.opened: list[tuple[dict[str, Any], Origins]] = []
+
+    def violated(self, label: str, report: dict[str, Any]) -> None:
+        self.reports.append((label, report))
 
     @asynccontextmanager
     async def lifetime(self) -> AsyncIterator[None]:
@@ -133,6 +137,27 @@ async def test_a_document_is_served_at_its_own_app_and_nowhere_else(app: ASGIApp
         ):
             assert (await http.get(odd, headers={"host": VIEW_NAME})).status_code == 404
         assert (await http.post(path, headers={"host": VIEW_NAME})).status_code == 405
+
+
+async def test_a_report_of_a_browser_is_taken_at_an_apps_name_only(app: ASGIApp, desk: Desk) -> None:
+    report = {"csp-report": {"effective-directive": "img-src", "blocked-uri": "x" * 600, "line-number": 3}}
+    async with client(app) as http:
+        headers = {"host": VIEW_NAME}
+        assert (await http.post("/report", json=report, headers=headers)).status_code == 204
+        ((label, taken),) = desk.reports
+        assert label == LABEL
+        assert (taken["directive"], taken["blocked"], taken["line"]) == ("img-src", "x" * 500, 3)
+        for body, status in (
+            (b"", 400),
+            (b"[]", 400),
+            (b'{"csp-report":7}', 400),
+            (b"\xff", 400),
+            (b"x" * 70_000, 413),
+        ):
+            assert (await http.post("/report", content=body, headers=headers)).status_code == status
+        assert (await http.get("/report", headers=headers)).status_code == 404
+        assert (await http.post("/report", json=report, headers={"host": "sandbox.localhost:8000"})).status_code == 405
+    assert len(desk.reports) == 1
 
 
 async def test_the_proxy_is_served_for_our_own_origins_only(app: ASGIApp) -> None:

@@ -22,7 +22,7 @@ def parsed(header: str) -> dict[str, list[str]]:
 def test_a_view_that_declares_nothing_reaches_nothing() -> None:
     assert parsed(policy(view_directives(None, ANCESTORS))) == {
         "default-src": ["'none'"],
-        "script-src": ["'self'", "'unsafe-inline'"],
+        "script-src": ["'self'", "'unsafe-inline'", "'report-sample'"],
         "style-src": ["'self'", "'unsafe-inline'"],
         "img-src": ["'self'", "data:"],
         "media-src": ["'self'", "data:"],
@@ -34,6 +34,7 @@ def test_a_view_that_declares_nothing_reaches_nothing() -> None:
         "object-src": ["'none'"],
         "form-action": ["'none'"],
         "frame-ancestors": list(ANCESTORS),
+        "report-uri": ["/report"],
     }
 
 

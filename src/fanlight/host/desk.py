@@ -194,6 +194,10 @@ class Desk:
     def dropped(self, session: Session, heard: Heard, reason: str) -> None:
         self._audit.note(self._about(session, "message", heard.method, f"refused: {reason}")(bytes_in=heard.size))
 
+    def noticed(self, session: Session, kind: str, name: str, what: str) -> None:
+        """Write down what a page noticed of the View that it shows."""
+        self._audit.note(self._about(session, kind, name, "blocked")(by="page", data={"what": what}))
+
     def _about(self, session: Session, kind: str, name: str, outcome: str) -> Callable[..., AuditRecord]:
         record = self.views.record(session.id)
         server = None if record is None else record.server

@@ -22,7 +22,7 @@ from fanlight.host.connection import Connection, ServerError, Unfinished
 from fanlight.host.desk import Desk, MessageHandler, SamplingHandler, app_of
 from fanlight.host.documents import Documents
 from fanlight.host.gate import Gate, QuestionHandler
-from fanlight.host.limits import Limits
+from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Frame
 from fanlight.host.news import News, PromptsChanged, ResourcesChanged, ToolsChanged
 from fanlight.host.open_views import OpenViews
@@ -30,10 +30,12 @@ from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
 from fanlight.host.policy import Allow, App, Policy, allowed_domains, reachable
+from fanlight.host.questions import Handler
 from fanlight.host.resources import ViewDocument, Views, for_app, for_model, view_uri
 from fanlight.host.servers import Servers
 from fanlight.host.session import RequestFailed, Session, Timeouts
 from fanlight.host.store import AuditQuery, AuditRecord, Grant, Store, ViewRecord, open_store
+from fanlight.host.violations import is_probe
 from fanlight.host.web import Refused, Socket, Web, proxy_url
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.errors import FanlightError
@@ -41,6 +43,7 @@ from fanlight.protocol.headers import allow_attribute
 
 JSONObject = dict[str, Any]
 
+_REPORTS_PER_SECOND = 50.0
 _SANDBOX_TOKENS = "allow-scripts allow-same-origin allow-forms"
 
 
@@ -76,8 +79,10 @@ class Host:
         limits: Limits | None = None,
         linger: float = 300.0,
         audit_arguments: Keep = "hashed",
+        on_server_sampling: Handler | None = None,
+        on_elicitation: Handler | None = None,
     ) -> None:
-        self.servers = Servers(servers)
+        self.servers = Servers(servers, on_sampling=on_server_sampling, on_elicitation=on_elicitation)
         self.documents = Documents()
         self._store = open_store(store)
         self._names = Names(sandbox_origin)
@@ -101,6 +106,8 @@ class Host:
         )
         self._views = OpenViews(self._store, self._session, linger, self._ended)
         self._desk.views = self._views
+        self._shown: dict[str, tuple[str, str]] = {}
+        self._reports = Rate(_REPORTS_PER_SECOND, 0.0)
         self._tasks: TaskGroup | None = None
         self._stack = AsyncExitStack()
         self.servers.listen(self._hear)
@@ -355,6 +362,7 @@ class Host:
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
+        self._shown[label] = (record.server, record.uri)
         served = self.documents.serve(label, document.html, csp, granted, origins.ancestors, self._policy.profile(app))
         policy = served.headers["content-security-policy"]
         data = {"uri": record.uri, "sha256": document.sha256, "csp": policy, "permissions": granted, "denied": denied}
@@ -387,6 +395,27 @@ class Host:
         """Take the document of an app for approved, after it has changed."""
         self._store.pin(server, uri, sha256)
 
+    def violated(self, label: str, report: JSONObject) -> None:
+        """Write down what a View's browser blocked. The report names the app; the View, if it is the only one open."""
+        app = self._shown.get(label)
+        if app is None or not self._reports.take(anyio.current_time()):
+            return
+        open_views = [record for record, _ in self._views if (record.server, record.uri) == app]
+        view = open_views[0] if len(open_views) == 1 else None
+        self._audit.note(
+            AuditRecord(
+                now(),
+                "violation",
+                report["directive"],
+                "probe" if is_probe(report) else "blocked",
+                None if view is None else view.id,
+                app[0],
+                None if view is None else view.conversation,
+                by="browser",
+                data={"uri": app[1], **report},
+            )
+        )
+
     # Sessions
 
     def _session(self, record: ViewRecord, tasks: TaskGroup) -> Session:
@@ -397,7 +426,10 @@ class Host:
         if tool is not None:
             context["toolInfo"] = {"tool": tool}
         bridge = Bridge(self._info, self._capabilities(), context, tools=_CallableTools(connection))
-        return Session(record.id, bridge, self._desk, tasks, self._timeouts, self._limits)
+        labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
+        if record.conversation is not None:
+            labels["fanlight.conversation"] = record.conversation
+        return Session(record.id, bridge, self._desk, tasks, self._timeouts, self._limits, labels)
 
     def _ended(self, view: str) -> None:
         self._app_tools.forget(view)

@@ -21,17 +21,19 @@ _CONTEXT: Final = frozenset(
 )
 
 
-class Closer(Protocol):
-    """Ends a View."""
+class Desk(Protocol):
+    """Whom a page's words concern."""
 
     async def closing(self, session: Session) -> None: ...
+
+    def noticed(self, session: Session, kind: str, name: str, what: str) -> None: ...
 
 
 class PageLink:
     """A View opened by a page."""
 
-    def __init__(self, closer: Closer, session: Session, channel: Channel) -> None:
-        self._closer = closer
+    def __init__(self, desk: Desk, session: Session, channel: Channel) -> None:
+        self._desk = desk
         self._session = session
         self._channel = channel
 
@@ -56,12 +58,21 @@ class PageLink:
                     result if isinstance(result, dict) else None,
                     error if isinstance(error, str) else None,
                 )
+            case "failed":
+                self._desk.noticed(session, "document", "failed", _text(frame, "reason"))
+            case "violation":
+                self._desk.noticed(session, "violation", _text(frame, "directive"), _text(frame, "blocked"))
             case "close":
-                await self._closer.closing(session)
+                await self._desk.closing(session)
 
     async def lost(self) -> None:
         """Take note that the page has gone."""
         self._session.detach(self._channel)
+
+
+def _text(frame: Frame, key: str) -> str:
+    value = frame.get(key)
+    return value[:500] if isinstance(value, str) else ""
 
 
 def browser_context(frame: Frame) -> JSONObject:

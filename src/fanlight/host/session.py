@@ -2,13 +2,14 @@
 
 import itertools
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
+from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Channel, Frame, Line
@@ -20,6 +21,9 @@ from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, Message, RequestI
 logger = logging.getLogger(__name__)
 views_logger = logging.getLogger("fanlight.host.views")
 """What Views log: a name of its own, so that a program can be deaf to it."""
+
+# The tracer of the SDK, so that what a View asks for and what that causes at its server are one trace.
+_tracer = get_tracer("mcp-python-sdk")
 
 JSONObject = dict[str, Any]
 
@@ -125,8 +129,10 @@ class Session:
         tasks: TaskGroup,
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.id = id
+        self._labels = {"fanlight.view": id, **(labels or {})}
         self.bridge = bridge
         self.line = Line()
         self.height: float | None = None
@@ -337,15 +343,21 @@ class Session:
         self._tasks.start_soon(task)
 
     async def _answer(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
-        try:
-            result = await work
-        except RequestFailed as failed:
-            self.bridge.refuse(id, str(failed), failed.code, failed.data)
-        except Exception:
-            logger.exception("View %s: a request of the View failed inside the host", self.id)
-            self.bridge.refuse(id, "The host failed to answer.", INTERNAL_ERROR)
-        else:
-            self.bridge.respond(id, result)
+        heard = self._heard.get(id)
+        name = "ui" if heard is None else heard.method
+        with _tracer.start_as_current_span(name, kind=SpanKind.SERVER, attributes=self._labels) as span:
+            try:
+                result = await work
+            except RequestFailed as failed:
+                span.set_status(StatusCode.ERROR, str(failed))
+                self.bridge.refuse(id, str(failed), failed.code, failed.data)
+            except Exception as error:
+                logger.exception("View %s: a request of the View failed inside the host", self.id)
+                span.record_exception(error)
+                span.set_status(StatusCode.ERROR)
+                self.bridge.refuse(id, "The host failed to answer.", INTERNAL_ERROR)
+            else:
+                self.bridge.respond(id, result)
         await self.flush()
 
     def _progress_of(self, id: RequestId) -> Progress:

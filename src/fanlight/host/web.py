@@ -25,9 +25,10 @@ from fanlight.browser import script
 from fanlight.host.documents import Documents, ServedDocument
 from fanlight.host.line import Frame, decode, encode
 from fanlight.host.origins import Names, Origins
+from fanlight.host.violations import MOST_BYTES, read_report
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
-from fanlight.protocol.headers import policy, proxy_directives
+from fanlight.protocol.headers import REPORT_PATH, policy, proxy_directives
 
 _FOREVER = "public, max-age=31536000, immutable"
 _SCRIPT_HEADERS = {
@@ -61,6 +62,8 @@ class Desk(Protocol):
     documents: Documents
 
     async def open(self, frame: Frame, origins: Origins, channel: "Socket") -> Link: ...
+
+    def violated(self, label: str, report: dict[str, Any]) -> None: ...
 
     def lifetime(self) -> Any: ...
 
@@ -174,6 +177,8 @@ class Web:
         response: Response
         if role == "unknown":
             response = PlainTextResponse("This server does not answer for that host name.", 421)
+        elif role == "view" and scope["path"] == REPORT_PATH and scope["method"] == "POST":
+            response = await self._report(label or "", receive)
         elif scope["method"] not in ("GET", "HEAD"):
             response = PlainTextResponse("Only GET is answered here.", 405, headers={"allow": "GET, HEAD"})
         elif role == "proxy":
@@ -207,6 +212,22 @@ class Web:
         if document is None:
             return PlainTextResponse("There is no such View, or it is no longer open.", 404)
         return _served(document, Headers(scope=scope))
+
+    async def _report(self, label: str, receive: Receive) -> Response:
+        """Take a browser's report of what a View tried."""
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > MOST_BYTES:
+                return PlainTextResponse("The report is too large.", 413)
+            if not message.get("more_body"):
+                break
+        report = read_report(body)
+        if report is None:
+            return PlainTextResponse("This is no report of a Content-Security-Policy.", 400)
+        self._desk.violated(label, report)
+        return Response(status_code=204)
 
     # The socket
 

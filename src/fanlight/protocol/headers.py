@@ -20,6 +20,10 @@ Directives = Mapping[str, tuple[str, ...]]
 _SELF: Final = "'self'"
 _NONE: Final = "'none'"
 _INLINE: Final = "'unsafe-inline'"
+_SAMPLE: Final = "'report-sample'"
+
+REPORT_PATH: Final = "/report"
+"""Where a View's browser tells of what it blocked, at the View's own origin. It changes nothing that a View may do."""
 
 # Powerful features that no View can ask for, so none gets them.
 _NEVER: Final = (
@@ -47,7 +51,7 @@ def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: Profile 
         fonts = (*fonts, "data:")
     return {
         "default-src": (_NONE,),
-        "script-src": (*code, *resources),
+        "script-src": (*code, _SAMPLE, *resources),
         "style-src": (_SELF, _INLINE, *resources),
         "img-src": (*media, *resources),
         "media-src": (*media, *resources),
@@ -60,6 +64,7 @@ def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: Profile 
         "object-src": (_NONE,),
         "form-action": (_NONE,),
         "frame-ancestors": tuple(check_source(origin, "ancestors") for origin in ancestors) or (_NONE,),
+        "report-uri": (REPORT_PATH,),
     }
 
 
