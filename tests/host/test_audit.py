@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -15,7 +16,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
 from fanlight.host.audit import Audit
 from fanlight.host.store import AuditQuery
-from host.test_gate import answered, board, call, opened
+from host.test_gate import HELLO, ORIGINS, answered, board, call, opened
+from support.page import Page
 
 pytestmark = pytest.mark.anyio
 
@@ -208,3 +210,39 @@ def test_the_end_of_the_process_loses_no_record_of_what_was_answered(tmp_path: P
     assert done.stdout.split() == [str(i) for i in range(20)]
     records = list(SqliteStore(path).records(AuditQuery(name="tools/call")))
     assert len(records) == 20
+
+
+KILLED_BETWEEN = """
+import sys
+sys.path[:0] = [{tests!r}]
+import anyio, os, signal
+from fanlight.host import Host
+from host.test_gate import board
+
+async def main():
+    async with Host({{"board": board()}}, store="sqlite:///{path}") as host:
+        call = await host.call_tool("board", "show", {{}}, conversation="c1")
+        print(call.view, call.token, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+async def test_a_view_comes_back_with_its_data_when_the_host_was_killed_in_between(tmp_path: Path) -> None:
+    path = tmp_path / "views.db"
+    code = KILLED_BETWEEN.format(tests=str(Path(__file__).parents[1]), path=path)
+    done = await anyio.run_process([sys.executable, "-c", code], check=False)
+    assert done.returncode == -9, done.stderr
+    view, token = done.stdout.decode().split()
+    async with Host({"board": board()}, store=f"sqlite:///{path}") as host:
+        await host.servers.settled()
+        page = Page()
+        frame = {"type": "open", "view": view, "token": token}
+        page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+        assert (await page.next())["type"] == "show"
+        await page.ask("ui/initialize", HELLO, id=0)
+        await page.say({"method": "ui/notifications/initialized"})
+        assert (await page.message())["params"] == {"arguments": {}}
+        assert (await page.message())["params"]["content"] == [{"type": "text", "text": "shown"}]

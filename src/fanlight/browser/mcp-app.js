@@ -59,7 +59,11 @@ pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; fo
 .ask dt { margin-top: 12px; font-size: 12px; opacity: 0.75; }
 .ask dd { margin: 0; unicode-bidi: plaintext; overflow-wrap: anywhere; }
 .ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 20px; }
-.ask button { width: auto; height: auto; padding: 8px 14px; font-size: 15px; }
+.ask button {
+  width: auto; height: auto; padding: 8px 14px; font-size: 15px; color: inherit; background: none; border-radius: 8px;
+  border: 1px solid color-mix(in srgb, currentcolor 60%, transparent);
+}
+.ask button:disabled { opacity: 0.5; }
 iframe {
   display: block; width: 100%; height: 150px; border: 0; color-scheme: light dark;
   background: var(--mcp-app-background, Canvas);
