@@ -53,3 +53,19 @@ def test_a_name_has_one_role(authority: str, role: tuple[str, str | None]) -> No
 def test_what_is_no_origin_is_refused(origin: str) -> None:
     with pytest.raises(ValueError, match="not an origin"):
         Names(origin)
+
+
+@pytest.mark.parametrize("name", ["localhost", "app.localhost:8000", "127.0.0.1:80", "127.1.2.3", "[::1]:8000"])
+def test_the_names_of_this_machine_are_ours_where_none_are_given(name: str) -> None:
+    assert Names().role(name) == ("host", None)
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.0.2"]
+)
+def test_other_names_are_not(name: str) -> None:
+    assert Names().role(name) == ("other", None)
+    assert Names("https://sandbox.example").role(name) == ("host", None)
+    hosts = frozenset({"chat.example"})
+    assert Names("https://sandbox.example", hosts).role(name) == ("other", None)
+    assert Names("https://sandbox.example", hosts).role("Chat.example:443") == ("host", None)

@@ -106,6 +106,17 @@ async def test_a_name_that_is_nobodys_is_misdirected(app: ASGIApp, name: str) ->
         assert (await http.get("/", headers={"host": name})).status_code == 421
 
 
+async def test_at_a_name_that_is_not_ours_only_the_program_answers(app: ASGIApp, desk: Desk) -> None:
+    """A page whose name was made to lead here passes the check of its origin, and not that of its name."""
+    async with client(app) as http:
+        headers = {"host": "evil.example:8000"}
+        assert (await http.get("/apps/mcp-app.js", headers=headers)).status_code == 421
+        assert (await http.get("/", headers=headers)).text == "program /"
+    heard = await Browser(app, host="evil.example:8000", origin="http://evil.example:8000").talk(OPEN)
+    assert [message["type"] for message in heard] == ["websocket.close"]
+    assert desk.opened == []
+
+
 async def test_alone_the_sandbox_answers_for_its_own_names_only(desk: Desk) -> None:
     async with client(Web(desk, Names()).sandbox_asgi()) as http:
         assert (await http.get("/")).status_code == 421
@@ -317,10 +328,11 @@ async def test_authorize_decides_who_opens_which_view(desk: Desk) -> None:
     async def only_v1(socket: Any, view: str) -> bool:
         return view == "v1"
 
-    app = Web(desk, Names(), authorize=only_v1).wrap(PROGRAM)
-    assert (await Browser(app).talk('{"type":"open","view":"v2"}'))[1]["type"] == "error"
-    await Browser(app).talk(OPEN)
-    assert len(desk.opened) == 1
+    for authorize in (only_v1, lambda socket, view: view == "v1"):
+        app = Web(desk, Names(), authorize=authorize).wrap(PROGRAM)
+        assert (await Browser(app).talk('{"type":"open","view":"v2"}'))[1]["type"] == "error"
+        await Browser(app).talk(OPEN)
+    assert len(desk.opened) == 2
 
 
 async def test_a_frame_that_is_too_large_ends_the_socket(desk: Desk) -> None:

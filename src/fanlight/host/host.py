@@ -2,7 +2,7 @@
 
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
-from starlette.websockets import WebSocket
 
 from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
@@ -23,7 +22,7 @@ from fanlight.host.desk import Desk, MessageHandler, SamplingHandler, app_of
 from fanlight.host.documents import Documents
 from fanlight.host.gate import Gate, QuestionHandler
 from fanlight.host.limits import Limits, Rate
-from fanlight.host.line import Frame
+from fanlight.host.line import Frame, encode
 from fanlight.host.news import News, PromptsChanged, ResourcesChanged, ToolsChanged
 from fanlight.host.open_views import OpenViews
 from fanlight.host.origins import Names, Origins, app_label
@@ -36,7 +35,7 @@ from fanlight.host.servers import Servers
 from fanlight.host.session import RequestFailed, Session, Timeouts
 from fanlight.host.store import AuditQuery, AuditRecord, Grant, Store, ViewRecord, open_store
 from fanlight.host.violations import is_probe
-from fanlight.host.web import Refused, Socket, Web, proxy_url
+from fanlight.host.web import Authorize, Refused, Socket, Web, proxy_url
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute
@@ -74,7 +73,8 @@ class Host:
         info: JSONObject | None = None,
         context: JSONObject | None = None,
         policy: Policy | None = None,
-        authorize: Callable[[WebSocket, str], Awaitable[bool]] | None = None,
+        hosts: Collection[str] | None = None,
+        authorize: Authorize | None = None,
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
         linger: float = 300.0,
@@ -85,7 +85,7 @@ class Host:
         self.servers = Servers(servers, on_sampling=on_server_sampling, on_elicitation=on_elicitation)
         self.documents = Documents()
         self._store = open_store(store)
-        self._names = Names(sandbox_origin)
+        self._names = Names(sandbox_origin, None if hosts is None else frozenset(name.lower() for name in hosts))
         self._info = info or {"name": "fanlight", "version": _version()}
         self._context: JSONObject = {
             "displayMode": "inline",
@@ -353,8 +353,11 @@ class Host:
 
     async def _show(self, record: ViewRecord, origins: Origins, channel: Socket) -> Frame:
         """Make a View's document ready to be served, and return what tells a page to show it."""
+        connection = self.servers[record.server]
+        if connection.status.state != "ready":
+            await channel.send(encode({"type": "status", "words": f"Waiting for the server {record.server} …"}))
         try:
-            document = await self._resources.read(self.servers[record.server], record.uri)
+            document = await self._resources.read(connection, record.uri)
         except FanlightError as error:
             raise Refused(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 _LABEL = re.compile(r"[a-z0-9]{32}")
+_LOOPBACK = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _AUTHORITY = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
 
 
@@ -34,9 +35,14 @@ class Origins:
 
 @dataclass(frozen=True)
 class Names:
-    """Which host names are whose. `sandbox` is None on a developer's machine: then it is sandbox.localhost."""
+    """Which host names are whose.
+
+    `sandbox` is None on a developer's machine: then it is sandbox.localhost. `hosts` are the names of the program
+    itself; None means those of this machine, or, with a sandbox of its own, any.
+    """
 
     sandbox: str | None = None
+    hosts: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if self.sandbox is None:
@@ -63,7 +69,11 @@ class Names:
         return proxy.replace("://", "://*.", 1)
 
     def role(self, authority: str) -> tuple[str, str | None]:
-        """Tell whose name a request came to: ("host", None), ("proxy", None), ("view", label) or ("unknown", None)."""
+        """Tell whose name a request came to.
+
+        ("host", None), ("proxy", None), ("view", label); ("other", None) for a name that may be the program's but is
+        not ours, and ("unknown", None) for one that is nobody's.
+        """
         found = _AUTHORITY.fullmatch(authority.lower())
         if found is None:
             return "unknown", None
@@ -74,4 +84,9 @@ class Names:
         if name.endswith(f".{sandbox}"):
             label = name.removesuffix(f".{sandbox}")
             return ("view", label) if _LABEL.fullmatch(label) else ("unknown", None)
-        return "host", None
+        return "host" if self._is_ours(name) else "other", None
+
+    def _is_ours(self, name: str) -> bool:
+        if self.hosts is not None:
+            return name in self.hosts
+        return self.sandbox is not None or _LOOPBACK.fullmatch(name) is not None

@@ -8,6 +8,7 @@ any other name        421 Misdirected Request
 
 import gzip
 import hashlib
+import inspect
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
@@ -42,6 +43,10 @@ _PROXY_HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "cross-origin",
 }
+
+
+Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
+"""Who may open which View. It is given the socket before any middleware of the program has seen it."""
 
 
 class Refused(Exception):
@@ -122,7 +127,7 @@ class Web:
         names: Names,
         *,
         path: str = "/apps",
-        authorize: Callable[[WebSocket, str], Awaitable[bool]] | None = None,
+        authorize: Authorize | None = None,
         max_frame: int = 16_000_000,
         open_timeout: float = 10.0,
         warm_timeout: float = 600.0,
@@ -145,8 +150,10 @@ class Web:
                 await self._lifespan(program, scope, receive, send)
                 return
             role, label = self._names.role(Headers(scope=scope).get("host", ""))
-            if role != "host":
+            if role not in ("host", "other"):
                 await self._sandbox(role, label, scope, receive, send)
+            elif role == "other" and scope["path"] in (f"{self._path}/socket", f"{self._path}/mcp-app.js"):
+                await self._sandbox("unknown", None, scope, receive, send)
             elif scope["path"] == f"{self._path}/socket" and scope["type"] == "websocket":
                 await self._socket(WebSocket(scope, receive, send))
             elif scope["path"] == f"{self._path}/mcp-app.js" and scope["type"] == "http":
@@ -164,7 +171,7 @@ class Web:
                 await _empty_lifespan(receive, send)
                 return
             role, label = self._names.role(Headers(scope=scope).get("host", ""))
-            await self._sandbox("unknown" if role == "host" else role, label, scope, receive, send)
+            await self._sandbox("unknown" if role in ("host", "other") else role, label, scope, receive, send)
 
         return app
 
@@ -243,8 +250,7 @@ class Web:
         origins = self._names.origins(scheme, socket.headers["host"])
         try:
             frame = await self._opening(channel, origins)
-            if self._authorize is not None and not await self._authorize(socket, frame["view"]):
-                raise Refused("You may not open this View.")
+            await self._admit(socket, frame["view"])
             link = await self._desk.open(frame, origins, channel)
         except Refused as refused:
             await channel.send(encode({"type": "error", "reason": str(refused)}))
@@ -264,6 +270,15 @@ class Web:
         finally:
             with anyio.CancelScope(shield=True):
                 await link.lost()
+
+    async def _admit(self, socket: WebSocket, view: str) -> None:
+        if self._authorize is None:
+            return
+        allowed = self._authorize(socket, view)
+        if inspect.isawaitable(allowed):
+            allowed = await allowed
+        if allowed is not True:
+            raise Refused("You may not open this View.")
 
     async def _opening(self, channel: Socket, origins: Origins) -> Frame:
         """Return the frame that opens a View. Before it, a page may ask where the proxy is, and wait with both warm."""
