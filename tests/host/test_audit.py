@@ -108,8 +108,9 @@ def test_a_wrong_word_for_it_is_an_error() -> None:
         Host({}, audit_arguments="some")  # type: ignore[arg-type]
 
 
-def test_records_are_found_by_what_they_are_about() -> None:
-    store = SqliteStore()
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_records_are_found_by_what_they_are_about(place: str, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "a.db" if place == "file" else None)
     audit = Audit(store)
     for i in range(2500):
         audit.note(AuditRecord(float(i), "message", "ping", "ok", view=f"v{i % 2}", server="s", conversation="c"))
@@ -119,6 +120,13 @@ def test_records_are_found_by_what_they_are_about() -> None:
     assert [record.time for record in audit.records(AuditQuery(view="v0", limit=3))] == [0, 2, 4]
     assert len(list(audit.records(AuditQuery(limit=1500)))) == 1500
     assert list(audit.records(AuditQuery(kind="decision"))) == []
+
+
+def test_in_memory_the_last_records_are_kept_and_not_all() -> None:
+    store = SqliteStore(most_records=10)
+    for i in range(100):
+        store.record([AuditRecord(float(i), "message", "ping", "ok")])
+    assert [record.time for record in store.records(AuditQuery())] == list(range(90, 100))
 
 
 def test_a_record_is_a_line_of_json() -> None:

@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import anyio
 import pytest
 
 from fanlight.host.line import ACK_EVERY, Line, decode, encode
@@ -20,6 +21,18 @@ class Wire:
         return [frame["x"] for frame in self.frames if "x" in frame]
 
 
+class SlowWire(Wire):
+    """A page that takes nothing until it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = anyio.Event()
+
+    async def send(self, text: str) -> None:
+        await self.go.wait()
+        await super().send(text)
+
+
 async def begun(**options: Any) -> tuple[Line, Wire]:
     line, wire = Line(**options), Wire()
     await line.begin(wire, {"type": "show"})
@@ -28,7 +41,7 @@ async def begun(**options: Any) -> tuple[Line, Wire]:
 
 async def test_frames_are_numbered_and_say_what_came() -> None:
     line, wire = await begun()
-    assert await line.take({"type": "a", "n": 1, "ack": 0})
+    assert line.take({"type": "a", "n": 1, "ack": 0})
     await line.send({"x": 1})
     await line.send({"x": 2})
     assert wire.frames == [{"type": "show"}, {"x": 1, "n": 1, "ack": 1}, {"x": 2, "n": 2, "ack": 1}]
@@ -38,7 +51,7 @@ async def test_a_new_socket_gets_what_the_page_has_not_seen_and_nothing_twice() 
     line, wire = await begun()
     for x in range(1, 6):
         await line.send({"x": x})
-    await line.take({"type": "ack", "ack": 2})
+    line.take({"type": "ack", "ack": 2})
     line.detach(wire)
     await line.send({"x": 6})
     assert line.is_whole(3)
@@ -54,14 +67,15 @@ async def test_a_new_socket_gets_what_the_page_has_not_seen_and_nothing_twice() 
 async def test_a_frame_that_comes_twice_is_news_once() -> None:
     line, _ = await begun()
     frames = [{"type": "a", "n": n, "ack": 0} for n in (1, 2, 2, 1, 3)]
-    assert [await line.take(frame) for frame in frames] == [True, True, False, False, True]
+    assert [line.take(frame) for frame in frames] == [True, True, False, False, True]
     assert line.seen == 3
 
 
 async def test_acknowledgements_go_alone_only_when_there_is_nothing_else_to_say() -> None:
     line, wire = await begun()
     for n in range(1, 2 * ACK_EVERY + 1):
-        await line.take({"type": "a", "n": n, "ack": 0})
+        line.take({"type": "a", "n": n, "ack": 0})
+        await line.acknowledge()
     assert [frame["ack"] for frame in wire.frames[1:]] == [ACK_EVERY, 2 * ACK_EVERY]
 
 
@@ -86,8 +100,8 @@ async def test_numbers_that_are_none_do_no_harm() -> None:
     line, _ = await begun()
     odds: list[Any] = [None, True, "1", 1.5, [], {}, -5]
     for odd in odds:
-        assert await line.take({"type": "a", "n": odd, "ack": odd}) is (odd != -5)
-    await line.take({"type": "ack", "ack": 10**30})
+        assert line.take({"type": "a", "n": odd, "ack": odd}) is (odd != -5)
+    line.take({"type": "ack", "ack": 10**30})
     assert line.acknowledged == 0
     await line.send({"x": 1})
     assert line.is_whole(0)
@@ -119,3 +133,33 @@ def test_any_json_is_written_and_read(value: Any) -> None:
 @pytest.mark.parametrize("text", ["", "x", "[]", "7", "{", "[" * 100_000, '{"a":' * 100_000])
 def test_what_is_no_frame_is_none(text: str) -> None:
     assert decode(text) is None
+
+
+async def test_one_sends_and_nobody_else_waits_and_the_order_stays() -> None:
+    line = Line()
+    slow = SlowWire()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(line.begin, slow, {"type": "show"})
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(1):
+            for x in range(5):
+                await line.send({"x": x})  # waits for nobody
+        assert slow.values == []
+        slow.go.set()
+    assert slow.values == [0, 1, 2, 3, 4]
+
+
+async def test_a_new_socket_takes_over_from_one_that_hangs() -> None:
+    line = Line()
+    stuck, wire = SlowWire(), Wire()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(line.begin, stuck, {"type": "show"})
+        await anyio.wait_all_tasks_blocked()
+        await line.send({"x": 1})
+        await line.attach(wire, 0)
+        await line.send({"x": 2})
+        assert wire.values == [1, 2]
+        stuck.go.set()
+    await line.send({"x": 3})
+    assert wire.values == [1, 2, 3]
+    assert stuck.values == []

@@ -296,7 +296,7 @@ async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
         await stage.session.flush()
         assert stage.session.partial_under_way
         await stage.page.message()
-        await stage.session.line.take({"type": "ack", "ack": stage.page.seen})
+        stage.session.line.take({"type": "ack", "ack": stage.page.seen})
         assert not stage.session.partial_under_way
 
 

@@ -46,8 +46,12 @@ class Audit:
             self.flush()
 
     def write(self, record: AuditRecord) -> None:
-        """Write a record down now."""
-        self._waiting.append(record)
+        """Write a record down now, with those that wait."""
+        waiting = self._waiting
+        if not waiting:
+            self._store.record((record,))
+            return
+        waiting.append(record)
         self.flush()
 
     def flush(self) -> None:
@@ -58,6 +62,8 @@ class Audit:
 
     def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
         """Return what is kept of the arguments of something."""
+        if not arguments:
+            return {}
         if callable(self._keep):
             return {"arguments": self._keep(name, arguments)}
         if self._keep == "whole":
@@ -79,4 +85,4 @@ def now() -> float:
 
 def json_line(record: AuditRecord) -> str:
     """Write a record as one line of JSON, without what is not known."""
-    return orjson.dumps({key: value for key, value in vars(record).items() if value is not None}).decode()
+    return orjson.dumps({key: value for key, value in record._asdict().items() if value is not None}).decode()

@@ -5,10 +5,9 @@ Everything passes the gate first, and is written down.
 
 import inspect
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
-
-import anyio
 
 from fanlight.host.app_tools import AppTools
 from fanlight.host.audit import Audit, now
@@ -163,14 +162,15 @@ class Desk:
         decision = self._policy.app_tool(app, declared, arguments)
         details = (("Tool", name), ("Arguments", arguments))
         await self._gate.check(app, decision, "app-tool", name, details, asker=session, once_per_view=True)
-        began, outcome = anyio.current_time(), "error"
+        began, outcome = monotonic(), "error"
         try:
             result = await self._app_tools.call(session, tool, arguments)
             outcome = "ok"
         finally:
-            record = self._about(session, "app-tool", name, outcome)
+            duration, data = monotonic() - began, self._audit.arguments(name, arguments)
+            about = (app.view, app.server, app.conversation)
             self._audit.write(
-                record(duration=anyio.current_time() - began, data=self._audit.arguments(name, arguments))
+                AuditRecord(now(), "app-tool", name, outcome, *about, duration=duration, data=data or None)
             )
         return result
 
@@ -183,30 +183,48 @@ class Desk:
             data["tool"] = heard.params.get("name")
         if error is not None:
             data["error"] = error
-        record = self._about(session, "message", heard.method, "ok" if error is None else "error")
-        duration = anyio.current_time() - heard.at
-        self._audit.write(record(bytes_in=heard.size, bytes_out=size, duration=duration, data=data))
+        duration = monotonic() - heard.at
+        outcome = "ok" if error is None else "error"
+        server, conversation = self._whose(session)
+        self._audit.write(
+            AuditRecord(
+                now(),
+                "message",
+                heard.method,
+                outcome,
+                session.id,
+                server,
+                conversation,
+                None,
+                heard.size,
+                size,
+                duration,
+                data or None,
+            )
+        )
 
     def told(self, session: Session, heard: Heard, event: Event | None) -> None:
-        outcome = f"dropped: {event.reason}" if isinstance(event, Dropped) else "ok"
-        self._audit.note(self._about(session, "message", heard.method, outcome)(bytes_in=heard.size))
+        self._say(session, heard, f"dropped: {event.reason}" if isinstance(event, Dropped) else "ok")
 
     def dropped(self, session: Session, heard: Heard, reason: str) -> None:
-        self._audit.note(self._about(session, "message", heard.method, f"refused: {reason}")(bytes_in=heard.size))
+        self._say(session, heard, f"refused: {reason}")
+
+    def _say(self, session: Session, heard: Heard, outcome: str) -> None:
+        server, conversation = self._whose(session)
+        self._audit.note(
+            AuditRecord(now(), "message", heard.method, outcome, session.id, server, conversation, None, heard.size)
+        )
 
     def noticed(self, session: Session, kind: str, name: str, what: str) -> None:
         """Write down what a page noticed of the View that it shows."""
-        self._audit.note(self._about(session, kind, name, "blocked")(by="page", data={"what": what}))
+        server, conversation = self._whose(session)
+        self._audit.note(
+            AuditRecord(now(), kind, name, "blocked", session.id, server, conversation, "page", data={"what": what})
+        )
 
-    def _about(self, session: Session, kind: str, name: str, outcome: str) -> Callable[..., AuditRecord]:
+    def _whose(self, session: Session) -> tuple[str | None, str | None]:
         record = self.views.record(session.id)
-        server = None if record is None else record.server
-        conversation = None if record is None else record.conversation
-
-        def make(**more: Any) -> AuditRecord:
-            return AuditRecord(now(), kind, name, outcome, session.id, server, conversation, **more)
-
-        return make
+        return (None, None) if record is None else (record.server, record.conversation)
 
     def _record(self, session: Session) -> ViewRecord:
         record = self.views.record(session.id)

@@ -6,6 +6,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final, Literal, Protocol, get_args
 
 import anyio
@@ -125,7 +126,7 @@ class Gate:
                 return "user, always", None
             if view.denials >= self._limits.denials:
                 return "limit", "The user said no too often, so this View is not asked for again."
-            moment = anyio.current_time()
+            moment = monotonic()
             while view.asked and moment - view.asked[0] > _MINUTE:
                 view.asked.popleft()
             if len(view.asked) >= self._limits.questions_per_minute:

@@ -9,7 +9,6 @@ import json
 from collections import deque
 from typing import Any, Final, Protocol
 
-import anyio
 import orjson
 
 Frame = dict[str, Any]
@@ -54,7 +53,8 @@ class Line:
         """The number of the last of our frames that the page has."""
         self._most_kept = most_kept
         self._channel: Channel | None = None
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._queue: deque[str] = deque()
+        self._is_sending = False
         self._last = 0
         self._kept: deque[tuple[int, str]] = deque()
         self._kept_size = 0
@@ -72,27 +72,31 @@ class Line:
 
     async def attach(self, channel: Channel, seen: int) -> None:
         """Go on, on a new socket, with a page that saw frames up to a number."""
-        async with self._lock:
-            self._forget(seen)
-            self._channel = channel
-            self._told = self.seen
-            await channel.send(encode({"type": "resumed", "seen": self.seen}))
-            for _, text in tuple(self._kept):
-                await channel.send(text)
+        self._forget(seen)
+        self._told = self.seen
+        await self._send_on(channel, encode({"type": "resumed", "seen": self.seen}), *(text for _, text in self._kept))
 
     async def begin(self, channel: Channel, frame: Frame) -> None:
         """Begin anew, with a page that is about to load the document that this frame names."""
-        async with self._lock:
-            self.seen = self.acknowledged = self._told = self._last = self._kept_size = 0
-            self._kept.clear()
-            self._broken = False
-            self._channel = channel
-            await channel.send(encode(frame))
+        self.seen = self.acknowledged = self._told = self._last = self._kept_size = 0
+        self._kept.clear()
+        self._broken = False
+        await self._send_on(channel, encode(frame))
+
+    async def _send_on(self, channel: Channel, *texts: str) -> None:
+        """Take a new socket, and send what it needs first."""
+        self._channel = channel
+        self._queue.clear()
+        self._queue.extend(texts)
+        self._is_sending = False
+        await self._drain()
 
     def detach(self, channel: Channel) -> None:
         """Let a lost socket go."""
         if self._channel is channel:
             self._channel = None
+            self._queue.clear()
+            self._is_sending = False
 
     def keep(self, frame: Frame) -> tuple[int, str]:
         """Number a frame and keep it; return its number and its text, to be delivered."""
@@ -107,11 +111,23 @@ class Line:
         return number, text
 
     async def deliver(self, text: str) -> None:
-        """Send a text that is kept, if there is a page to send it to."""
+        """Send a text that is kept, if there is a page to send it to, after those before it."""
+        if self._channel is not None:
+            self._queue.append(text)
+            await self._drain()
+
+    async def _drain(self) -> None:
+        """Send what waits, unless somebody does already: then it is done in order, and nobody else waits."""
+        if self._is_sending:
+            return
         channel = self._channel
-        if channel is not None:
-            async with self._lock:
-                await channel.send(text)
+        self._is_sending = True
+        try:
+            while self._queue and channel is not None and channel is self._channel:
+                await channel.send(self._queue.popleft())
+        finally:
+            if channel is self._channel:
+                self._is_sending = False
 
     async def send(self, frame: Frame) -> int:
         """Send a frame, or keep it for the next socket; return its number."""
@@ -127,7 +143,7 @@ class Line:
                 self._kept_size -= len(entry[1])
                 return
 
-    async def take(self, frame: Frame) -> bool:
+    def take(self, frame: Frame) -> bool:
         """Read the numbers of a frame from the page; return whether the frame is news."""
         ack, number = frame.get("ack"), frame.get("n")
         if type(ack) is int:
@@ -137,11 +153,13 @@ class Line:
         if number <= self.seen:
             return False
         self.seen = number
-        if number - self._told >= ACK_EVERY and self._channel is not None:
-            self._told = number
-            async with self._lock:
-                await self._channel.send(encode({"type": "ack", "ack": number}))
         return True
+
+    async def acknowledge(self) -> None:
+        """Tell the page what came, if it has not heard of it for long."""
+        if self.seen - self._told >= ACK_EVERY:
+            self._told = self.seen
+            await self.deliver(encode({"type": "ack", "ack": self.seen}))
 
     def _forget(self, number: int) -> None:
         self.acknowledged = max(self.acknowledged, min(number, self._last))

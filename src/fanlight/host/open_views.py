@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -52,7 +53,7 @@ class OpenViews:
         """End sessions that lingered long enough."""
         while True:
             await anyio.sleep(self._linger / 4)
-            now = anyio.current_time()
+            now = monotonic()
             for record, session in self:
                 if session.away_since is not None and now - session.away_since > self._linger:
                     self._end(record.id)

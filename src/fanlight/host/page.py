@@ -39,12 +39,13 @@ class PageLink:
 
     async def receive(self, frame: Frame, size: int) -> None:
         """Take a frame of the page, of so many bytes."""
-        session = self._session
-        if not await session.line.take(frame):
+        session, line = self._session, self._session.line
+        if not line.take(frame):
             return
         match frame.get("type"):
             case "message":
                 await session.receive(frame.get("message"), size)
+                await line.acknowledge()
             case "context":
                 session.bridge.set_context(browser_context(frame))
                 await session.flush()

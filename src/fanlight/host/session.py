@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final, Literal, Protocol
 
 import anyio
@@ -136,7 +137,7 @@ class Session:
         self.bridge = bridge
         self.line = Line()
         self.height: float | None = None
-        self.away_since: float | None = (began := anyio.current_time())
+        self.away_since: float | None = (began := monotonic())
         """Since when no page shows the View; None while one does."""
         self._backend = backend
         self._tasks = tasks
@@ -169,7 +170,7 @@ class Session:
         """Let a lost channel go. The View is still there, and may come back on another."""
         self.line.detach(channel)
         if not self.attached:
-            self.away_since = anyio.current_time()
+            self.away_since = monotonic()
 
     async def flush(self) -> None:
         """Deliver what the bridge has to say. An answer is written down before it leaves."""
@@ -214,7 +215,7 @@ class Session:
 
     async def receive(self, message: object, size: int = 0) -> None:
         """Take a message from the View, within the limits."""
-        heard = Heard(message, size, anyio.current_time())
+        heard = Heard(message, size, monotonic())
         excess = self._excess(heard)
         if excess is not None:
             self.bridge.turn_away(message, excess)
@@ -369,7 +370,7 @@ class Session:
 
     async def _tell_size(self) -> None:
         """Give the page the View's height; where heights come too fast, only the last of them."""
-        if self._sizes.take(anyio.current_time()):
+        if self._sizes.take(monotonic()):
             await self.line.send({"type": "size", "height": self.height})
         elif not self._size_waits:
             self._size_waits = True

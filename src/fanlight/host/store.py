@@ -4,13 +4,15 @@ SQLite in one file. What was written is safe from the end of the process, howeve
 failure may take the last moments.
 """
 
+import itertools
 import json
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -44,8 +46,7 @@ class Grant:
     key: str
 
 
-@dataclass(frozen=True)
-class AuditRecord:
+class AuditRecord(NamedTuple):
     """One thing that happened. Sizes are in bytes, the duration in seconds."""
 
     time: float
@@ -131,7 +132,8 @@ _COLUMNS = (
     "closed",
 )
 _JSON = frozenset({"arguments", "result", "context", "data"})
-_AUDIT = tuple(entry.name for entry in fields(AuditRecord))
+_AUDIT = AuditRecord._fields
+_ABOUT = ("view", "server", "conversation", "kind", "name")
 _INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT)}) values ({', '.join('?' * len(_AUDIT))})"  # noqa: S608
 _PAGE = 1000
 
@@ -139,7 +141,9 @@ _PAGE = 1000
 class SqliteStore:
     """A store in one SQLite file, or in memory."""
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, most_records: int = 100_000) -> None:
+        # In memory, the audit is the last records; in a file, all of them.
+        self._records: deque[AuditRecord] | None = deque(maxlen=most_records) if path is None else None
         # One connection for all threads, used by one at a time.
         self._lock = threading.Lock()
         self._database = sqlite3.connect(str(path or ":memory:"), check_same_thread=False, isolation_level=None)
@@ -220,10 +224,14 @@ class SqliteStore:
         return rows[0][0] if rows else None
 
     def record(self, records: Sequence[AuditRecord]) -> None:
-        rows = [
-            (*(getattr(record, column) for column in _AUDIT[:-1]), _dumped("data", record.data)) for record in records
-        ]
+        if self._records is not None:
+            self._records.extend(records)
+            return
+        rows = [(*record[:-1], _dumped("data", record.data)) for record in records]
         with self._lock:
+            if len(rows) == 1:
+                self._database.execute(_INSERT_AUDIT, rows[0])
+                return
             self._database.execute("begin")
             try:
                 self._database.executemany(_INSERT_AUDIT, rows)
@@ -233,9 +241,13 @@ class SqliteStore:
             self._database.execute("commit")
 
     def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
-        wanted = [
-            name for name in ("view", "server", "conversation", "kind", "name") if getattr(query, name) is not None
-        ]
+        if self._records is not None:
+            found = (record for record in tuple(self._records) if _matches(record, query))
+            return itertools.islice(found, query.limit)
+        return self._stored_records(query)
+
+    def _stored_records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+        wanted = [name for name in _ABOUT if getattr(query, name) is not None]
         terms = [f"{name} = ?" for name in wanted]
         values = [getattr(query, name) for name in wanted]
         for value, term in ((query.since, "time >= ?"), (query.until, "time < ?")):
@@ -253,7 +265,7 @@ class SqliteStore:
             )
             for row in rows:
                 data = None if row[-1] is None else json.loads(row[-1])
-                yield AuditRecord(**dict(zip(_AUDIT[:-1], row[1:-1], strict=True)), data=data)
+                yield AuditRecord._make((*row[1:-1], data))
             if len(rows) < page:
                 return
             last, left = rows[-1][0], left if left < 0 else left - page
@@ -265,6 +277,12 @@ class SqliteStore:
     def _execute(self, query: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._database.execute(query, parameters).fetchall()
+
+
+def _matches(record: AuditRecord, query: AuditQuery) -> bool:
+    if any(getattr(query, name) not in (None, getattr(record, name)) for name in _ABOUT):
+        return False
+    return (query.since is None or record.time >= query.since) and (query.until is None or record.time < query.until)
 
 
 def _dumped(column: str, value: Any) -> Any:
