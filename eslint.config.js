@@ -30,6 +30,16 @@ export default [
   },
   { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
   {
+    files: ["src/fanlight/inspector/pages/*.js"],
+    languageOptions: {
+      globals: readonly([
+        ...browser,
+        ..."EventSource MutationObserver cancelAnimationFrame history localStorage performance".split(" "),
+        "requestAnimationFrame",
+      ]),
+    },
+  },
+  {
     // paint.js is put into the pages that call what it defines.
     files: ["bench/pages/*.js"],
     languageOptions: {

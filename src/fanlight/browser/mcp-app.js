@@ -463,6 +463,7 @@ class McpApp extends HTMLElement {
     else if (type === "status") this.#heard || (this.#status.textContent = String(frame.words));
     else if (type === "error") this.#fail(String(frame.reason));
     else if (type === "gone") this.#gone();
+    else if (type === "reload") this.#start();
     else if (type === "told") this.#tell(frame.update);
     else if (type === "ask") this.#ask(frame);
     else if (type === "never-mind") this.#questions.get(id)?.close("withdrawn");

@@ -7,7 +7,7 @@ What a server sends is kept as it came: tools and results are wire objects, less
 the 2026-07-28 wire needs. What goes wrong is one of these:
 
     FanlightError
-    ├── ServerError            the server answered with a JSON-RPC error: the call is finished (DESIGN, 5)
+    ├── ServerError            the server answered with a JSON-RPC error: the call is finished
     │   └── BadAnswer          its answer is not what MCP allows
     └── Unfinished             the call never finished: to a View it is cancelled
         ├── CallTimeout
@@ -167,6 +167,7 @@ class Connection:
         self._held = 0.0  # seconds that the last connection was ready
         self._hopeless = False  # waiting will not help: the command cannot even be started
         self._refused = False  # nobody signed in
+        self._restarting = False
 
     # What runs
 
@@ -180,6 +181,9 @@ class Connection:
                 failure = await self._attempt()
                 if self._closing.is_set():
                     return
+                if self._restarting:
+                    self._restarting, number = False, 1
+                    continue
                 number = 1 if self._held > self._backoff.steady else number + 1
                 await self._wait_after(failure, number)
         finally:
@@ -192,6 +196,14 @@ class Connection:
             self._waiting.cancel()
         if self._current is not None:
             self._current.over.set()
+
+    def restart(self) -> None:
+        """End the connection and open it again at once, as when the server's own code has changed."""
+        self._restarting = True
+        if self._current is not None:
+            self._current.end("It is being restarted.")
+        elif self._waiting is not None:
+            self._waiting.cancel()
 
     async def _attempt(self) -> str:
         """Connect once and stay connected; return why it ended."""

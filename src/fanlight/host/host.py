@@ -394,6 +394,13 @@ class Host:
             raise Refused(f"The View is not shown. {failed}") from None
         self._store.pin(app.server, app.uri, document.sha256)
 
+    async def reload_views(self, server: str) -> None:
+        """Read the Views of a server anew, and have the pages that show one load it again with its input and result."""
+        self._resources.forget(server)
+        for record, session in self._views:
+            if record.server == server and session.attached:
+                await session.line.send({"type": "reload"})
+
     def approve_document(self, server: str, uri: str, sha256: str) -> None:
         """Take the document of an app for approved, after it has changed."""
         self._store.pin(server, uri, sha256)

@@ -281,7 +281,7 @@ def _csp(declared: object, problems: list[str]) -> Csp | None:
 
 
 def _domains(declared: object, name: str, problems: list[str]) -> tuple[str, ...]:
-    """Keep the valid sources of one list; a bad one is never joined into a header (DESIGN, 3)."""
+    """Keep the valid sources of one list; a bad one is never joined into a header."""
     if declared is None:
         return ()
     if not isinstance(declared, list):

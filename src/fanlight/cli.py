@@ -1,0 +1,78 @@
+"""The command `fanlight`: parses and prints. The work is importable."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+_DEV = """\
+Show the apps of MCP servers in a browser, as a host would, with everything visible.
+
+  fanlight dev server.py                      a server of yours
+  fanlight dev https://maps.example/mcp       one over HTTP
+  fanlight dev -- npx some-server --stdio     one that is a command
+  fanlight dev claude_desktop_config.json     all of a file
+  fanlight dev                                the examples
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    command: list[str] = []
+    if "--" in given:
+        given, command = given[: given.index("--")], given[given.index("--") + 1 :]
+    parser = argparse.ArgumentParser(prog="fanlight", description="MCP Apps for Python.")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    dev = commands.add_parser(
+        "dev",
+        help="show the apps of MCP servers in a browser",
+        description=_DEV,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    dev.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
+    dev.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
+    dev.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
+    dev.add_argument("--no-open", action="store_true", help="do not open a browser")
+    dev.add_argument("--no-reload", action="store_true", help="do not watch files")
+    dev.add_argument(
+        "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow all (default: ask)"
+    )
+    options = parser.parse_args(given)
+    if options.version:
+        from fanlight import __version__
+
+        print(f"fanlight {__version__}")
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return 0 if not given else 2
+    return _dev(options, command)
+
+
+def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
+    try:
+        from fanlight.inspector.serve import serve
+    except ModuleNotFoundError as error:
+        print(f"fanlight dev needs {error.name}: pip install 'fanlight[host]'", file=sys.stderr)
+        return 2
+    from fanlight.protocol.errors import FanlightError
+
+    try:
+        serve(
+            options.servers,
+            command,
+            host=options.host,
+            port=options.port,
+            open_browser=not options.no_open,
+            reload=not options.no_reload,
+            policy=options.policy,
+        )
+    except FanlightError as error:
+        print(f"fanlight dev: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Serves the inspector and opens a browser."""
+
+import contextlib
+import socket
+import threading
+import webbrowser
+from collections.abc import Sequence
+
+import uvicorn
+
+from fanlight.inspector.app import Inspector
+from fanlight.inspector.targets import servers
+from fanlight.protocol.errors import FanlightError
+
+
+def serve(
+    given: Sequence[str],
+    command: Sequence[str],
+    *,
+    host: str,
+    port: int,
+    open_browser: bool,
+    reload: bool,
+    policy: str,
+) -> None:
+    """Serve until Ctrl+C."""
+    inspector = Inspector(servers(given, command), policy=policy, reload=reload)
+    with _listener(host, port) as listener:
+        url = f"http://localhost:{listener.getsockname()[1]}/?token={inspector.token}"
+        print(f"\n  fanlight dev: {url}\n  Stop with Ctrl+C.\n", flush=True)
+        if open_browser:
+            threading.Timer(0.5, webbrowser.open, [url]).start()
+        config = uvicorn.Config(
+            inspector.app,
+            log_level="warning",
+            ws="websockets-sansio",
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=1,  # pages hold a stream open
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listener(host: str, first: int) -> socket.socket:
+    """Return a listening socket at the first free port."""
+    for port in range(first, first + 100):
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError:
+            listener.close()
+            continue
+        listener.listen()
+        return listener
+    raise FanlightError(f"No port between {first} and {first + 99} is free at {host}. Choose another with --port.")

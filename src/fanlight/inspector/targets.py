@@ -1,0 +1,83 @@
+"""What a developer names on the command line, as servers for a host."""
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fanlight.host.config import Command, ConfigError, Target, load_config, target
+
+EXAMPLES = ("clock", "todo", "chart", "wizard")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server, and the folder whose files it is made of, if we know one."""
+
+    target: Target
+    folder: Path | None = None
+
+
+def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Served]:
+    """Return the servers that are meant, by name: files, URLs, `mcpServers` files, a command line; or the examples."""
+    found: dict[str, Served] = {}
+    for text in given:
+        for name, served in _servers(text):
+            found[_free(name, found)] = served
+    if command:
+        found[_free(_name(Path(command[-1] if len(command) > 1 else command[0]).stem), found)] = Served(
+            target(list(command))
+        )
+    return found or _examples()
+
+
+def _servers(text: str) -> list[tuple[str, Served]]:
+    if urlsplit(text).scheme in ("http", "https"):
+        return [(_name(urlsplit(text).hostname or "server"), Served(target(text)))]
+    path = Path(text).expanduser()
+    if path.suffix == ".json":
+        return [(name, Served(entry)) for name, entry in load_config(path).items()]
+    if path.is_dir() and (path / "server.py").is_file():
+        path = path / "server.py"
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise ConfigError(f"{text} does not exist.{_what_is_there(path)}")
+        path = path.resolve()
+        name = path.parent.name if path.stem == "server" else path.stem
+        return [(_name(name), Served(Command(sys.executable, (str(path),), cwd=path.parent), path.parent))]
+    raise ConfigError(
+        f"{text!r} is no server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
+        f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."
+    )
+
+
+def _what_is_there(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f" Neither does its folder {folder}."
+    there = sorted(found.name for found in folder.glob("*.py"))
+    return f" {folder.resolve()} holds {', '.join(there[:8])}." if there else f" {folder.resolve()} holds no .py file."
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "server"
+
+
+def _free(name: str, taken: dict[str, Served]) -> str:
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name}-{number}"
+        number += 1
+    return free
+
+
+def _examples() -> dict[str, Served]:
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "examples", here.parents[3] / "examples"):
+        if (folder / EXAMPLES[0] / "server.py").is_file():
+            return {name: _servers(str(folder / name))[0][1] for name in EXAMPLES}
+    raise ConfigError("Name a server: fanlight dev server.py. (The examples are not installed here.)")
