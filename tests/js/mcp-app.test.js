@@ -10,7 +10,7 @@ globals.customElements = {
   get: (/** @type {string} */ name) => defined.get(name),
   define: (/** @type {string} */ name, /** @type {unknown} */ element) => defined.set(name, element),
 };
-const { McpApp, backoff, changes, clampHeight, safeName, webLink } = await import("../../src/fanlight/browser/mcp-app.js");
+const { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink } = await import("../../src/fanlight/browser/mcp-app.js");
 
 it("the file defines the element, once, however often it is loaded", async () => {
   assert.equal(defined.get("mcp-app"), McpApp);
@@ -122,4 +122,30 @@ it("only what changed is told, as whole values", () => {
     containerDimensions: { width: 3, maxHeight: 2 },
   });
   assert.deepEqual(changes({}, before), before);
+});
+
+describe("the length of a message as JSON", () => {
+  it("is never more than it is", () => {
+    for (const value of [null, 7, "", "ä", [], {}, [1, "two", { three: [null] }], { a: { b: {} } }, [[], [[]]]]) {
+      assert.ok(leastLength(value) <= JSON.stringify(value).length, JSON.stringify(value));
+    }
+    assert.ok(leastLength({ text: "x".repeat(1000) }) > 1000);
+  });
+
+  /** @type {unknown[]} */
+  let laughs = ["ha"];
+  for (let level = 0; level < 60; level += 1) laughs = [laughs, laughs];
+  const holes = /** @type {unknown[]} */ ([]);
+  holes.length = 4_294_967_295;
+  /** @type {Record<string, unknown>} */
+  const circle = {};
+  circle.again = { circle };
+  for (const [what, value] of /** @type {[string, unknown][]} */ ([
+    ["one object in very many places", laughs],
+    ["a list of nothing but holes", { deep: [holes] }],
+    ["an object that holds itself", circle],
+    ["a buffer", new Uint8Array(100_000_000)],
+  ])) {
+    it(`is found too much at once for ${what}`, () => assert.ok(leastLength(value) > 50_000_000));
+  }
 });

@@ -387,3 +387,11 @@ it("a message is reserved by how its method begins, also for a peer that reads l
   assert.ok(reserved([{ method: "ui/notifications/sandbox-x" }]));
   for (const other of [{}, null, undefined, 1, "ui/notifications/sandbox-x", { method: 1 }, []]) assert.ok(!reserved(other));
 });
+
+it("a list of billions of empty places is looked through at once", () => {
+  const holes = [];
+  holes[4_294_967_290] = { method: "ui/notifications/sandbox-x" };
+  assert.ok(reserved(holes));
+  holes[4_294_967_290] = { method: "ping" };
+  assert.ok(!reserved(holes));
+});

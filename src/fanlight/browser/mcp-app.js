@@ -133,6 +133,26 @@ const backoff = (tries, chance) => Math.min(250 * 2 ** tries, 15_000) * (0.5 + c
 const changes = (before, now) =>
   Object.fromEntries(Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
 
+/**
+ * How many characters a value takes as JSON, at least. What a View posts may hold one object in many places, or empty
+ * places without number: little to send, and without end to write. This takes no longer than it took to send it.
+ * @param {any} value
+ * @param {Map<object, number>} [known]
+ * @returns {number}
+ */
+const leastLength = (value, known = new Map()) => {
+  if (typeof value === "string") return value.length + 2;
+  if (!value || typeof value !== "object") return 1;
+  let length = known.get(value);
+  if (length === undefined) {
+    known.set(value, Infinity); // what holds itself
+    length = 1 + (Array.isArray(value) ? value.length : ArrayBuffer.isView(value) ? value.byteLength : 0);
+    if (!ArrayBuffer.isView(value)) for (const inner of Object.values(value)) length += leastLength(inner, known);
+    known.set(value, length);
+  }
+  return length;
+};
+
 /** @param {Json} file */
 const save = ({ name, text, blob }) => {
   const part = blob == null ? String(text ?? "") : Uint8Array.from(atob(blob), (char) => char.charCodeAt(0));
@@ -387,10 +407,11 @@ class McpApp extends HTMLElement {
     const n = this.#last + 1;
     let text;
     try {
-      text = JSON.stringify({ ...frame, n, ack: this.#seen });
+      text = leastLength(frame) <= this.#limit && JSON.stringify({ ...frame, n, ack: this.#seen });
     } catch {
-      return false;
+      // What JSON has no words for.
     }
+    if (!text) return false;
     // A character is at most three bytes.
     const fits = text.length * 3 <= this.#limit || new Blob([text]).size <= this.#limit;
     if (!this.#socket || !fits || this.#keptSize > MOST_KEPT) return false;
@@ -776,4 +797,4 @@ class McpApp extends HTMLElement {
 
 if (!customElements.get("mcp-app")) customElements.define("mcp-app", McpApp);
 
-export { McpApp, backoff, changes, clampHeight, safeName, webLink };
+export { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink };

@@ -95,7 +95,11 @@ const features = (allow, permissions) => {
  * read it so; and in a batch.
  * @param {any} data
  */
-const reserved = (data) => [data].flat().some((message) => String(message?.method).startsWith(RESERVED));
+const reserved = (data) =>
+  // Of a list, what is in it: one with billions of empty places is small to send.
+  [data, ...(Array.isArray(data) ? Object.values(data) : [])].some((message) =>
+    String(message?.method).startsWith(RESERVED),
+  );
 
 /**
  * The origin that a text is, if it is exactly one.
