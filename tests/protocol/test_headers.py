@@ -1,7 +1,15 @@
 import pytest
 
 from fanlight import Csp, RegistrationError
-from fanlight.protocol.headers import allow_attribute, permissions_policy, policy, proxy_directives, view_directives
+from fanlight.protocol.headers import (
+    allow_attribute,
+    connection_allowlist,
+    permissions_policy,
+    policy,
+    proxy_directives,
+    proxy_permissions_policy,
+    view_directives,
+)
 
 ANCESTORS = ("http://localhost:8000", "http://sandbox.localhost:8000")
 FULL = Csp(
@@ -86,3 +94,34 @@ def test_permissions_are_granted_to_the_view_itself_and_all_others_to_nobody() -
     assert header.count("(self)") == 2
     assert allow_attribute(["camera", "clipboard-write"]) == "camera; clipboard-write"
     assert allow_attribute([]) == ""
+
+
+def test_the_proxy_can_hand_on_what_views_may_ask_for_and_nothing_else() -> None:
+    never = proxy_permissions_policy()
+    assert "picture-in-picture=()" in never
+    for name in ("camera", "microphone", "geolocation", "clipboard-write"):
+        assert name not in never
+
+
+def test_connections_are_allowed_to_the_view_itself_and_to_what_it_declared() -> None:
+    assert connection_allowlist(None) == "(response-origin)"
+    assert connection_allowlist(Csp()) == "(response-origin)"
+    assert connection_allowlist(FULL) == (
+        '(response-origin "*://api.example.com/*" "*://live.example.com/*" "*://*.cdn.example.com/*"'
+        ' "*://player.example.com/*")'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "pattern"),
+    [
+        ("https://a.example:8443", "*://a.example:8443/*"),
+        ("https://a.example:443", "*://a.example:*/*"),
+        ("http://*.a.example:*", "*://*.a.example:*/*"),
+        ("a.example", "*://a.example/*"),
+        ("127.0.0.1:9", "*://127.0.0.1:9/*"),
+    ],
+)
+def test_a_declared_source_is_a_pattern_of_its_host(source: str, pattern: str) -> None:
+    csp = Csp(connect_domains=[source], resource_domains=[source])
+    assert connection_allowlist(csp) == f'(response-origin "{pattern}")'

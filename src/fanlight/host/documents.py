@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanlight.protocol.csp import Csp
-from fanlight.protocol.headers import Profile, permissions_policy, policy, view_directives
+from fanlight.protocol.headers import Profile, connection_allowlist, permissions_policy, policy, view_directives
 from fanlight.protocol.metadata import Permission
 
 _FIXED_HEADERS = {
@@ -45,6 +45,7 @@ def served_document(
         **_FIXED_HEADERS,
         "content-security-policy": policy(view_directives(csp, ancestors, profile)),
         "permissions-policy": permissions_policy(granted),
+        "connection-allowlist": connection_allowlist(csp),
     }
     body = html.encode("utf-8")
     digest = hashlib.sha256(repr(sorted(headers.items())).encode() + b"\0" + body).hexdigest()

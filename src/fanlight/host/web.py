@@ -28,7 +28,7 @@ from fanlight.host.origins import Names, Origins
 from fanlight.host.violations import MOST_BYTES, read_report
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
-from fanlight.protocol.headers import REPORT_PATH, policy, proxy_directives
+from fanlight.protocol.headers import REPORT_PATH, policy, proxy_directives, proxy_permissions_policy
 
 _FOREVER = "public, max-age=31536000, immutable"
 _SCRIPT_HEADERS = {
@@ -41,6 +41,7 @@ _PROXY_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "cross-origin",
+    "permissions-policy": proxy_permissions_policy(),
 }
 
 

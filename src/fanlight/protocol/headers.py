@@ -29,6 +29,7 @@ REPORT_PATH: Final = "/report"
 _NEVER: Final = (
     *("accelerometer", "autoplay", "browsing-topics", "clipboard-read", "display-capture", "encrypted-media"),
     *("gamepad", "gyroscope", "hid", "idle-detection", "local-fonts", "magnetometer", "midi", "payment"),
+    *("picture-in-picture",),  # a window without the bar that says whose it is
     *("publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "storage-access"),
     *("usb", "window-management", "xr-spatial-tracking"),
 )
@@ -92,11 +93,34 @@ def policy(directives: Directives) -> str:
     return "; ".join(" ".join((name, *sources)) for name, sources in directives.items())
 
 
+def connection_allowlist(csp: Csp | None) -> str:
+    """Return the Connection-Allowlist of a View's document: its own origin and what it declared.
+
+    Where a browser knows it, it closes what a policy leaves open: WebRTC, DNS prefetch, preconnect, speculation rules.
+    Within it, the policy decides, so a pattern names a host and leaves the scheme open.
+    """
+    declared = csp or Csp()
+    sources = (*declared.connect_domains, *declared.resource_domains, *declared.frame_domains)
+    patterns = dict.fromkeys(_pattern(source) for source in sources)
+    return f"({' '.join(('response-origin', *patterns))})"
+
+
+def _pattern(source: str) -> str:
+    host, _, port = source.rpartition("://")[2].partition(":")
+    # The port of a scheme is none in a URL.
+    return f'"*://{host}{":*" if port in ("80", "443", "*") else f":{port}" if port else ""}/*"'
+
+
 def permissions_policy(granted: Iterable[Permission]) -> str:
     """Return the Permissions-Policy of a View's document: what was granted to itself, and nothing else to anybody."""
     allowed = set(granted)
     asked = (f"{name}=({'self' if name in allowed else ''})" for name in _ASKED_FOR)
     return ", ".join((*asked, *(f"{name}=()" for name in _NEVER)))
+
+
+def proxy_permissions_policy() -> str:
+    """Return the Permissions-Policy of the proxy: what no View gets cannot be handed on to one."""
+    return ", ".join(f"{name}=()" for name in _NEVER)
 
 
 def allow_attribute(granted: Iterable[Permission]) -> str:
