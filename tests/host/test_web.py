@@ -243,10 +243,13 @@ class Browser:
         }
         self.app = app
 
-    async def talk(self, *frames: str, hang_up: bool = True) -> list[Any]:
+    async def talk(self, *frames: str | dict[str, Any], hang_up: bool = True) -> list[Any]:
         """Say these frames, hang up, and return what was heard."""
         heard: list[Any] = []
-        said = iter([{"type": "websocket.connect"}, *({"type": "websocket.receive", "text": text} for text in frames)])
+        messages = [
+            {"type": "websocket.receive", "text": frame} if isinstance(frame, str) else frame for frame in frames
+        ]
+        said = iter([{"type": "websocket.connect"}, *messages])
 
         async def receive() -> Any:
             message = next(said, None)
@@ -270,6 +273,14 @@ async def test_a_page_of_our_own_origin_opens_a_view(app: ASGIApp, desk: Desk) -
     assert heard[0]["type"] == "websocket.accept"
     assert heard[1:3] == [{"echo": {"type": "message", "message": {"a": 1}}}, {"echo": {"b": 2}}]
     assert desk.opened[0][1] == ORIGINS
+    assert desk.lost_links == 1
+
+
+@pytest.mark.parametrize("message", [{"bytes": b"\xff\xfe"}, {"bytes": b"{}", "text": None}])
+async def test_a_frame_that_is_no_text_ends_the_socket(app: ASGIApp, desk: Desk, message: dict[str, Any]) -> None:
+    for before in ([], [OPEN]):
+        heard = await Browser(app).talk(*before, {"type": "websocket.receive", **message})
+        assert heard[-1] == {"type": "websocket.close", "code": 1003, "reason": ""}
     assert desk.lost_links == 1
 
 

@@ -396,6 +396,7 @@ def test_progress_goes_back_under_the_views_own_token() -> None:
         ({"width": -1, "height": 10}, SizeChanged(None, 10)),
         ({"width": "100", "height": None}, None),
         ({"width": float("nan"), "height": float("inf")}, None),
+        ({"height": 10**400}, None),
         ({"height": True}, None),
         ({}, None),
         ([], None),

@@ -77,7 +77,7 @@ class Names:
         found = _AUTHORITY.fullmatch(authority.lower())
         if found is None:
             return "unknown", None
-        name = found[1]
+        name = found[1].rstrip(".")  # a name with its root is the same name
         sandbox = "sandbox.localhost" if self.sandbox is None else str(urlsplit(self.sandbox).hostname)
         if name == sandbox:
             return "proxy", None

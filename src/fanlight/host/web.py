@@ -94,12 +94,16 @@ class Socket:
                 return
 
     async def receive(self) -> tuple[Frame, int]:
-        """Return the next frame that is an object, and its size; one that is too large ends the socket."""
+        """Return the next frame that is an object, and its size; one that is too large, or no text, ends the socket."""
         while True:
-            text = await self._socket.receive_text()
-            if len(text) > self.limit:
-                await self._socket.close(1009)
-                raise WebSocketDisconnect(1009)
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                raise WebSocketDisconnect(message.get("code", 1005))
+            text = message.get("text")
+            if text is None or len(text) > self.limit:
+                code = 1003 if text is None else 1009
+                await self._socket.close(code)
+                raise WebSocketDisconnect(code)
             frame = decode(text)
             if frame is not None:
                 return frame, len(text)

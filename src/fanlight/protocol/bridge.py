@@ -23,7 +23,7 @@ The bridge knows no clock and does no I/O. A request that somebody has to decide
 """
 
 import itertools
-import math
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum, auto
@@ -506,7 +506,7 @@ def _blocks(value: object, key: str) -> tuple[JSONObject, ...]:
 
 def _size(value: object) -> float | None:
     """A size that makes sense: finite and not negative."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max:
         return value
     return None
 
