@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
-    from bench import imports, paint, registration, sdk, server
+    from bench import imports, paint, partial, registration, relay, sdk, server, sockets
 
     return {
         "server": server.run,
@@ -48,6 +48,9 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "import": imports.run,
         "sdk": sdk.run,
         "paint": paint.run,
+        "socket": sockets.run,
+        "relay": relay.run,
+        "partial": partial.run,
     }
 
 

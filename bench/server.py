@@ -1,15 +1,11 @@
 """`server`: what Fanlight adds to the CPU time of each request, over HTTP and in memory."""
 
 import itertools
-import json
 import math
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +13,7 @@ from typing import Any, Literal
 from bench import workload
 from bench.conversation import PROTOCOLS, REQUESTS, Client, Conversation, Request, check
 from bench.http_client import HttpClient, parsed
+from bench.processes import Process, running
 from bench.progress import say
 from bench.report import Goal, Options, Report, Table, Verdict
 from bench.samples import percentile, ratio, rotated
@@ -24,11 +21,10 @@ from bench.samples import percentile, ratio, rotated
 Transport = Literal["http", "memory"]
 TRANSPORTS: tuple[Transport, ...] = ("http", "memory")
 Collector = Literal["as it is", "frozen"]
-ROOT = Path(__file__).resolve().parent.parent
 
 GENERATIONS = 3
 ROUNDS = 45
-QUICK_ROUNDS = 15
+QUICK_ROUNDS = 9
 BATCH = 3
 WARM_UP = 10
 TAIL_BATCH = 25
@@ -113,8 +109,9 @@ def run(options: Options) -> Report:
         workload.write_views(Path(folder))
         time.sleep(0.1)  # older than the grain of a file's stamp, as files of real servers are
         # How a process happens to lie in memory makes it some per cent faster or slower, so there are several.
-        for generation in range(GENERATIONS):
-            turns = range(rounds * generation // GENERATIONS, rounds * (generation + 1) // GENERATIONS)
+        generations = 1 if options.quick else GENERATIONS
+        for generation in range(generations):
+            turns = range(rounds * generation // generations, rounds * (generation + 1) // generations)
             say(f"server: rounds {turns.start + 1} to {turns.stop} of {rounds}")
             _measure(folder, turns, measured)
     return _report(measured)
@@ -122,13 +119,13 @@ def run(options: Options) -> Report:
 
 def _measure(folder: str, turns: range, measured: Measured) -> None:
     with ExitStack() as stack:
-        started = {
-            (transport, subject): stack.enter_context(_process(transport, subject, folder))
+        processes = {
+            (transport, subject): stack.enter_context(running("bench.server_process", transport, subject, folder))
             for transport in TRANSPORTS
             for subject in workload.BUILDERS
         }
-        ends = {subject: HttpEnd(started["http", subject]) for subject in workload.BUILDERS}
-        held = {subject: MemoryEnd(started["memory", subject]) for subject in workload.BUILDERS}
+        ends = {subject: HttpEnd(processes["http", subject]) for subject in workload.BUILDERS}
+        held = {subject: MemoryEnd(processes["memory", subject]) for subject in workload.BUILDERS}
         _warm_up("http", ends)
         _warm_up("memory", held)
         # Before the freeze, because a frozen heap cannot be made as it was.
@@ -172,51 +169,49 @@ def _cases(transport: Transport) -> list[Case]:
 class MemoryEnd:
     """A process with a server and its clients in it."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
-        _answer(process)
+        process.answer()
 
     def cpu(self, case: Case, lane: Lane, count: int) -> float:
         """Return the server's CPU seconds per request, after one that warms its caches."""
         order = {"protocol": case.protocol, "client": lane.client, "request": case.request, "count": count}
-        _order(self._process, order)
-        cpu: float = _answer(self._process)["cpu"]
+        cpu: float = self._process.order(order)["cpu"]
         return cpu
 
 
 class HttpEnd:
     """A server in a process of its own, and its clients here."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
-        self._port: int = _answer(process)["port"]
+        self._port: int = process.answer()["port"]
         self._clients: dict[tuple[str, Client], HttpClient] = {}
 
     def freeze(self) -> None:
         """Take all that the server has made so far out of the garbage collector's sight."""
-        _order(self._process, "freeze")
-        _answer(self._process)
+        self._process.order("freeze")
 
     def cpu(self, case: Case, lane: Lane, count: int) -> float:
         """Return the server's CPU seconds per request, after one that warms its caches."""
         client = self._client(case.protocol, lane)
         first, *others = client.batch(case.request, count + 1)
         client.send(first)
-        started = self._cpu_at_rest()
+        started = self._process.cpu_at_rest()
         for request in others:
             client.send(request)
-        return (self._cpu_at_rest() - started) / count
+        return (self._process.cpu_at_rest() - started) / count
 
     def singles(self, protocol: str, lane: Lane, count: int) -> list[Single]:
         """Measure each of `count` tools/list by itself."""
         client = self._client(protocol, lane)
         singles = []
-        cpu = self._cpu_at_rest()
+        cpu = self._process.cpu_at_rest()
         for request in client.batch("tools/list", count):
             started = time.perf_counter()
             client.send(request)
             wall = time.perf_counter() - started
-            before, cpu = cpu, self._cpu_at_rest()
+            before, cpu = cpu, self._process.cpu_at_rest()
             singles.append(Single(wall, cpu - before))
         return singles
 
@@ -233,40 +228,6 @@ class HttpEnd:
                 answer = parsed(client.send(client.batch(request, 1)[0]))
                 check(request, answer, lane.client, lane.negotiates)
         return self._clients[key]
-
-    def _cpu_at_rest(self) -> float:
-        # What the server does after an answer belongs to it; and only a process at rest has its clock up to date.
-        time.sleep(0.002)
-        # What clock_getcpuclockid(3) returns for another process on Linux: all its threads, in nanoseconds.
-        return time.clock_gettime((~self._process.pid << 3) | 2)
-
-
-@contextmanager
-def _process(transport: Transport, subject: str, folder: str) -> "Iterator[subprocess.Popen[str]]":
-    command = [sys.executable, "-m", "bench.server_process", transport, subject, folder]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdin is not None
-        try:
-            yield process
-            process.stdin.close()
-            process.wait(10)
-        finally:
-            process.kill()
-
-
-def _order(process: subprocess.Popen[str], order: object) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(order) + "\n")
-    process.stdin.flush()
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError(f"a server of the benchmark ended (exit {process.wait()}); see its error above")
-    answer: dict[str, Any] = json.loads(line)
-    return answer
 
 
 def _report(measured: Measured) -> Report:

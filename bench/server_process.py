@@ -6,10 +6,8 @@
 `memory` runs the batches that its input names, each a JSON line, and answers with the CPU time of each.
 """
 
-import gc
 import json
 import logging
-import socket
 import sys
 import time
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Any, cast
 import anyio
 import anyio.abc
 import anyio.to_thread
-import uvicorn
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
@@ -26,6 +23,7 @@ from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCRequest
 
 from bench import workload
 from bench.conversation import PROTOCOLS, REQUESTS, Client, Conversation, Message, Request, check
+from bench.serving import freeze, say, serve
 from fanlight.server.negotiation import lowlevel
 
 CLIENTS: tuple[Client, ...] = ("ui", "plain")
@@ -42,30 +40,12 @@ def main() -> None:
 
 
 async def _serve_http(server: Any) -> None:
+    async def obey(order: Any) -> dict[str, Any]:
+        freeze()
+        return {"frozen": True}
+
     app = server.http_app() if hasattr(server, "http_app") else server.streamable_http_app()
-    # A client's connection idles while the others have their turn.
-    config = uvicorn.Config(app, log_level="warning", ws="none", timeout_keep_alive=600, timeout_graceful_shutdown=1)
-    web = uvicorn.Server(config)
-    # asyncio turns Nagle's algorithm off only for sockets that name their protocol; else each answer waits 40 ms.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        _say({"port": listener.getsockname()[1]})
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_obey, web)
-            await web.serve([listener])
-
-
-async def _obey(web: uvicorn.Server) -> None:
-    while await anyio.to_thread.run_sync(sys.stdin.readline):
-        _freeze()
-        _say({"frozen": True})
-    web.should_exit = True
-
-
-def _freeze() -> None:
-    gc.collect()
-    gc.freeze()
+    await serve(app, obey, ws="none")
 
 
 class MemoryClient:
@@ -113,22 +93,18 @@ async def _serve_memory(server: Any, negotiates: bool) -> None:
                 await clients[protocol, client].open(lowlevel(server), tasks)
                 for request in REQUESTS:
                     await clients[protocol, client].check(request, negotiates)
-        _freeze()
-        _say({"ready": True})
+        freeze()
+        say({"ready": True})
         while line := await anyio.to_thread.run_sync(sys.stdin.readline):
             order = json.loads(line)
             chosen = clients[order["protocol"], cast("Client", order["client"])]
-            _say({"cpu": await chosen.run(order["request"], order["count"])})
+            say({"cpu": await chosen.run(order["request"], order["count"])})
         tasks.cancel_scope.cancel()
 
 
 def _session_message(message: Message) -> SessionMessage:
     kind = JSONRPCRequest if "id" in message else JSONRPCNotification
     return SessionMessage(kind.model_validate(message))
-
-
-def _say(answer: Message) -> None:
-    print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+"""Processes: one subject alone in each, so that its CPU time and memory are the subject's."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Process:
+    """A process that is given orders on its input and answers on its output, one JSON line each."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def order(self, order: object) -> dict[str, Any]:
+        """Give an order and return the answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a process of the benchmark ended (exit {self._process.wait()}); see its error above")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of all its threads."""
+        # What clock_getcpuclockid(3) returns for another process on Linux, in nanoseconds.
+        return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    def cpu_at_rest(self) -> float:
+        # What it does after an answer belongs to it; and only a process at rest has its clock up to date.
+        time.sleep(0.002)
+        return self.cpu()
+
+    def memory(self) -> int:
+        """Return how many bytes of it are in memory."""
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * _PAGE
+
+
+@contextmanager
+def running(module: str, *arguments: str) -> Iterator[Process]:
+    """Run a module of the benchmark, which ends when its input does."""
+    command = [sys.executable, "-m", module, *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdin is not None
+        try:
+            yield Process(process)
+            process.stdin.close()
+            process.wait(10)
+        finally:
+            process.kill()
