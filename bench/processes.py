@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+_LEAVE = 3  # seconds to leave by itself
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -60,6 +61,7 @@ def running(module: str, *arguments: str) -> Iterator[Process]:
         try:
             yield Process(process)
             process.stdin.close()
-            process.wait(10)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LEAVE)
         finally:
             process.kill()

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
-    from bench import imports, paint, partial, registration, relay, sdk, server, sockets
+    from bench import imports, paint, partial, registration, relay, sdk, server, sockets, views
 
     return {
         "server": server.run,
@@ -49,6 +49,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "sdk": sdk.run,
         "paint": paint.run,
         "socket": sockets.run,
+        "views": views.run,
         "relay": relay.run,
         "partial": partial.run,
     }
