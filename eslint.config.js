@@ -43,7 +43,7 @@ export default [
     // paint.js is put into the pages that call what it defines.
     files: ["bench/pages/*.js"],
     languageOptions: {
-      globals: readonly([...browser, "parent", "performance", "removeEventListener", "requestAnimationFrame"]),
+      globals: readonly([...browser, "parent", "performance", "removeEventListener", "requestAnimationFrame", "top"]),
     },
     rules: { "no-unused-vars": "off" },
   },

@@ -1,14 +1,15 @@
 // Bundle the module script on standard input as users of ext-apps do: with its dependencies, minified.
 //
-//     node bundle.mjs ENTRY [lean]
+//     node bundle.mjs PACKAGE [lean]
 //
-// ENTRY is ext-apps' own file. `lean` leaves out zod's translations, which esbuild keeps though nothing
-// uses them, and Rollup (so Vite) does not.
+// PACKAGE is the name under which ext-apps is installed here. `lean` leaves out zod's translations, which esbuild
+// keeps though nothing uses them, and Rollup (so Vite) does not. Files are imported from `pages`.
+import path from "node:path";
 import process from "node:process";
 import { text } from "node:stream/consumers";
 import { build } from "esbuild";
 
-const [entry, lean] = process.argv.slice(2);
+const [name, lean] = process.argv.slice(2);
 const translations = {
   name: "without zod's translations",
   setup(/** @type {any} */ hooks) {
@@ -16,8 +17,8 @@ const translations = {
   },
 };
 const { outputFiles } = await build({
-  stdin: { contents: await text(process.stdin), resolveDir: import.meta.dirname },
-  alias: { "@modelcontextprotocol/ext-apps": entry },
+  stdin: { contents: await text(process.stdin), resolveDir: path.join(import.meta.dirname, "pages") },
+  alias: { "@modelcontextprotocol/ext-apps": name },
   bundle: true,
   minify: true,
   format: "esm",

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
-    from bench import imports, paint, partial, registration, relay, sdk, server, sockets, views
+    from bench import bridge, click, imports, paint, partial, registration, relay, sdk, server, sockets, views
 
     return {
         "server": server.run,
@@ -48,6 +48,8 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "import": imports.run,
         "sdk": sdk.run,
         "paint": paint.run,
+        "click": click.run,
+        "bridge": bridge.run,
         "socket": sockets.run,
         "views": views.run,
         "relay": relay.run,

@@ -17,7 +17,7 @@ def run(options: Options) -> Report:
         "Fanlight, as inlined": view_sdk(),
         "ext-apps 2.0.4, bundled by esbuild without zod's translations": ext_apps.bundled(USES_APP),
         "ext-apps 2.0.4, bundled by esbuild": ext_apps.bundled(USES_APP, lean=False),
-        "ext-apps 2.0.4, app-with-deps.js": ext_apps.WITH_DEPENDENCIES.read_text(encoding="utf-8"),
+        "ext-apps 2.0.4, app-with-deps.js": ext_apps.with_dependencies(),
     }
     table = Table("sdk: bytes inlined into a View", ["View SDK", "bytes", "gzip -9", "gzip / Fanlight's"])
     report = Report([table])
