@@ -13,7 +13,7 @@ from bench.report import Goal, Options, Report, Table
 from bench.samples import ratio, rotated
 
 ROUNDS = 8
-QUICK_ROUNDS = 3
+QUICK_ROUNDS = 2
 LIMIT = 1.25
 
 NOTHING = "pass"

@@ -12,7 +12,7 @@ from bench.report import Goal, Options, Report, Table
 from bench.samples import mean_ratio
 
 ROUNDS = 40
-QUICK_ROUNDS = 15
+QUICK_ROUNDS = 8
 WARM_UP = 3
 LIMIT = 1.15
 PATIENCE = 180

@@ -24,7 +24,7 @@ Collector = Literal["as it is", "frozen"]
 
 GENERATIONS = 3
 ROUNDS = 45
-QUICK_ROUNDS = 9
+QUICK_ROUNDS = 6
 BATCH = 3
 WARM_UP = 10
 TAIL_BATCH = 25

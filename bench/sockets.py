@@ -12,7 +12,7 @@ from bench.socket_client import Page, SocketClient, framed
 
 GENERATIONS = 3
 ROUNDS = 60
-QUICK_ROUNDS = 15
+QUICK_ROUNDS = 8
 BATCH = 100
 WARM_UP = 500
 LIMIT = 1.25

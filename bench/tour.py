@@ -67,9 +67,11 @@ def touring(views: Mapping[str, str], count: int) -> Iterator[Tour]:
             Path(folder, f"{kind}.html").write_text(html, encoding="utf-8")
         script = Path(folder, "host.js")
         script.write_text(ext_apps.bundled(documents.text("ext_apps_host.js")), encoding="utf-8")
-        server = stack.enter_context(running("bench.web_process", "server", folder, str(count))).answer()["port"]
-        address = f"http://127.0.0.1:{server}/mcp"
-        host = stack.enter_context(running("bench.web_process", "host", folder, str(count), address)).answer()["port"]
-        page = stack.enter_context(running("bench.web_process", "page", str(script))).answer()["port"]
-        collector = stack.enter_context(serving({}, answers))
-        yield Tour({"server": server, "host": host, "page": page, "collector": collector}, answers)
+        server = stack.enter_context(running("bench.web_process", "server", folder, str(count)))
+        page = stack.enter_context(running("bench.web_process", "page", str(script)))
+        ports = {"server": server.answer()["port"], "page": page.answer()["port"]}
+        address = f"http://127.0.0.1:{ports['server']}/mcp"
+        host = stack.enter_context(running("bench.web_process", "host", folder, str(count), address))
+        ports["host"] = host.answer()["port"]
+        ports["collector"] = stack.enter_context(serving({}, answers))
+        yield Tour(ports, answers)

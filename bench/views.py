@@ -16,12 +16,12 @@ from bench.socket_client import Page, SocketClient, framed
 from bench.sockets import ECHO, HOST, MESSAGES
 
 VIEWS = 4000
-QUICK_VIEWS = 1000
+QUICK_VIEWS = 500
 MESSAGES_PER_SECOND = 4000
 SECONDS = {"ping": 10, "ui/update-model-context": 3}
-QUICK_SECONDS = {"ping": 3, "ui/update-model-context": 1}
+QUICK_SECONDS = {"ping": 2, "ui/update-model-context": 1}
 FIRST = 50
-SETTLE = 1.0
+SETTLE = 0.5
 PATIENCE = 10
 SPARE_FILES = 200
 

@@ -7,9 +7,8 @@
 
 /**
  * @typedef {object} Host
- * @property {() => Promise<unknown>} ready What a program does before anybody clicks.
- * @property {(tool: string) => unknown} show Called by the click: call a tool and show its View.
- * @property {() => unknown} clear Take the View away.
+ * @property {() => unknown} ready What a program does before anybody clicks: each time, for the next View.
+ * @property {(tool: string) => unknown} show Called by the click: call a tool and show its View, above earlier ones.
  */
 
 const PATIENCE = 20_000;
@@ -52,14 +51,13 @@ const measure = async (host) => {
     clicked = performance.timeOrigin + performance.now();
     host.show(String(query.get("tool")));
   });
-  await host.ready();
   for (let turn = 0; turn < Number(query.get("clicks")); turn++) {
+    await host.ready();
     await pause(SETTLE);
     await moment((Number(query.get("phase")) + turn * 0.618034) % 1);
     const said = word();
     button.click();
     found.push({ clicked, said: await said });
-    host.clear();
   }
   return found;
 };

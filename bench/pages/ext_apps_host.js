@@ -14,7 +14,6 @@ const INPUT = { place: "Oslo" };
 const client = new Client(INFO, { capabilities: { extensions: EXTENSIONS } });
 const views = new Map();
 const documents = new Map();
-let frame;
 
 const read = async (uri) => {
   const { contents } = await client.readResource({ uri });
@@ -36,9 +35,9 @@ const show = async (tool) => {
   const uri = views.get(tool);
   const called = client.callTool({ name: tool, arguments: INPUT });
   if (!documents.has(uri)) documents.set(uri, read(uri));
-  frame = document.createElement("iframe");
+  const frame = document.createElement("iframe");
   frame.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms");
-  document.body.append(frame);
+  document.body.prepend(frame);
   await proxied(frame);
   const bridge = new AppBridge(client, INFO, { serverTools: {}, serverResources: {}, openLinks: {} }, {
     hostContext: { theme: "light", displayMode: "inline", platform: "web" },
@@ -52,11 +51,9 @@ const show = async (tool) => {
   await bridge.sendSandboxResourceReady({ html: await documents.get(uri) });
 };
 
-await run({
-  ready: async () => {
-    await client.connect(new StreamableHTTPClientTransport(new URL(query.get("server"))));
-    for (const { name, _meta } of (await client.listTools()).tools) views.set(name, _meta?.ui?.resourceUri);
-  },
-  show,
-  clear: () => frame.remove(),
-});
+const connect = async () => {
+  await client.connect(new StreamableHTTPClientTransport(new URL(query.get("server"))));
+  for (const { name, _meta } of (await client.listTools()).tools) views.set(name, _meta?.ui?.resourceUri);
+};
+
+await run({ ready: () => views.size || connect(), show });
