@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bench.serving import freeze, serve
+from bench.stage import UNLIMITED
 from fanlight import Apps, View
 from fanlight.host import Host
 
@@ -45,7 +46,7 @@ async def _serve_host() -> None:
         calls = [await host.call_tool(SERVER, TOOL, {"place": "Oslo"}, conversation=str(n)) for n in range(order)]
         return {"views": [(call.view, call.token) for call in calls]}
 
-    async with Host({SERVER: _server()}) as host:
+    async with Host({SERVER: _server()}, limits=UNLIMITED) as host:
         await _serve(host.wrap(Starlette()), obey)
 
 

@@ -19,13 +19,15 @@ from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCResponse
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from fanlight.host import Call, Host
+from fanlight.host import Call, Host, Limits
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
 
 VERSION = "2025-11-25"
 SERVER = "bench"
 TOOL = "forecast"
 URI = "ui://bench/forecast"
+# A View may send 200 messages a second; these send as many as they can.
+UNLIMITED = Limits(messages_per_second=1_000_000)
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "bench", "version": "1"}, "appCapabilities": {}}
 
 
@@ -33,7 +35,7 @@ class Stage:
     """A host whose server has one tool; the tool's argument `name` says which of the results it returns."""
 
     def __init__(self, results: Mapping[str, dict[str, Any]]) -> None:
-        self.host = Host({SERVER: self._transport})
+        self.host = Host({SERVER: self._transport}, limits=UNLIMITED)
         self._app = self.host.wrap(Starlette())
         self._results = results
         self._stack = AsyncExitStack()
@@ -86,7 +88,10 @@ class Stage:
                 }
             case "tools/list":
                 ui = {"ui": {"resourceUri": URI}}
-                result = {"tools": [{"name": TOOL, "inputSchema": {"type": "object"}, "_meta": ui}]}
+                hints = {"readOnlyHint": True}  # else the user would be asked
+                result = {
+                    "tools": [{"name": TOOL, "inputSchema": {"type": "object"}, "annotations": hints, "_meta": ui}]
+                }
             case "tools/call":
                 result = self._results[request.params["arguments"]["name"]]
             case "resources/read":
@@ -105,7 +110,7 @@ class Page:
         self._incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
         self._numbers = itertools.count(1)
-        self._heard = 0
+        self._heard = -1  # the frame that shows the View has no number
         scope: dict[str, Any] = {
             "type": "websocket",
             "scheme": "ws",
@@ -131,14 +136,16 @@ class Page:
         self.say({"type": "message", "message": message, "n": next(self._numbers), "ack": self._heard})
 
     async def ask(self, method: str, params: dict[str, Any]) -> str:
-        """Send a request of the View and return the next frame, which is its answer if nothing else is due."""
+        """Send a request of the View and return the frame with its result."""
         self.tell({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        text = await self.heard()
-        self._heard += 1
+        # Looked at and not parsed: that would take as long as what is measured.
+        while '"result":' not in (text := await self.heard())[:100]:
+            pass
         return text
 
     async def heard(self) -> str:
         """Return the next frame of the host."""
+        self._heard += 1
         return await self._outgoing.get()
 
     def arrived(self) -> list[str]:

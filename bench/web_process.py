@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -23,6 +24,7 @@ from starlette.routing import Route
 
 from bench import documents
 from bench.serving import serve
+from bench.stage import UNLIMITED
 from fanlight import Apps, View
 from fanlight.host import Host
 
@@ -54,7 +56,7 @@ def _server(folder: Path, count: int) -> MCPServer[Any]:
             name = tool_name(path.stem, number)
             apps.tool(name=name, view=View.html(html, uri=f"ui://bench/{name}"))(_shown(path.stem))
 
-    @server.tool()
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))  # else the user would be asked
     async def add(a: int, b: int) -> dict[str, int]:
         """Add two numbers."""
         return {"sum": a + b}
@@ -94,7 +96,7 @@ async def _serve_host(folder: Path, count: int, address: str) -> None:
         ]
     )
     async with (
-        Host({"own": _server(folder, count), "remote": address}) as host,
+        Host({"own": _server(folder, count), "remote": address}, limits=UNLIMITED) as host,
         anyio.create_task_group() as tasks,
     ):
         await host.tools()
