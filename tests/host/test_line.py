@@ -4,7 +4,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host.line import ACK_EVERY, Line, decode, encode
+from fanlight.host.line import ACK_EVERY, MOST_DEPTH, Line, decode, encode
 
 pytestmark = pytest.mark.anyio
 
@@ -163,3 +163,14 @@ async def test_a_new_socket_takes_over_from_one_that_hangs() -> None:
     await line.send({"x": 3})
     assert wire.values == [1, 2, 3]
     assert stuck.values == []
+
+
+@pytest.mark.parametrize("odd", ["", '"\\ud800"', "NaN"], ids=["plain", "half a surrogate", "no number"])
+def test_a_frame_is_nested_only_so_deep_that_it_can_be_written_again(odd: str) -> None:
+    lists, tables = "[" * MOST_DEPTH + odd + "]" * MOST_DEPTH, '{"a":' * MOST_DEPTH + (odd or "1") + "}" * MOST_DEPTH
+    assert decode(tables) is not None
+    assert decode(f'{{"a":{lists}}}') is None
+    assert decode(f'{{"a":{tables}}}') is None
+    wide = decode('{"a":[' + ",".join([odd or "1", *["[[[]]]"] * 1000]) + "]}")
+    assert wide is not None
+    assert len(wide["a"]) == 1001

@@ -360,3 +360,31 @@ async def test_nonsense_from_a_view_never_ends_the_session() -> None:
         while messages[-1].get("id") != 7:
             messages.append(await stage.page.message())
         assert messages[-1]["result"] == {}
+
+
+async def test_nothing_is_kept_of_a_request_that_the_view_gave_up() -> None:
+    async with live() as stage:
+        stage.backend.hangs = True
+        for id in range(20):
+            await stage.ask("tools/call", {"name": "add"}, id=f"a{id}")
+            await stage.tell("notifications/cancelled", {"requestId": f"a{id}"})
+        await anyio.wait_all_tasks_blocked()
+        assert (stage.session._heard, stage.session._running) == ({}, {})
+
+
+async def test_a_failure_in_one_view_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Exception):
+        pass
+
+    async with live() as stage:
+
+        def fail(*_: object) -> None:
+            raise Broken
+
+        stage.backend.answered = fail  # type: ignore[method-assign, assignment]
+        await stage.ask("tools/call", {"name": "add"})
+        await anyio.wait_all_tasks_blocked()
+        stage.session.bridge.list_changed("tools")
+        stage.session.flush_soon()
+        await anyio.wait_all_tasks_blocked()
+    assert [type(record.exc_info[1]) for record in caplog.records if record.exc_info] == [Broken]

@@ -137,6 +137,9 @@ describe("the length of a message as JSON", () => {
   for (let level = 0; level < 60; level += 1) laughs = [laughs, laughs];
   const holes = /** @type {unknown[]} */ ([]);
   holes.length = 4_294_967_295;
+  /** @type {unknown[]} */
+  let deep = [];
+  for (let level = 0; level < 200; level += 1) deep = [deep];
   /** @type {Record<string, unknown>} */
   const circle = {};
   circle.again = { circle };
@@ -144,6 +147,7 @@ describe("the length of a message as JSON", () => {
     ["one object in very many places", laughs],
     ["a list of nothing but holes", { deep: [holes] }],
     ["an object that holds itself", circle],
+    ["lists in lists in lists", deep],
     ["a buffer", new Uint8Array(100_000_000)],
   ])) {
     it(`is found too much at once for ${what}`, () => assert.ok(leastLength(value) > 50_000_000));

@@ -22,6 +22,9 @@ const MOST_HEIGHT = 20_000;
 // How much may wait for the host to acknowledge it, in characters, before more is refused.
 const MOST_KEPT = 4_000_000;
 
+// How deep what a View says may be nested; the host takes a little more, for what is around it.
+const MOST_DEPTH = 150;
+
 // After so many frames with nothing to say back, an acknowledgement goes alone.
 const ACK_EVERY = 32;
 
@@ -138,16 +141,19 @@ const changes = (before, now) =>
  * places without number: little to send, and without end to write. This takes no longer than it took to send it.
  * @param {any} value
  * @param {Map<object, number>} [known]
+ * @param {number} [depth]
  * @returns {number}
  */
-const leastLength = (value, known = new Map()) => {
+const leastLength = (value, known = new Map(), depth = 0) => {
   if (typeof value === "string") return value.length + 2;
   if (!value || typeof value !== "object") return 1;
+  if (depth > MOST_DEPTH) return Infinity;
   let length = known.get(value);
   if (length === undefined) {
     known.set(value, Infinity); // what holds itself
     length = 1 + (Array.isArray(value) ? value.length : ArrayBuffer.isView(value) ? value.byteLength : 0);
-    if (!ArrayBuffer.isView(value)) for (const inner of Object.values(value)) length += leastLength(inner, known);
+    const inside = ArrayBuffer.isView(value) ? [] : Object.values(value);
+    for (const inner of inside) length += leastLength(inner, known, depth + 1);
     known.set(value, length);
   }
   return length;

@@ -16,6 +16,9 @@ Frame = dict[str, Any]
 ACK_EVERY: Final = 32
 """After so many frames with nothing to say back, an end sends an acknowledgement alone."""
 
+MOST_DEPTH: Final = 200
+"""How deep a frame may be nested. Writing one that is much deeper fails, with whatever it is written for."""
+
 
 class Channel(Protocol):
     """One socket. A text that cannot be delivered any more is dropped: its other end will ask for it."""
@@ -32,7 +35,7 @@ def encode(frame: Frame) -> str:
 
 
 def decode(text: str) -> Frame | None:
-    """Read a frame; None if the text is none."""
+    """Read a frame; None if the text is none, or one that is nested too deep."""
     try:
         frame = orjson.loads(text)
     except ValueError:
@@ -40,7 +43,19 @@ def decode(text: str) -> Frame | None:
             frame = json.loads(text)
         except (ValueError, RecursionError):
             return None
-    return frame if isinstance(frame, dict) else None
+    return frame if isinstance(frame, dict) and _is_shallow(frame, text) else None
+
+
+def _is_shallow(frame: Frame, text: str) -> bool:
+    if text.count("[") + text.count("{") <= MOST_DEPTH:
+        return True
+    level: list[Any] = [frame]
+    for _ in range(MOST_DEPTH):
+        inner = (value for outer in level for value in (outer.values() if type(outer) is dict else outer))
+        level = [value for value in inner if type(value) is dict or type(value) is list]
+        if not level:
+            return True
+    return False
 
 
 class Line:

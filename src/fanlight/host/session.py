@@ -201,7 +201,7 @@ class Session:
 
     def flush_soon(self) -> None:
         """The same for those who must not wait for a page."""
-        self._tasks.start_soon(self.flush)
+        self._start(None, self.flush())
 
     @property
     def attached(self) -> bool:
@@ -302,6 +302,7 @@ class Session:
             case events.TeardownRequested():
                 self._start(None, self._backend.closing(self))
             case events.Cancelled(id=id):
+                self._heard.pop(id, None)
                 if (scope := self._running.pop(id, None)) is not None:
                     scope.cancel()
             case events.Answered(id=id, result=result, error=error):
@@ -337,7 +338,10 @@ class Session:
         async def task() -> None:
             _served.set(id)
             with scope:
-                await work
+                try:
+                    await work
+                except Exception:  # one View's misfortune is not that of all others
+                    logger.exception("View %s: the host failed at what it did for the View", self.id)
             if id is not None and self._running.get(id) is scope:
                 del self._running[id]
 
