@@ -464,6 +464,12 @@ async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
         ("C:\\Windows\\x.dll", "x.dll"),
         ("", "download"),
         ("file:///" + "x" * 500, "x" * 150),
+        ("file:///" + "x" * 149 + ". y", "x" * 149),
+        ("file:///invoice.pdf\u200b.exe", "invoice.pdf_.exe"),
+        ("file:///half\ud800.txt", "half_.txt"),
+        ("file:///com¹.txt", "download"),
+        ("file:///con .txt", "download"),
+        ("http://[", "download"),
     ],
 )
 def test_a_download_has_a_name_that_is_safe_anywhere(uri: str, name: str) -> None:

@@ -1,6 +1,7 @@
 """What a page saves when a View asks for it: files under names that are safe on any system (D-DL-02, D-DL-04)."""
 
 import re
+import unicodedata
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -8,8 +9,11 @@ from fanlight.host.session import RequestFailed
 
 JSONObject = dict[str, Any]
 
-_UNSAFE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*\u202a-\u202e\u2066-\u2069]+')
-_RESERVED_NAME: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_UNSAFE_NAME: Final = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*]+')
+_INVISIBLE: Final = frozenset({"Cf", "Cs", "Zl", "Zp"})
+_RESERVED_NAME: Final = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\..*)?", re.IGNORECASE | re.DOTALL
+)
 
 
 def saved_file(block: JSONObject) -> JSONObject:
@@ -25,8 +29,14 @@ def saved_file(block: JSONObject) -> JSONObject:
 
 def safe_name(uri: str) -> str:
     """Return a file name made of the last part of a URI, safe on any system."""
-    last = unquote(urlsplit(uri).path).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    name = _UNSAFE_NAME.sub("_", last).strip(". ")[:150]
+    try:
+        path = unquote(urlsplit(uri).path)
+    except ValueError:
+        return "download"
+    last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    # What cannot be seen would make two names look alike, or one end differently from how it looks.
+    visible = "".join("_" if unicodedata.category(char) in _INVISIBLE else char for char in last)
+    name = _UNSAFE_NAME.sub("_", visible).strip(". ~")[:150].rstrip(". ")
     return "download" if not name or _RESERVED_NAME.fullmatch(name) else name
 
 
