@@ -161,3 +161,16 @@ def test_a_file_that_is_no_toml_is_named(text: str, tmp_path: Path) -> None:
     path.write_text('links = "x"', encoding="utf-8")
     with pytest.raises(PolicyError, match=r"policy.toml: links is 'x'"):
         Policy.from_file(path)
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ("show_map", "show_map (maps)"),
+        ("Your bank" + " " * 500, "Your bank (maps)"),
+        ("a\u202e\u2066\nb\u200b", "a b (maps)"),
+        ("W" * 41, "W" * 39 + "… (maps)"),
+    ],
+)
+def test_the_name_of_a_tool_does_not_hide_whose_it_is(tool: str, name: str) -> None:
+    assert App("v1", "maps", "ui://maps/view", tool).name == name

@@ -43,7 +43,7 @@ const STYLE = `
 }
 .border { border: var(--mcp-app-border, 1px solid color-mix(in srgb, currentcolor 25%, transparent)); }
 header { display: none; align-items: center; gap: 8px; padding: 6px 12px; font: 600 14px/1.4 system-ui; }
-header span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+header span { flex: 1; min-width: 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 button { font: inherit; font-size: 16px; width: 32px; height: 32px; cursor: pointer; }
 p, details { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
 p:not(:empty), details { padding: 8px 12px; }

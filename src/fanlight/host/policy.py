@@ -5,6 +5,7 @@ user. Give `Policy` rules as data, or subclass it and override a method: each ta
 """
 
 import tomllib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,6 +17,9 @@ from fanlight.protocol.headers import Profile
 from fanlight.protocol.metadata import Permission, check_permissions
 
 JSONObject = dict[str, Any]
+
+_MOST_NAME: Final = 40
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class PolicyError(FanlightError):
@@ -61,8 +65,13 @@ class App:
 
     @property
     def name(self) -> str:
-        """What a person can call it. What a View says of itself is not in it."""
-        return f"{self.tool} ({self.server})"
+        """What a person can call it. What a View says of itself is not in it.
+
+        The server chose the tool's name, so it is kept from hiding who the server is.
+        """
+        visible = "".join(char if unicodedata.category(char) not in _INVISIBLE else " " for char in self.tool)
+        tool = " ".join(visible.split())
+        return f"{tool if len(tool) <= _MOST_NAME else tool[: _MOST_NAME - 1] + '…'} ({self.server})"
 
 
 @dataclass(frozen=True)
