@@ -1,6 +1,6 @@
 """A process that serves sockets only, so that its CPU time and memory are those of the host, or of an echo.
 
-    python -m bench.host_process echo|host
+    python -m bench.host_process echo|host|limited
 
 Its input is one order in each line: "freeze", or a number, for which the host answers with so many new Views.
 """
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bench.serving import freeze, serve
 from bench.stage import UNLIMITED
 from fanlight import Apps, View
-from fanlight.host import Host
+from fanlight.host import Host, Limits
 
 SERVER = "bench"
 TOOL = "forecast"
@@ -27,7 +27,10 @@ HTML = '<!doctype html><title>Forecast</title><p id="text"></p>'
 
 def main() -> None:
     logging.disable(logging.INFO)
-    anyio.run(_serve_echo if sys.argv[1] == "echo" else _serve_host)
+    if sys.argv[1] == "echo":
+        anyio.run(_serve_echo)
+    else:
+        anyio.run(_serve_host, UNLIMITED if sys.argv[1] == "host" else Limits())
 
 
 async def _serve_echo() -> None:
@@ -38,7 +41,7 @@ async def _serve_echo() -> None:
     await _serve(echo, obey)
 
 
-async def _serve_host() -> None:
+async def _serve_host(limits: Limits) -> None:
     async def obey(order: Any) -> dict[str, Any]:
         if order == "freeze":
             freeze()
@@ -46,7 +49,7 @@ async def _serve_host() -> None:
         calls = [await host.call_tool(SERVER, TOOL, {"place": "Oslo"}, conversation=str(n)) for n in range(order)]
         return {"views": [(call.view, call.token) for call in calls]}
 
-    async with Host({SERVER: _server()}, limits=UNLIMITED) as host:
+    async with Host({SERVER: _server()}, limits=limits) as host:
         await _serve(host.wrap(Starlette()), obey)
 
 

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
-    from bench import bridge, click, imports, paint, partial, registration, relay, sdk, server, sockets, views
+    from bench import bridge, click, flood, imports, paint, partial, registration, relay, sdk, server, sockets, views
 
     return {
         "server": server.run,
@@ -52,6 +52,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "bridge": bridge.run,
         "socket": sockets.run,
         "views": views.run,
+        "flood": flood.run,
         "relay": relay.run,
         "partial": partial.run,
     }

@@ -73,7 +73,7 @@ View = EchoView | Page
 def run(options: Options) -> Report:
     views = QUICK_VIEWS if options.quick else VIEWS
     seconds = QUICK_SECONDS if options.quick else SECONDS
-    _allow_files(views + SPARE_FILES)
+    allow_files(views + SPARE_FILES)
     found = {}
     for subject, kind in ((ECHO, "echo"), (HOST, "host")):
         say(f"views: {views} open Views of {subject}")
@@ -82,7 +82,7 @@ def run(options: Options) -> Report:
     return _report(found)
 
 
-def _allow_files(count: int) -> None:
+def allow_files(count: int) -> None:
     """Let this process, and those that it starts, open so many files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count:
@@ -93,10 +93,10 @@ def _allow_files(count: int) -> None:
 
 def _measure(process: Process, kind: str, count: int, seconds: dict[str, int]) -> Found:
     port = process.answer()["port"]
-    views = _opened(process, kind, port, FIRST)
+    views = opened(process, kind, port, FIRST)
     time.sleep(SETTLE)
     before = process.memory()
-    views += _opened(process, kind, port, count - FIRST)
+    views += opened(process, kind, port, count - FIRST)
     time.sleep(SETTLE)
     each = (process.memory() - before) / (count - FIRST)
     talks = {name: _talk(process, views, name, seconds[name]) for name in MESSAGES}
@@ -105,7 +105,7 @@ def _measure(process: Process, kind: str, count: int, seconds: dict[str, int]) -
     return Found(count, each, talks)
 
 
-def _opened(process: Process, kind: str, port: int, count: int) -> list[View]:
+def opened(process: Process, kind: str, port: int, count: int) -> list[View]:
     if kind == "echo":
         return [EchoView(port) for _ in range(count)]
     pages: list[View] = []
