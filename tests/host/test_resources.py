@@ -162,6 +162,7 @@ async def test_the_only_item_is_taken_though_its_uri_differs_and_that_is_reporte
         ([{"uri": URI, "mimeType": MIME_TYPE}], "neither text nor blob"),
         ([item(text=None, blob=base64.b64encode(b"\xff\xfe").decode())], "not base64 of UTF-8"),
         ([item(text=None, blob="A")], "not base64 of UTF-8"),
+        ([item(text=None, blob="é")], "not base64 of UTF-8"),
         ([item(mimeType="application/json")], "has the MIME type 'application/json', not HTML"),
     ],
 )

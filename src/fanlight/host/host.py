@@ -180,8 +180,8 @@ class Host:
         return Call(self, server, name, record.id, record.token)
 
     async def _prefetch(self, record: ViewRecord) -> None:
-        """Read a View while its tool runs (DSC-03). If that fails, opening it will say why."""
-        with contextlib.suppress(FanlightError):
+        """Read a View while its tool runs (DSC-03). If that fails, in whatever way, opening it will say why."""
+        with contextlib.suppress(Exception):
             await self._resources.read(self.servers[record.server], record.uri)
 
     def show_partial(self, call: Call) -> None:

@@ -5,7 +5,6 @@ ViewError (a FanlightError)      a View cannot be shown; says why in words
 """
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -267,7 +266,7 @@ def _html(item: JSONObject) -> str:
         raise _Unreadable("came with neither text nor blob. Return the HTML in one of them.")
     try:
         return base64.b64decode(blob, validate=False).decode("utf-8-sig")
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:  # what is no base64, no ASCII, or no UTF-8
         raise _Unreadable(f"came as a blob that is not base64 of UTF-8: {error}.") from None
 
 
