@@ -562,3 +562,11 @@ def test_older_words_can_be_turned_off() -> None:
     link = Link(dialects=False)
     assert isinstance(link.ask("initialize", {}), Dropped)
     assert link.error() == (7, -32600)
+
+
+@pytest.mark.parametrize("odd", [[], {}, [[]], None, 7])
+def test_a_word_from_a_list_that_is_no_word_is_none(odd: Any) -> None:
+    link = Link()
+    assert isinstance(link.ask("ui/initialize", {**HELLO, "protocolVersion": odd}), Greeted)
+    assert link.sent()[0]["result"]["protocolVersion"] == "2026-01-26"
+    assert link.tell("notifications/message", {"level": odd}) == Logged("info", None, None)

@@ -240,7 +240,7 @@ class Bridge:
         self.app_info = _object(params, "appInfo")
         self.app_capabilities = _object(params, "appCapabilities")
         result = {
-            "protocolVersion": version if version in KNOWN_VERSIONS else PROTOCOL_VERSION,
+            "protocolVersion": version if isinstance(version, str) and version in KNOWN_VERSIONS else PROTOCOL_VERSION,
             "hostInfo": self.info,
             "hostCapabilities": self.capabilities,
             "hostContext": self._context,
@@ -275,7 +275,9 @@ class Bridge:
         level = params.get("level")
         logger = params.get("logger")
         return Logged(
-            level if level in _LEVELS else "info", params.get("data"), logger if isinstance(logger, str) else None
+            level if isinstance(level, str) and level in _LEVELS else "info",
+            params.get("data"),
+            logger if isinstance(logger, str) else None,
         )
 
     def _cancelled(self, params: JSONObject) -> Event | None:
