@@ -121,7 +121,8 @@ async def test_a_proxy_that_negotiates_shows_the_apps_of_a_backend_that_always_d
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-async def test_unnamed_python_blocks_run(page: Path, tmp_path: Path) -> None:
+async def test_unnamed_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # for what a page writes
     server: MCPServer[Any] = MCPServer("docs")
     document = "<!doctype html><title>x</title>"
     for name in ("map.html", "dice.html"):

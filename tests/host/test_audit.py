@@ -108,6 +108,38 @@ def test_a_wrong_word_for_it_is_an_error() -> None:
         Host({}, audit_arguments="some")  # type: ignore[arg-type]
 
 
+async def test_what_cannot_be_written_as_utf_8_ends_nothing(tmp_path: Path) -> None:
+    """Goes red without `_whole`: the host's task group ends, and with it the host."""
+    host = Host({"board": board()}, store=f"sqlite:///{tmp_path / 'a.db'}", policy=OPEN)
+    async with opened(host) as page:
+        await page.say({"method": "\ud800", "params": {}})
+        await anyio.sleep(0.4)
+        await page.say({"id": 5, "method": "\ud800"})
+        assert (await page.message())["error"]["code"] == -32601
+        await call(page, "look")
+        assert "result" in await page.message()
+        assert [record.name for record in host.audit(kind="message")][-3:] == ["\\ud800", "\\ud800", "tools/call"]
+
+
+async def test_a_store_that_fails_for_a_while_loses_no_record(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(SqliteStore):
+        fails = True
+
+        def record(self, records: Any) -> None:
+            if self.fails:
+                raise OSError("disk full")
+            super().record(records)
+
+    store = Failing()
+    audit = Audit(store)
+    with anyio.move_on_after(0.6):
+        audit.note(AuditRecord(1.0, "message", "ping", "ok"))
+        await audit.run()
+    assert "disk full" in caplog.text
+    store.fails = False
+    assert len(list(audit.records(AuditQuery()))) == 1
+
+
 @pytest.mark.parametrize("place", ["memory", "file"])
 def test_records_are_found_by_what_they_are_about(place: str, tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.db" if place == "file" else None)

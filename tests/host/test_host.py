@@ -1,6 +1,7 @@
 """The host without a browser: a page in Python opens Views, says what a View says, and hears what it hears."""
 
 import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -512,3 +513,38 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
         assert cancelled["params"]["reason"]
         again = await host.call_tool("dying", "live", {})
         assert again.for_model[0]["text"] == "alive"
+
+
+async def test_names_for_the_model_are_plain_and_unique_whatever_servers_call_their_tools() -> None:
+    server: FastMCP[Any] = FastMCP("odd")
+    for name in ("a b", "a_b", "x" * 100, "ünï"):
+        server.tool(name=name)(lambda: "x")
+    async with Host({"s": server}) as host:
+        tools = await host.tools()
+        names = [tool.name for tool in tools]
+        assert len(set(names)) == 4
+        assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in names)
+        assert {tool.tool for tool in tools} == {"a b", "a_b", "x" * 100, "ünï"}
+
+
+async def test_a_context_that_is_no_json_is_an_error_and_not_the_end() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        page = await open_view(host, call.view, call.token)
+        with pytest.raises(TypeError, match="is JSON, and this is not"):
+            host.set_context(theme=object())
+        assert (await page.ask("ping", {}))["result"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"policy": {"links": "allow"}}, "expected a Policy"),
+        ({"limits": {}}, "expected a Limits"),
+        ({"timeouts": 5}, "expected a Timeouts"),
+        ({"hosts": "example.com"}, "expected a list of names"),
+    ],
+)
+def test_what_is_given_wrongly_is_an_error_at_once(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        Host({}, **options)

@@ -106,6 +106,15 @@ async def test_a_name_that_is_nobodys_is_misdirected(app: ASGIApp, name: str) ->
         assert (await http.get("/", headers={"host": name})).status_code == 421
 
 
+async def test_a_prefix_that_a_proxy_adds_is_not_ours(desk: Desk) -> None:
+    app = Web(desk, Names()).wrap(PROGRAM)
+    transport = httpx2.ASGITransport(app=app, root_path="/chat")
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
+        assert (await http.get("/chat/apps/mcp-app.js")).headers["content-type"].startswith("text/javascript")
+    with pytest.raises(ValueError, match="begins with a slash"):
+        Web(desk, Names(), path="apps")
+
+
 async def test_at_a_name_that_is_not_ours_only_the_program_answers(app: ASGIApp, desk: Desk) -> None:
     """A page whose name was made to lead here passes the check of its origin, and not that of its name."""
     async with client(app) as http:

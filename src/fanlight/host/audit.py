@@ -5,15 +5,17 @@ The others wait for the next such moment, or a quarter of a second.
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal
 
 import anyio
-import orjson
 
 from fanlight.host.line import encode
 from fanlight.host.store import AuditQuery, AuditRecord, Store
+
+logger = logging.getLogger(__name__)
 
 JSONObject = dict[str, Any]
 Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
@@ -37,12 +39,15 @@ class Audit:
         """Write what waits, again and again."""
         while True:
             await anyio.sleep(INTERVAL)
-            self.flush()
+            try:
+                self.flush()
+            except Exception:
+                logger.exception("The audit cannot be written now; %d records wait", len(self._waiting))
 
     def note(self, record: AuditRecord) -> None:
         """Take a record of something that nobody waits for."""
         self._waiting.append(record)
-        if len(self._waiting) >= _MOST_WAITING:
+        if len(self._waiting) % _MOST_WAITING == 0:
             self.flush()
 
     def write(self, record: AuditRecord) -> None:
@@ -57,8 +62,8 @@ class Audit:
     def flush(self) -> None:
         """Write down what waits."""
         if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            self._store.record(waiting)
+            self._store.record(self._waiting)
+            self._waiting = []
 
     def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
         """Return what is kept of the arguments of something."""
@@ -85,4 +90,4 @@ def now() -> float:
 
 def json_line(record: AuditRecord) -> str:
     """Write a record as one line of JSON, without what is not known."""
-    return orjson.dumps({key: value for key, value in record._asdict().items() if value is not None}).decode()
+    return encode({key: value for key, value in record._asdict().items() if value is not None})

@@ -42,7 +42,7 @@ class Asker(Protocol):
     @property
     def attached(self) -> bool: ...
 
-    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> Answer: ...
+    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> Answer | None: ...
 
 
 QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
@@ -134,9 +134,11 @@ class Gate:
             view.asked.append(moment)
             shown = tuple((label, visible(value)) for label, value in details)
             by, answer = await self._answer(Question(app, kind, visible(text), shown), asker)
+            if answer is None:
+                return "nobody", "Nobody is there to allow this."
             if answer == "deny":
                 view.denials += 1
-                return by, "Nobody is there to allow this." if by == "nobody" else "The user said no."
+                return by, "The user said no."
             view.denials = 0
             if answer == "always":
                 self._store.grant(grant)
@@ -144,11 +146,11 @@ class Gate:
                 view.allowed.add((kind, key))
             return by, None
 
-    async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer]:
+    async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer | None]:
         if asker is not None and asker.attached:
             return "user", await asker.question(question.text, question.app.name, question.details)
         if self.on_question is None:
-            return "nobody", "deny"
+            return "nobody", None
         answer = self.on_question(question)
         if inspect.isawaitable(answer):
             answer = await answer

@@ -1,6 +1,7 @@
 """`Host`: connect MCP servers, give their tools to a model, and show their Views in pages."""
 
 import contextlib
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp
 
 from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
+from fanlight.host.background import guarded
 from fanlight.host.call import Call
 from fanlight.host.config import load_config
 from fanlight.host.connection import Connection, ServerError, Unfinished
@@ -43,6 +45,8 @@ from fanlight.protocol.headers import allow_attribute
 JSONObject = dict[str, Any]
 
 _REPORTS_PER_SECOND = 50.0
+_UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
 _SANDBOX_TOKENS = "allow-scripts allow-same-origin allow-forms"
 
 
@@ -82,6 +86,15 @@ class Host:
         on_server_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
     ) -> None:
+        for name, value, kind in (
+            ("policy", policy, Policy),
+            ("timeouts", timeouts, Timeouts),
+            ("limits", limits, Limits),
+        ):
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
+        if isinstance(hosts, str):
+            raise TypeError(f"hosts is {hosts!r}, expected a list of names. Write hosts=[{hosts!r}].")
         self.servers = Servers(servers, on_sampling=on_server_sampling, on_elicitation=on_elicitation)
         self.documents = Documents()
         self._store = open_store(store)
@@ -122,7 +135,7 @@ class Host:
             raise RuntimeError("This host runs already.")
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._views.start(self._tasks)
-        self._tasks.start_soon(self._audit.run)
+        self._tasks.start_soon(guarded, self._audit.run)
         await self._stack.enter_async_context(self.servers)
         return self
 
@@ -152,9 +165,14 @@ class Host:
     async def tools(self) -> list[ModelTool]:
         """Return what the model may call, over all servers that answer (VIS-02)."""
         await self.servers.settled()
+        taken: set[str] = set()
         return [
             ModelTool(
-                f"{server}__{tool['name']}", server, tool["name"], tool.get("description", ""), tool["inputSchema"]
+                _model_name(server, tool["name"], taken),
+                server,
+                tool["name"],
+                tool.get("description", ""),
+                tool["inputSchema"],
             )
             for server, tools in self.servers.tools().items()
             for tool in tools
@@ -176,7 +194,7 @@ class Host:
             return Call(self, server, name, None, None)
         record, _ = self._views.create(server, name, uri, conversation)
         assert self._tasks is not None
-        self._tasks.start_soon(self._prefetch, record)
+        self._tasks.start_soon(guarded, self._prefetch, record)
         return Call(self, server, name, record.id, record.token)
 
     async def _prefetch(self, record: ViewRecord) -> None:
@@ -201,7 +219,7 @@ class Host:
                     self.show_partial(call)
 
         if self._tasks is not None:
-            self._tasks.start_soon(watch)
+            self._tasks.start_soon(guarded, watch)
 
     async def run_call(self, call: Call, arguments: JSONObject) -> JSONObject:
         """Run a call and show its View the input and what came of it.
@@ -258,7 +276,7 @@ class Host:
         return [
             tool
             for record, session in self._views
-            if record.conversation == conversation
+            if record.conversation == conversation and session.attached
             for tool in self._app_tools.of(session.id)
         ]
 
@@ -302,6 +320,10 @@ class Host:
 
     def set_context(self, **changes: Any) -> None:
         """Change what Views know of the host, such as `theme` or `locale`; the open ones are told."""
+        try:
+            encode(changes)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"What Views are told is JSON, and this is not: {error}.") from None
         self._context |= changes
         for _, session in self._views:
             session.bridge.set_context(changes)
@@ -482,6 +504,17 @@ class Host:
             if record.server == news.server:
                 session.bridge.list_changed(kind)
                 session.flush_soon()
+
+
+def _model_name(server: str, tool: str, taken: set[str]) -> str:
+    """Return a name that every model takes, and that no other tool has, whatever servers call theirs."""
+    plain = _UNPLAIN.sub("_", f"{server}__{tool}")[:_LONGEST_NAME]
+    name, number = plain, 2
+    while name in taken:
+        suffix = f"_{number}"
+        name, number = plain[: _LONGEST_NAME - len(suffix)] + suffix, number + 1
+    taken.add(name)
+    return name
 
 
 def _can_resume(session: Session, frame: Frame) -> bool:

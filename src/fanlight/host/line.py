@@ -40,7 +40,9 @@ def decode(text: str) -> Frame | None:
         frame = orjson.loads(text)
     except ValueError:
         try:
-            frame = json.loads(text)
+            # Half a surrogate pair can be written in JSON, and nowhere else: neither a server nor a store takes it.
+            whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
+            frame = json.loads(whole.decode("utf-16", "replace"))
         except (ValueError, RecursionError):
             return None
     return frame if isinstance(frame, dict) and _is_shallow(frame, text) else None

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.host.background import guarded
 from fanlight.host.session import Session
 from fanlight.host.store import Store, ViewRecord
 from fanlight.protocol.bridge import State
@@ -47,7 +48,7 @@ class OpenViews:
     def start(self, tasks: TaskGroup) -> None:
         """Serve, with the work of sessions in this group."""
         self._tasks = tasks
-        tasks.start_soon(self._sweep)
+        tasks.start_soon(guarded, self._sweep)
 
     async def _sweep(self) -> None:
         """End sessions that lingered long enough."""

@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
+from fanlight.host.background import guarded
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Channel, Frame, Line
 from fanlight.protocol import events, jsonrpc
@@ -244,8 +245,8 @@ class Session:
 
     async def question(
         self, text: str, app: str, details: tuple[tuple[str, str], ...]
-    ) -> Literal["once", "always", "deny"]:
-        """Have the page ask the user, and tell the View that it waits. No answer in time is a no."""
+    ) -> Literal["once", "always", "deny"] | None:
+        """Have the page ask the user, and tell the View that it waits. None if no answer came in time."""
         waiting = _served.get()
         if waiting is not None:
             self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
@@ -254,7 +255,7 @@ class Session:
         try:
             answer = (await self.command(frame, self._timeouts.question)).get("answer")
         except RequestFailed:
-            return "deny"
+            return None
         return answer if answer in ("once", "always") else "deny"
 
     async def command(self, frame: Frame, patience: float | None = None) -> JSONObject:
@@ -345,7 +346,7 @@ class Session:
             if id is not None and self._running.get(id) is scope:
                 del self._running[id]
 
-        self._tasks.start_soon(task)
+        self._tasks.start_soon(guarded, task)
 
     async def _answer(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
         heard = self._heard.get(id)

@@ -227,7 +227,7 @@ class SqliteStore:
         if self._records is not None:
             self._records.extend(records)
             return
-        rows = [(*record[:-1], _dumped("data", record.data)) for record in records]
+        rows = [(*map(_whole, record[:-1]), _dumped("data", record.data)) for record in records]
         with self._lock:
             if len(rows) == 1:
                 self._database.execute(_INSERT_AUDIT, rows[0])
@@ -285,9 +285,14 @@ def _matches(record: AuditRecord, query: AuditQuery) -> bool:
     return (query.since is None or record.time >= query.since) and (query.until is None or record.time < query.until)
 
 
+def _whole(value: Any) -> Any:
+    """Return a text that UTF-8 can write, where half a surrogate pair is spelled out."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
 def _dumped(column: str, value: Any) -> Any:
     if column not in _JSON or value is None:
-        return value
+        return _whole(value)
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # half a surrogate pair, or a number beyond 64 bits

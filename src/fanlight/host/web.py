@@ -110,7 +110,7 @@ class Socket:
 
     async def question(
         self, text: str, app: str, details: tuple[tuple[str, str], ...]
-    ) -> Literal["once", "always", "deny"]:
+    ) -> Literal["once", "always", "deny"] | None:
         """Ask the user of a page that has no View yet. Nothing else passes in the meantime."""
         about = [list(detail) for detail in details]
         await self.send(encode({"type": "ask", "id": 0, "text": text, "app": app, "details": about}))
@@ -121,7 +121,7 @@ class Socket:
                     result = frame.get("result")
                     answer = result.get("answer") if isinstance(result, dict) else None
                     return answer if answer in ("once", "always") else "deny"
-        return "deny"
+        return None
 
 
 class Web:
@@ -141,6 +141,8 @@ class Web:
     ) -> None:
         self._desk = desk
         self._names = names
+        if not path.startswith("/") and path:
+            raise ValueError(f'path is {path!r}, expected one that begins with a slash, such as "/apps".')
         self._path = path.rstrip("/")
         self._authorize = authorize
         self._max_frame = max_frame
@@ -158,11 +160,11 @@ class Web:
             role, label = self._names.role(Headers(scope=scope).get("host", ""))
             if role not in ("host", "other"):
                 await self._sandbox(role, label, scope, receive, send)
-            elif role == "other" and scope["path"] in (f"{self._path}/socket", f"{self._path}/mcp-app.js"):
+            elif role == "other" and _path(scope) in (f"{self._path}/socket", f"{self._path}/mcp-app.js"):
                 await self._sandbox("unknown", None, scope, receive, send)
-            elif scope["path"] == f"{self._path}/socket" and scope["type"] == "websocket":
+            elif _path(scope) == f"{self._path}/socket" and scope["type"] == "websocket":
                 await self._socket(WebSocket(scope, receive, send))
-            elif scope["path"] == f"{self._path}/mcp-app.js" and scope["type"] == "http":
+            elif _path(scope) == f"{self._path}/mcp-app.js" and scope["type"] == "http":
                 await _script("mcp-app.js", scope)(scope, receive, send)
             else:
                 await program(scope, receive, send)
@@ -325,6 +327,12 @@ class Web:
 def proxy_url(origins: Origins) -> str:
     """Return where the proxy is, for pages of one origin. It is the same for all apps, so it can be opened early."""
     return f"{origins.proxy}/proxy?{urlencode({'host': origins.host, 'view': '*', 'v': _version()})}"
+
+
+def _path(scope: Scope) -> str:
+    """Return a request's path below the place where a proxy has put the program (`root_path`)."""
+    path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
 
 
 async def _empty_lifespan(receive: Receive, send: Send, *, began: bool = False) -> None:
