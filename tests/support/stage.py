@@ -52,12 +52,17 @@ _COUNT_COLOURS = """async (url) => {
 }"""
 
 
-@asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+def browser_path() -> str:
+    """Return where the system's own Chromium is."""
     path = next((found for name in _NAMES if (found := shutil.which(name))), None)
     assert path is not None, "A Chromium browser is missing: apt-get install chromium"
+    return path
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=_SWITCHES)
+        browser = await playwright.chromium.launch(executable_path=browser_path(), args=_SWITCHES)
         yield browser
         await browser.close()
 

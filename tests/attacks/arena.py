@@ -1,0 +1,205 @@
+"""A host with hostile servers, in a real browser: the same View shown in every way that Fanlight can show one.
+
+strict, compat   our own document, under either profile
+html             HTML by message, through our proxy, in a page that plays a host of another make
+plain            no host at all: frames in frames of one origin, as the control
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from mcp.server import MCPServer
+from playwright.async_api import BrowserContext, Frame, Page, async_playwright
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from fanlight import Apps, Csp, View
+from fanlight.host.call import Call
+from fanlight.host.host import Host
+from fanlight.host.policy import Policy
+from support.stage import browser_path, until
+from support.wire import serving
+
+Way = Literal["strict", "compat", "html", "plain"]
+DEFENDED: tuple[Way, ...] = ("strict", "compat", "html")
+
+_HERE = Path(__file__).parent
+ATTEMPTS = _HERE.joinpath("attempts.js").read_text(encoding="utf-8")
+VIEW = f"""<!doctype html><html lang="en"><head><title>View</title></head><body><h1>View</h1><script>
+const got = [];
+addEventListener("message", ({{source, origin, data}}) => got.push({{data, origin, parent: source === parent}}));
+const say = (message) => parent.postMessage({{jsonrpc: "2.0", ...message}}, "*");
+const ask = (method, params = {{}}, id = `${{method}} ${{Math.random()}}`) => {{
+  say({{id, method, params}});
+  return new Promise((done) => addEventListener("message", ({{data}}) => data.id === id && done(data)));
+}};
+const greet = async () => {{
+  const appInfo = {{name: "View", version: "1"}};
+  await ask("ui/initialize", {{protocolVersion: "2026-01-26", appInfo, appCapabilities: {{}}}});
+  say({{method: "ui/notifications/initialized"}});
+}};
+{ATTEMPTS}</script></body></html>"""
+
+# Nothing but loopback can be reached, and nothing that a browser of today would do ahead of time is turned off.
+_SWITCHES = (
+    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-component-update", "--disable-sync"),
+    *("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1",),
+)
+
+_ELEMENTS = '<!doctype html><title>Chat</title><script type="module" src="/apps/mcp-app.js"></script>'
+_BY_MESSAGE = """<!doctype html><title>Chat</title><script>
+const heard = [];
+const say = (index, data) => frames[index].postMessage(data, "*");
+addEventListener("message", ({source, data}) => {
+  const index = [...Array(frames.length).keys()].find((index) => frames[index] === source);
+  heard.push({index, data});
+  if (data.method !== "ui/notifications/sandbox-proxy-ready") return;
+  say(index, {jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params: PARAMS});
+});
+</script><body><script>
+for (let index = 0; index < COUNT; index++) {
+  const frame = document.createElement("iframe");
+  frame.sandbox = "allow-scripts allow-same-origin allow-forms allow-pointer-lock";
+  frame.src = "PROXY";
+  document.body.append(frame);
+}
+</script>"""
+
+
+@asynccontextmanager
+async def profile(folder: Path, *switches: str) -> AsyncIterator[BrowserContext]:
+    """Start a Chromium with an ordinary profile, since a private one looks ahead less."""
+    async with async_playwright() as playwright:
+        context = await playwright.chromium.launch_persistent_context(
+            folder,
+            executable_path=browser_path(),
+            args=[*_SWITCHES, *switches],
+            ignore_default_args=["--disable-background-networking"],
+        )
+        yield context
+        await context.close()
+
+
+def host_of(**servers: object) -> Host:
+    """Return a host that asks nobody: what a user may be talked into is another matter."""
+    return Host(servers, policy=Policy({"tools": "allow", "servers": {"compat": {"profile": "compat"}}}))
+
+
+def hostile(name: str, html: str = VIEW, csp: Csp | None = None) -> tuple[MCPServer[Any], list[dict[str, Any]]]:
+    """Return a server with one View and a tool for it, and the list of its calls."""
+    server: MCPServer[Any] = MCPServer(name)
+    apps = Apps(server)
+    calls: list[dict[str, Any]] = []
+    apps.view(View.html(f"{html}<!-- of {name} -->", uri=f"ui://{name}/view", csp=csp))
+
+    @apps.tool(view=f"ui://{name}/view")
+    def show() -> dict[str, str]:
+        return {"result": f"the secret of {name}"}
+
+    @apps.tool(view=f"ui://{name}/view", visibility=["app"])
+    def look(by: str = "") -> str:
+        calls.append({"by": by})
+        return "looked"
+
+    return server, calls
+
+
+class Arena:
+    """A program with a host, and pages of it that show Views."""
+
+    def __init__(self, host: Host, html: str, csp: dict[str, Any]) -> None:
+        self.host = host
+        self._csp = csp
+        self.origin = ""
+        self.requests: list[Request] = []
+        """What came to a page of the program where nothing is."""
+        self.html = html
+        """What Views by message are."""
+        self._call: Call
+        routes = [
+            Route("/show/{servers}", self._show),
+            Route("/begin/{server}", self._begin),
+            Route("/finish", self._finish),
+            Route("/empty", self._empty),
+            Route("/message/{count:int}", self._by_message),
+            Route("/plain/{depth:int}", self._plain),
+        ]
+        self.app = host.wrap(Starlette(routes=routes))
+
+    @property
+    def proxy(self) -> str:
+        return self.origin.replace("localhost", "sandbox.localhost")
+
+    async def _show(self, request: Request) -> Response:
+        page = _ELEMENTS
+        for server in request.path_params["servers"].split(","):
+            call = await self.host.call_tool(server, "show", {}, conversation="c")
+            page += f'<mcp-app view="{call.view}" token="{call.token}" src="/apps"></mcp-app>'
+        return _with_cookie(page)
+
+    async def _begin(self, request: Request) -> Response:
+        """Show a View whose tool has not run yet."""
+        self._call = self.host.begin(request.path_params["server"], "show", "c")
+        element = f'<mcp-app view="{self._call.view}" token="{self._call.token}" src="/apps"></mcp-app>'
+        return _with_cookie(_ELEMENTS + element)
+
+    async def _finish(self, request: Request) -> Response:
+        await self._call.run({})
+        return PlainTextResponse("done")
+
+    async def _empty(self, request: Request) -> Response:
+        self.requests.append(request)
+        return _with_cookie("<!doctype html><title>Empty</title><body>")
+
+    async def _by_message(self, request: Request) -> Response:
+        page = _BY_MESSAGE.replace("COUNT", str(request.path_params["count"]))
+        page = page.replace("PROXY", f"{self.proxy}/proxy?host={self.origin}")
+        params = json.dumps({"html": self.html, "csp": self._csp}).replace("<", "\\u003c")
+        return _with_cookie(page.replace("PARAMS", params))
+
+    async def _plain(self, request: Request) -> Response:
+        depth = request.path_params["depth"]
+        return HTMLResponse(f'<iframe src="/plain/{depth - 1}"></iframe>' if depth else self.html)
+
+    async def open(self, page: Page, way: Way, count: int = 1, *, top: bool = False) -> list[Frame]:
+        """Show the View so many times in one page, and return the frames of the Views. `top` is for plain pages."""
+        if top:
+            await page.goto(f"{self.origin}/plain/0")
+            return [page.main_frame]
+        server = "compat" if way == "compat" else "strict"
+        paths = {"html": f"/message/{count}", "plain": "/plain/2"}
+        await page.goto(self.origin + paths.get(way, f"/show/{','.join([server] * count)}"))
+        return await self.views(page, count)
+
+    async def views(self, page: Page, count: int) -> list[Frame]:
+        """Wait until a page shows so many Views, and return their frames."""
+        found: list[Frame] = []
+        for _ in range(400):
+            found = [inner for frame in page.main_frame.child_frames for inner in frame.child_frames]
+            if len(found) == count:
+                break
+            await page.evaluate("new Promise(requestAnimationFrame)")
+        assert len(found) == count, [frame.url for frame in page.frames]
+        for frame in found:
+            await until(frame, "typeof attempt === 'function'")
+        return found
+
+
+@contextmanager
+def arena(host: Host, html: str = VIEW, csp: dict[str, Any] | None = None) -> Iterator[Arena]:
+    """Serve a program with this host until the end of the block. `html` and `csp` are for Views by message."""
+    made = Arena(host, html, csp or {})
+    with serving(made.app, sockets=True) as address:
+        made.origin = address.replace("127.0.0.1", "localhost")
+        yield made
+
+
+def _with_cookie(page: str) -> Response:
+    response = HTMLResponse(f'<link rel="icon" href="data:,">{page}')
+    response.set_cookie("session", "secret of the program", httponly=False)
+    return response

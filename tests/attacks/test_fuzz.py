@@ -1,0 +1,428 @@
+"""What nobody would write: made-up conversations with the bridge, and made-up frames from a page."""
+
+import asyncio
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from attacks.arena import hostile
+from attacks.catalogue import attack
+from fanlight.host import Host, Limits, Policy
+from fanlight.host.line import Line, decode, encode
+from fanlight.host.origins import Names
+from fanlight.protocol import jsonrpc
+from fanlight.protocol.bridge import Bridge, State
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+CAPABILITIES = {"openLinks": {}, "downloadFile": {}, "serverTools": {"listChanged": True}, "sampling": {}}
+CAPABILITIES |= {"serverResources": {"listChanged": True}, "logging": {}}
+CONTEXT = {"displayMode": "inline", "availableDisplayModes": ["inline", "fullscreen"]}
+METHODS = [
+    *("ui/initialize", "ui/notifications/initialized", "initialize", "notifications/initialized", "ping"),
+    *("ui/open-link", "ui/message", "ui/update-model-context", "ui/request-display-mode", "ui/download-file"),
+    *("tools/call", "tools/list", "resources/read", "resources/list", "resources/templates/list", "prompts/list"),
+    *("sampling/createMessage", "ui/notifications/size-changed", "ui/size-change", "ui/notifications/request-teardown"),
+    *("notifications/message", "notifications/cancelled", "notifications/tools/list_changed", "notifications/progress"),
+    *(
+        "ui/notifications/sandbox-proxy-ready",
+        "ui/notifications/sandbox-resource-ready",
+        "ui/resource-teardown",
+        "nope",
+        "",
+    ),
+]
+KEYS = [
+    "name",
+    "arguments",
+    "url",
+    "role",
+    "content",
+    "contents",
+    "mode",
+    "uri",
+    "messages",
+    "requestId",
+    "height",
+    "width",
+]
+KEYS += [
+    "level",
+    "data",
+    "protocolVersion",
+    "appInfo",
+    "appCapabilities",
+    "tools",
+    "_meta",
+    "progressToken",
+    "__proto__",
+]
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["add", "user", "inline"])
+)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+IDS = st.sampled_from([0, 1, 2, 3, "1", "a", "", -1, 2**70, "\ud800"])
+PARAMS = st.dictionaries(st.sampled_from(KEYS), ANYTHING | st.just("add") | st.just([]) | IDS, max_size=5)
+MESSAGES = st.one_of(
+    st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": IDS, "method": st.sampled_from(METHODS), "params": PARAMS}),
+    st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "method": st.sampled_from(METHODS), "params": PARAMS}),
+    st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": IDS}, optional={"result": ANYTHING, "error": ANYTHING}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "jsonrpc": st.sampled_from(["2.0", "1.0", 2]),
+            "id": ANYTHING,
+            "method": ANYTHING | st.sampled_from(METHODS),
+            "params": ANYTHING,
+            "result": ANYTHING,
+            "error": ANYTHING,
+        },
+    ),
+    ANYTHING,
+)
+HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "ui/initialize", "params": {"appCapabilities": {"tools": {}}}}
+READY = {"jsonrpc": "2.0", "method": "ui/notifications/initialized"}
+
+
+class Holder:
+    """Does whatever can be done with a bridge, and holds it to its word."""
+
+    DEEDS = (
+        "nothing",
+        "respond",
+        "refuse",
+        "ask",
+        "give up",
+        "context",
+        "progress",
+        "list",
+        "input",
+        "result",
+        "teardown",
+    )
+
+    def __init__(self, *, ready: bool) -> None:
+        self.bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, dict(CONTEXT), tools={"add"})
+        self.unanswered: dict[tuple[type, object], int] = {}
+        self.cancelled: tuple[type, object] | None = None
+        """What the View gave up in its last message."""
+        self.asked: list[int] = []
+        if ready:
+            self.hear(HELLO)
+            self.hear(READY)
+            assert self.bridge.state is State.READY
+
+    def hear(self, message: Any) -> None:
+        """Take a message of the View."""
+        before = self.bridge.state
+        self.bridge.receive(message)
+        is_request = (
+            isinstance(message, dict) and message.get("jsonrpc") == "2.0" and isinstance(message.get("method"), str)
+        )
+        id = message.get("id") if isinstance(message, dict) else None
+        if is_request and jsonrpc.is_id(id) and before is not State.CLOSED:
+            key = (type(id), id)
+            self.unanswered[key] = self.unanswered.get(key, 0) + 1
+        self.read()
+
+    def read(self) -> None:
+        for message in self.bridge.outgoing():
+            encode(message)
+            assert message["jsonrpc"] == "2.0"
+            if "method" in message:
+                assert self.bridge.state in (State.READY, State.CLOSING)
+                continue
+            assert ("result" in message) != ("error" in message)
+            if message["id"] is None:
+                assert message["error"]["code"] == jsonrpc.INVALID_REQUEST
+                continue
+            # An id that comes back is one that was asked, in the same words, and not answered before.
+            key = (type(message["id"]), message["id"])
+            assert self.unanswered.get(key, 0) > 0, message
+            self.unanswered[key] -= 1
+        waiting = {key for key, count in self.unanswered.items() if count > 0}
+        open_ = {(type(id), id) for id in self.bridge.open_requests}
+        if self.bridge.state is State.CLOSED:
+            self.unanswered.clear()
+        else:
+            # What is neither answered nor open was given up by the View.
+            for key in waiting - open_:
+                assert key == self.cancelled
+                del self.unanswered[key]
+            assert open_ <= waiting
+
+    def do(self, deed: str, chance: int) -> None:
+        """Do something that a host does, if it may be done now."""
+        bridge = self.bridge
+        opened = list(bridge.open_requests)
+        one = opened[chance % len(opened)] if opened else 404
+        match deed:
+            case "respond":
+                bridge.respond(one, {"ok": True})
+            case "refuse":
+                bridge.refuse(one, "no")
+            case "progress":
+                bridge.progress(one, 1, 2)
+            case "ask" if bridge.state is State.READY and "tools" in bridge.app_capabilities:
+                self.asked.append(bridge.ask("tools/list"))
+            case "give up" if self.asked:
+                bridge.give_up(self.asked.pop())
+            case "context":
+                bridge.set_context({"theme": "dark" if chance % 2 else "light"})
+            case "list":
+                bridge.list_changed("tools")
+            case "input" if bridge._input is None:
+                bridge.tool_input({"a": chance})
+            case "result" if bridge._input is not None and bridge._outcome is None:
+                bridge.tool_result({"content": []})
+            case "teardown" if chance % 50 == 0:
+                bridge.teardown()
+        self.read()
+
+
+@attack("word-fuzz-bridge")
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    ready=st.booleans(),
+    steps=st.lists(MESSAGES | st.tuples(st.sampled_from(Holder.DEEDS), st.integers(0, 99)), max_size=40),
+)
+def test_the_bridge_never_fails_and_never_forgets_an_answer(ready: bool, steps: list[Any]) -> None:
+    """Goes red if an answer is lost or made up: without `_open[id] = method`, or with an id taken as text."""
+    host = Holder(ready=ready)
+    for step in steps:
+        if isinstance(step, tuple):
+            host.do(*step)
+            continue
+        host.cancelled = None
+        if (
+            isinstance(step, dict)
+            and step.get("method") == "notifications/cancelled"
+            and isinstance(step.get("params"), dict)
+        ):
+            id = step["params"].get("requestId")
+            host.cancelled = (type(id), id)
+        host.hear(step)
+
+
+def sizes(bridge: Bridge) -> dict[str, int]:
+    """Return how much a bridge holds, by the name of what holds it."""
+    return {name: len(value) for name, value in vars(bridge).items() if hasattr(value, "__len__")}
+
+
+@attack("word-fuzz-growth")
+def test_a_bridge_that_heard_a_hundred_thousand_messages_is_no_larger() -> None:
+    """Goes red without `_forget` in `respond`, or with a list of what was dropped."""
+    chance = random.Random(7)
+    host = Holder(ready=True)
+    bridge = host.bridge
+    before = sizes(bridge)
+    odd: list[Any] = [
+        None,
+        [],
+        {},
+        {"jsonrpc": "2.0", "id": None, "method": "x"},
+        {"jsonrpc": "2.0", "id": 5, "result": {}},
+    ]
+    for number in range(100_000):
+        method = chance.choice(METHODS)
+        if method in ("ui/resource-teardown", "ui/notifications/request-teardown"):
+            continue
+        params: dict[str, Any] = {
+            "name": "add",
+            "url": "https://a.example",
+            "uri": "x://y",
+            "mode": "inline",
+            "content": [],
+            "contents": [],
+        }
+        params |= {"messages": [], "role": "user", "requestId": f"{number - 3}", "_meta": {"progressToken": number}}
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        if chance.random() < 0.7:
+            message["id"] = str(number)
+        bridge.receive(chance.choice(odd) if chance.random() < 0.1 else message)
+        for id in list(bridge.open_requests)[:-5]:
+            bridge.respond(id, {})
+        for answer in bridge.outgoing():
+            assert answer["jsonrpc"] == "2.0"
+    for id in list(bridge.open_requests):
+        bridge.refuse(id, "over")
+    list(bridge.outgoing())
+    after = sizes(bridge)
+    # Which older words a View used is remembered; there are four.
+    assert {name for name in after if after[name] > before[name]} == {"older_words"}
+    assert after["older_words"] <= 4
+
+
+# Frames
+
+
+class Wire:
+    """The page's end of a socket."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def send(self, text: str) -> None:
+        self.texts.append(text)
+
+
+NUMBERS: st.SearchStrategy[Any] = st.integers(-3, 40) | st.sampled_from(
+    [2**63, 2**70, 10**400, 1.5, True, None, "3", [], {}]
+)
+FRAMES = st.dictionaries(
+    st.sampled_from(["type", "n", "ack", "message", "id", "result", "error", "mode", "context", "reason", "seen"]),
+    st.sampled_from(["message", "context", "mode", "done", "ack", "failed", "violation", "fullscreen"])
+    | NUMBERS
+    | ANYTHING,
+    max_size=6,
+)
+
+
+@attack("word-fuzz-line")
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(["send", "send", "read", "lose", "resume"]) | FRAMES, max_size=60))
+def test_every_frame_arrives_once_and_in_order_whatever_else_comes(steps: list[Any]) -> None:
+    """Goes red without the numbers: with nothing kept, or with `_forget` of what was only claimed in a wrong type."""
+    asyncio.run(_talk(steps))
+
+
+async def _talk(steps: list[Any]) -> None:
+    line, wire = Line(), Wire()
+    await line.begin(wire, {"type": "show"})
+    sent, got, seen, whole = 0, [], 0, True
+
+    def read() -> None:
+        nonlocal seen
+        for text in wire.texts:
+            frame = json.loads(text)
+            if frame.get("n", 0) > seen:
+                seen = frame["n"]
+                got.append(frame["x"])
+        wire.texts.clear()
+
+    for step in steps:
+        match step:
+            case "send":
+                sent += 1
+                await line.send({"x": sent})
+            case "read":
+                read()
+            case "lose":
+                line.detach(wire)
+                wire = Wire()
+            case "resume":
+                read()
+                line.detach(wire)
+                wire = Wire()
+                if line.is_whole(seen):
+                    await line.attach(wire, seen)
+            case dict():
+                ack = step.get("ack")
+                whole = whole and not (type(ack) is int and ack > seen)  # a page that lies about itself loses its own
+                before = line.seen
+                assert line.take(step) in (True, False)
+                await line.acknowledge()
+                assert line.seen >= before
+    read()
+    if whole and line.is_whole(seen):
+        line.detach(wire)
+        wire = Wire()
+        await line.attach(wire, seen)
+        read()
+        assert got == list(range(1, sent + 1))
+    assert got == sorted(set(got))
+
+
+@attack("word-fuzz-frames")
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        FRAMES | MESSAGES.map(lambda message: {"type": "message", "message": message}),
+        max_size=30,
+    )
+)
+def test_no_frame_ends_a_view_of_a_real_host(frames: list[dict[str, Any]]) -> None:
+    """Goes red without any of the checks of types in PageLink.receive and Session."""
+    asyncio.run(_with_host(frames))
+
+
+async def _with_host(frames: list[dict[str, Any]]) -> None:
+    async with hosted() as (page, link):
+        for frame in frames:
+            if frame.get("type") == "close" or "teardown" in repr(frame):
+                continue
+            text = json.dumps(frame)
+            read = decode(text)
+            if read is not None:
+                await link.receive(read, len(text))
+        await asyncio.sleep(0)
+        await link.receive({"type": "message", "message": {"jsonrpc": "2.0", "id": "last", "method": "ping"}}, 50)
+        while True:
+            heard = await asyncio.wait_for(page.frames.get(), 10)
+            if heard.get("message", {}).get("id") == "last":
+                assert heard["message"]["result"] == {}
+                return
+
+
+class hosted:
+    """A host with one View that a played page has opened, and no limits on how fast it speaks."""
+
+    async def __aenter__(self) -> tuple[Page, Any]:
+        limits = Limits(messages_per_second=1e9, size_changes_per_second=1e9)
+        self.host = Host({"strict": hostile("strict")[0]}, policy=Policy({"tools": "allow"}), limits=limits)
+        await self.host.__aenter__()
+        await self.host.servers["strict"].ready()
+        call = await self.host.call_tool("strict", "show", {})
+        page = Page()
+        origins = Names().origins("http", "localhost:8000")
+        link = await self.host.open({"type": "open", "view": call.view, "token": call.token}, origins, page)  # type: ignore[arg-type]
+        for message in ({**HELLO, "params": {}}, READY):
+            await link.receive({"type": "message", "message": message}, 100)
+        return page, link
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.host.__aexit__(None, None, None)
+
+
+@attack("word-fuzz-session")
+async def test_a_session_that_heard_twenty_thousand_messages_holds_nothing_of_them() -> None:
+    """Goes red without `_heard.pop` where a request is answered or given up."""
+    chance = random.Random(7)
+    async with hosted() as (page, link):
+        session = link._session
+        for number in range(1, 20_001):
+            method = chance.choice(["ping", "tools/call", "nope", "notifications/cancelled", "notifications/message"])
+            params = {"name": "look", "arguments": {}, "requestId": str(number - 1), "data": number}
+            message = {"jsonrpc": "2.0", "method": method, "params": params}
+            if not method.startswith("notifications/"):
+                message["id"] = str(number)
+            await link.receive({"type": "message", "message": message, "n": number, "ack": session.line._last}, 100)
+            while not page.frames.empty():
+                page.frames.get_nowait()
+        async with asyncio.timeout(20):
+            while session.bridge.open_requests:  # noqa: ASYNC110  there is nothing that says so
+                await asyncio.sleep(0.01)
+        await link.receive({"type": "ack", "ack": session.line._last}, 10)
+        held = {name: len(value) for name, value in vars(session).items() if hasattr(value, "__len__")}
+        assert {name: size for name, size in held.items() if size} == {
+            "id": len(session.id),
+            "_labels": len(session._labels),
+        }
+        assert len(session.line._kept) == 0
