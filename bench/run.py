@@ -40,7 +40,21 @@ def main() -> None:
 
 
 def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
-    from bench import bridge, click, flood, imports, paint, partial, registration, relay, sdk, server, sockets, views
+    from bench import (
+        audit,
+        bridge,
+        click,
+        flood,
+        imports,
+        paint,
+        partial,
+        registration,
+        relay,
+        sdk,
+        server,
+        sockets,
+        views,
+    )
 
     return {
         "server": server.run,
@@ -53,6 +67,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "socket": sockets.run,
         "views": views.run,
         "flood": flood.run,
+        "audit": audit.run,
         "relay": relay.run,
         "partial": partial.run,
     }

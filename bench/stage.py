@@ -19,7 +19,7 @@ from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCResponse
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from fanlight.host import Call, Host, Limits
+from fanlight.host import Call, Host, Limits, Store
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
 
 VERSION = "2025-11-25"
@@ -34,8 +34,8 @@ HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "bench", "version"
 class Stage:
     """A host whose server has one tool; the tool's argument `name` says which of the results it returns."""
 
-    def __init__(self, results: Mapping[str, dict[str, Any]]) -> None:
-        self.host = Host({SERVER: self._transport}, limits=UNLIMITED)
+    def __init__(self, results: Mapping[str, dict[str, Any]], store: Store | None = None) -> None:
+        self.host = Host({SERVER: self._transport}, limits=UNLIMITED, store=store)
         self._app = self.host.wrap(Starlette())
         self._results = results
         self._stack = AsyncExitStack()

@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 from mcp.server import MCPServer
 from playwright.async_api import Browser, Page, expect
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-from fanlight import Apps, View
+from fanlight import Apps, Csp, View
 from fanlight.host import Host, Policy
 from support.program import program_of, view_of
 from support.stage import chromium
+from support.wire import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -136,3 +141,32 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
         await expect(view.locator("#out")).to_have_text("input 1 result 3 call 42 in fanlight")
         assert host.model_context("sum")[0]["content"] == [{"type": "text", "text": "seen"}]
         assert problems == []
+
+
+async def test_what_is_declared_and_granted_works_and_its_neighbour_does_not(browser: Browser) -> None:
+    """The policy follows the declaration: one address answers, another does not, and one permission is delegated."""
+
+    async def answer(request: Request) -> Response:
+        return PlainTextResponse("hello", headers={"access-control-allow-origin": "*"})
+
+    neighbour = Starlette(routes=[Route("/", answer)])
+    with serving(neighbour) as address, serving(neighbour) as other:
+        server: MCPServer[Any] = MCPServer("net")
+        csp = Csp(connect_domains=[address])
+        html = "<!doctype html><title>net</title><p>here</p>"
+        view = View.html(html, uri="ui://net/view", csp=csp, permissions=["geolocation", "camera"])
+
+        @Apps(server).tool(view=view)
+        def show() -> str:
+            return "x"
+
+        rules = {"servers": {"net": {"permissions": ["geolocation"]}}}
+        async with shown(browser, Host({"net": server}, policy=Policy(rules)), "net", "show", {}) as (page, _):
+            frame = await view_of(page)
+            fetched = "url => fetch(url).then(r => r.text()).catch(() => 'blocked')"
+            assert await frame.evaluate(fetched, address) == "hello"
+            assert await frame.evaluate(fetched, other) == "blocked"
+            allows = "name => document.featurePolicy.allowsFeature(name)"
+            assert await frame.evaluate(allows, "geolocation") is True
+            assert await frame.evaluate(allows, "camera") is False
+            await expect(page.locator("mcp-app [part=network]")).to_contain_text(address)
