@@ -10,7 +10,7 @@ from bench.report import Goal, Options, Report, Table
 from bench.samples import ratio, rotated
 from bench.socket_client import Page, SocketClient, framed
 
-GENERATIONS = 3
+GENERATIONS = 6
 ROUNDS = 60
 QUICK_ROUNDS = 8
 BATCH = 100
