@@ -7,11 +7,16 @@ from typing import Any
 import anyio
 import pytest
 from mcp.server import MCPServer
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from fanlight import Apps, View
 from fanlight.host import Host, Limits, Policy, RequestFailed, UnknownView
 from fanlight.host.origins import Names
 from support.page import Page
+from support.wire import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -100,13 +105,26 @@ async def test_an_error_of_the_tool_needs_no_structure() -> None:
     "schema",
     [
         {"type": "nonsense"},
-        {"$ref": "http://127.0.0.1:9/schema.json"},
         {"$ref": "#/$defs/missing"},
         {"$ref": "#"},
     ],
 )
 async def test_a_schema_that_is_none_or_leads_elsewhere_is_an_error(schema: Any) -> None:
     assert "output schema that" in await called({"content": [], "structuredContent": {}}, schema)
+
+
+async def test_a_schema_cannot_make_the_host_fetch_anything() -> None:
+    """Goes red without a registry of our own: the library would ask the address."""
+    hits: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        hits.append(request.url.path)
+        return JSONResponse({})
+
+    with serving(Starlette(routes=[Route("/{path:path}", answer)])) as address:
+        outcome = await called({"content": [], "structuredContent": {}}, {"$ref": f"{address}/schema.json"})
+    assert "output schema that" in outcome
+    assert hits == []
 
 
 async def test_a_schema_cannot_make_the_host_work_forever() -> None:
