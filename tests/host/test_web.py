@@ -380,5 +380,5 @@ async def test_the_host_lives_as_long_as_the_program(desk: Desk, program: ASGIAp
         heard.append((message["type"], desk.alive))
 
     await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
-    assert heard == [("lifespan.startup.complete", 1), ("lifespan.shutdown.complete", 1)]
+    assert heard == [("lifespan.startup.complete", 1), ("lifespan.shutdown.complete", 0)]
     assert desk.alive == 0

@@ -155,6 +155,7 @@ class SqliteStore:
             " context text, closed integer not null, seen integer not null)"
         )
         self._database.execute("create index if not exists by_conversation on views (conversation, seen)")
+        self._database.execute("create index if not exists by_seen on views (seen)")
         self._database.execute(
             "create table if not exists grants (server text, uri text, kind text, key text,"
             " primary key (server, uri, kind, key)) without rowid"

@@ -301,8 +301,12 @@ class Web:
         return frame
 
     async def _lifespan(self, program: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep the host alive around the program's own lifespan, or by itself if the program has none."""
+        """Keep the host alive around the program's own lifespan, or by itself if the program has none.
+
+        That the program has shut down is told when the host has, too: the server ends what still runs then.
+        """
         began, answered = False, False
+        last: list[Message] = []
 
         async def noted_receive() -> Message:
             nonlocal began
@@ -312,7 +316,10 @@ class Web:
         async def noted_send(message: Message) -> None:
             nonlocal answered
             answered = True
-            await send(message)
+            if message["type"] == "lifespan.shutdown.complete":
+                last.append(message)
+            else:
+                await send(message)
 
         async with self._desk.lifetime():
             try:
@@ -321,7 +328,9 @@ class Web:
                 if answered:
                     raise
             if not answered:
-                await _empty_lifespan(receive, send, began=began)
+                await _empty_lifespan(receive, noted_send, began=began)
+        for message in last:
+            await send(message)
 
 
 def proxy_url(origins: Origins) -> str:
