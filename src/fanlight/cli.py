@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 _DEV = """\
 Show the apps of MCP servers in a browser, as a host would, with everything visible.
@@ -14,6 +15,9 @@ Show the apps of MCP servers in a browser, as a host would, with everything visi
   fanlight dev                                the examples
 """
 
+Run = Callable[[argparse.Namespace, Sequence[str]], int]
+"""What does a command: it gets its options and the command line after `--`, and returns the exit code."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
@@ -24,20 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fanlight", description="MCP Apps for Python.")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    dev = commands.add_parser(
-        "dev",
-        help="show the apps of MCP servers in a browser",
-        description=_DEV,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    dev.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
-    dev.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
-    dev.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
-    dev.add_argument("--no-open", action="store_true", help="do not open a browser")
-    dev.add_argument("--no-reload", action="store_true", help="do not watch files")
-    dev.add_argument(
-        "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow all (default: ask)"
-    )
+    _add_dev(commands)
     options = parser.parse_args(given)
     if options.version:
         from fanlight import __version__
@@ -47,7 +38,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0 if not given else 2
-    return _dev(options, command)
+    run: Run = options.run
+    return run(options, command)
+
+
+def _add(commands: Any, name: str, run: Run, *, help: str, description: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+# fanlight dev
+
+
+def _add_dev(commands: Any) -> None:
+    dev = _add(commands, "dev", _dev, help="show the apps of MCP servers in a browser", description=_DEV)
+    dev.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
+    dev.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
+    dev.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
+    dev.add_argument("--no-open", action="store_true", help="do not open a browser")
+    dev.add_argument("--no-reload", action="store_true", help="do not watch files")
+    dev.add_argument(
+        "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow all (default: ask)"
+    )
 
 
 def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:

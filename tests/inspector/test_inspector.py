@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
+from fanlight.host.targets import Served, servers
 from fanlight.inspector.app import Inspector
-from fanlight.inspector.targets import Served, servers
 from support.stage import chromium
 from support.wire import serving
 

@@ -21,7 +21,7 @@ from fanlight import __version__
 from fanlight.host import Call, Host, Policy, Unfinished
 from fanlight.host.news import News
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
-from fanlight.inspector.targets import Served
+from fanlight.host.targets import Served
 from fanlight.inspector.watch import changes
 from fanlight.protocol.errors import FanlightError
 

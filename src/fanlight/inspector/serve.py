@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import uvicorn
 
+from fanlight.host.targets import servers
 from fanlight.inspector.app import Inspector
-from fanlight.inspector.targets import servers
 from fanlight.protocol.errors import FanlightError
 
 

@@ -77,7 +77,7 @@ def _free(name: str, taken: dict[str, Served]) -> str:
 
 def _examples() -> dict[str, Served]:
     here = Path(__file__).resolve()
-    for folder in (here.parent / "examples", here.parents[3] / "examples"):
+    for folder in (here.parents[1] / "examples", here.parents[3] / "examples"):
         if (folder / EXAMPLES[0] / "server.py").is_file():
             return {name: _servers(str(folder / name))[0][1] for name in EXAMPLES}
     raise ConfigError("Name a server: fanlight dev server.py. (The examples are not installed here.)")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fanlight.host.config import Command, ConfigError, Url
-from fanlight.inspector.targets import EXAMPLES, servers
+from fanlight.host.targets import EXAMPLES, servers
 from fanlight.inspector.watch import look
 
 
