@@ -291,7 +291,8 @@ const withOpenAI = (sdk) => {
      * @param {any} [options]
      */
     async connect(transport, options) {
-      const { openai } = /** @type {any} */ (window);
+      /** @type {any} */
+      const { openai } = window;
       if (openai && (!transport || transport instanceof PostMessageTransport)) {
         const standard = window.parent === window ? undefined : (transport ?? new PostMessageTransport());
         transport = new OpenAITransport(openai, standard);
