@@ -179,6 +179,16 @@ def test_a_page_on_the_web_is_framed_and_its_origin_declared() -> None:
     assert six["value"]["resource"]["text"] == URL["iframeUrl"] != resource["text"]
 
 
+def test_a_page_that_is_given_data_is_told_to_wait_for_it() -> None:
+    for url, waiting in (
+        ("https://a.com/p?x=1+2&y=%20#top", "https://a.com/p?x=1+2&amp;y=%20&amp;waitForRenderData=true#top"),
+        ("https://a.com", "https://a.com?waitForRenderData=true"),
+    ):
+        content = {"type": "externalUrl", "iframeUrl": url}
+        made = create_ui_resource(uri="ui://a/b", content=content, ui_metadata={"initial-render-data": {"a": 1}})
+        assert f'src="{waiting}"' in made.to_dict()["resource"]["text"]
+
+
 def test_a_framed_page_keeps_what_else_its_server_declares() -> None:
     ui = {"csp": {"frameDomains": ["https://b.com"], "connectDomains": ["https://c.com"]}, "prefersBorder": True}
     made = create_ui_resource(uri="ui://a/b", content=URL, metadata={"ui": ui}).to_dict()

@@ -20,14 +20,27 @@ from fanlight.mcpui.actions import (
 )
 from fanlight.mcpui.adapters import get_adapter_mime_type, wrap_html_with_adapters
 from fanlight.mcpui.exceptions import EncodingError, InvalidContentError, InvalidURIError, MCPUIServerError
-from fanlight.mcpui.resource import UI_METADATA_PREFIX, UIMetadataKey, UIResource, create_ui_resource
+from fanlight.mcpui.resource import (
+    UI_METADATA_PREFIX,
+    URI,
+    CreateUIResourceOptions,
+    MimeType,
+    ResourceContentPayload,
+    UIMetadataKey,
+    UIResource,
+    create_ui_resource,
+)
 
 __all__ = [
     "UI_METADATA_PREFIX",
+    "URI",
+    "CreateUIResourceOptions",
     "EncodingError",
     "InvalidContentError",
     "InvalidURIError",
     "MCPUIServerError",
+    "MimeType",
+    "ResourceContentPayload",
     "UIActionResult",
     "UIActionResultIntent",
     "UIActionResultLink",

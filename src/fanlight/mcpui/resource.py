@@ -12,8 +12,8 @@ import re
 import string
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, Literal
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import Any, Literal, Required, TypedDict
+from urllib.parse import urlsplit
 
 from mcp_types import Annotations, BlobResourceContents, EmbeddedResource, TextResourceContents
 from pydantic import ConfigDict
@@ -25,7 +25,16 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.metadata import UI_KEY, check_uri
 
+URI = str
 Encoding = Literal["text", "blob"]
+MimeType = Literal[
+    "text/html;profile=mcp-app",
+    "text/html",
+    "text/html+skybridge",
+    "text/uri-list",
+    "application/vnd.mcp-ui.remote-dom+javascript; framework=react",
+    "application/vnd.mcp-ui.remote-dom+javascript; framework=webcomponents",
+]
 
 UI_METADATA_PREFIX = "mcpui.dev/ui-"
 
@@ -43,6 +52,45 @@ _OPTIONS = {
 _FRAMEWORKS = ("react", "webcomponents")
 _CSS_SIZE = re.compile(r"(?:0|[0-9]{1,6}(?:\.[0-9]{1,4})?(?:px|%|vh|vw|vmin|vmax|rem|em|ch|svh|dvh|lvh))")
 _HEIGHT = "600px"
+
+
+class RawHtmlPayload(TypedDict):
+    """HTML, as a string."""
+
+    type: Literal["rawHtml"]
+    htmlString: str
+
+
+class ExternalUrlPayload(TypedDict):
+    """A page on the web."""
+
+    type: Literal["externalUrl"]
+    iframeUrl: str
+
+
+class RemoteDomPayload(TypedDict):
+    """A script that describes elements for the host to draw."""
+
+    type: Literal["remoteDom"]
+    script: str
+    framework: Literal["react", "webcomponents"]
+
+
+ResourceContentPayload = RawHtmlPayload | ExternalUrlPayload | RemoteDomPayload
+
+
+class CreateUIResourceOptions(TypedDict, total=False):
+    """What `create_ui_resource` takes in a dict."""
+
+    uri: Required[URI]
+    content: Required[ResourceContentPayload]
+    encoding: Encoding
+    uiMetadata: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    resourceProps: Mapping[str, Any]
+    embeddedResourceProps: Mapping[str, Any]
+    adapters: Mapping[str, Any]
+    legacy: bool
 
 
 class UIMetadataKey:
@@ -252,8 +300,8 @@ def _origin(url: str) -> str:
 def _waiting(url: str) -> str:
     """Return the address that tells a page that data will come, as hosts of mcp-ui do."""
     parts = urlsplit(url)
-    query = [*parse_qsl(parts.query, keep_blank_values=True), ("waitForRenderData", "true")]
-    return parts._replace(query=urlencode(query)).geturl()
+    query = "&".join(filter(None, (parts.query, "waitForRenderData=true")))
+    return parts._replace(query=query).geturl()
 
 
 def _size(value: object) -> tuple[str, str]:

@@ -146,7 +146,7 @@ def hidden_from_model(meta: object) -> bool:
 def without_ui(item: dict[str, Any], keys: tuple[str, ...] = UI_KEYS) -> dict[str, Any]:
     """Return a wire object without its UI metadata, which is under `keys`; the object itself when it has none."""
     meta = item.get("_meta")
-    if not isinstance(meta, Mapping) or not any(key in meta for key in keys):
+    if not isinstance(meta, Mapping) or meta.keys().isdisjoint(keys):
         return item
     rest = {key: value for key, value in meta.items() if key not in keys}
     plain = {key: value for key, value in item.items() if key != "_meta"}

@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 _HIDDEN_TOOL: Final = "{} (hidden: the client did not negotiate MCP Apps)"
 _HIDDEN_URI: Final = "hidden-{}"
 
+_KEYS_WITH_CHATGPT: Final = (*UI_KEYS, *openai.KEYS)
+
 _MOST_PAGES = 1000
 
 
@@ -146,7 +148,7 @@ class Negotiation:
 
     @property
     def _keys(self) -> tuple[str, ...]:
-        return (*UI_KEYS, *openai.KEYS) if self.chatgpt else UI_KEYS
+        return _KEYS_WITH_CHATGPT if self.chatgpt else UI_KEYS
 
     def _shows(self, ctx: _Context) -> bool:
         """Tell whether this request's client gets the apps."""
