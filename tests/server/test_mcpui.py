@@ -505,6 +505,9 @@ async def test_a_framed_page_that_speaks_mcp_ui_runs_in_an_mcp_apps_host(browser
             on_stage(browser, made["text"], client, csp=csp) as stage,
         ):
             widget = stage.view.frame_locator("#page")
+            # Only the page in the frame is heard, which check_actions counts.
+            stranger = {"type": "prompt", "payload": {"prompt": "I am somebody else"}}
+            await stage.page.frames[1].evaluate("(message) => postMessage(message, '*')", stranger)
             stage.problems.remove(f"request: {address}/page?waitForRenderData=true")
             await check_actions(stage, widget)
             await expect(stage.view.locator("#page")).to_have_css("height", "321px")

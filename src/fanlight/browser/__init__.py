@@ -52,8 +52,9 @@ def view_sdk(*, openai: bool = False) -> str:
 
 def mcpui_adapter(options: dict[str, Any], *, openai: bool = False) -> str:
     """Return classic-script statements by which a widget written for mcp-ui runs as a View, the SDK included."""
-    given = json.dumps(options).replace("<", "\\u003c")
-    adapter = f"(()=>{{{_parts('mcpui-adapter.js')[0]}\nadapt({_SDK},{given});}})();"
+    # Nothing in it may end the script; and as a literal, `__proto__` would be more than a name.
+    given = json.dumps(json.dumps(options)).replace("<", "\\u003c")
+    adapter = f"(()=>{{{_parts('mcpui-adapter.js')[0]}\nadapt({_SDK},JSON.parse({given}));}})();"
     return f"{view_sdk(openai=openai)}\n{adapter}"
 
 
