@@ -74,6 +74,8 @@ for line in sys.stdin:
     elif params["name"] == "noisy":
         print("Starting up...", flush=True)
         say(id=id, result=text("after noise"))
+    elif params["name"] == "write":
+        print(params["arguments"]["line"].replace("ID", json.dumps(id)), flush=True)
     elif params["name"] == "empty":
         say(id=id, result={})
     else:

@@ -32,7 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from fanlight import __version__
-from fanlight.host.attempt import Attempt, ServersOwn, open_transport
+from fanlight.host.attempt import Attempt, ServersOwn, Unavailable, open_transport
 from fanlight.host.config import InProcess, Streams, Target, Url, target
 from fanlight.host.news import (
     Listener,
@@ -48,6 +48,7 @@ from fanlight.host.process import CannotStart
 from fanlight.host.questions import Handler, elicitation, sampling
 from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
 from fanlight.host.subscriptions import Followed, Subscriptions
+from fanlight.host.unreadable import Unreadable
 from fanlight.host.wire import (
     InputRefused,
     JSONObject,
@@ -451,5 +452,14 @@ class Connection:
     def _translated(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
         if attempt.is_loss(error) and not isinstance(error, InputRefused):
             return ConnectionLost(self.name, f"the connection was lost before {what} answered.")
-        data = error.data.data if isinstance(error.data, ServersOwn) else error.data
-        return ServerError(self.name, error.code, error.message, data)
+        match error.data:
+            case Unavailable(status):
+                reason = (
+                    f"the server is not available: its gateway answered {what} with HTTP {status}. Try again later."
+                )
+                return ConnectionLost(self.name, reason)
+            case Unreadable(reason):
+                return BadAnswer(self.name, error.code, f"The answer of {what} cannot be read: {reason}.")
+            case ServersOwn(data):
+                return ServerError(self.name, error.code, error.message, data)
+        return ServerError(self.name, error.code, error.message, error.data)

@@ -5,7 +5,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from fanlight.host.attempt import Attempt
+from fanlight.host.attempt import Attempt, Unavailable
 from fanlight.host.config import Target
 from fanlight.host.process import CannotStart
 
@@ -43,6 +43,8 @@ def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) 
             return f"{to} cannot be signed in to: {error}"
         case MCPError() if attempt.http_status in (401, 403):
             return f"{to} asks for authorization (HTTP {attempt.http_status}). Give the headers or auth it expects."
+        case MCPError(data=Unavailable(status)):
+            return f"{to} is not available: its gateway answers HTTP {status}. It will be tried again."
         case MCPError() if attempt.http_status is not None and attempt.http_status >= 400:
             return f"{to} answers HTTP {attempt.http_status}, not MCP. Is the path right? It is often /mcp."
         case MCPError() | ValidationError():
