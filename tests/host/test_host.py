@@ -17,7 +17,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, View
-from fanlight.host import Host, Policy, Unfinished, UnknownView
+from fanlight.host import Host, NotConnected, Policy, Timeouts, Unfinished, UnknownView
 from fanlight.host.downloads import safe_name
 from fanlight.host.origins import Names
 from fanlight.host.web import Refused
@@ -450,6 +450,19 @@ async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
         await host.servers.settled()
         assert {tool.server for tool in await host.tools()} == {"counter"}
         assert "no-such-command-at-all" in (host.servers["dead"].status.reason or "")
+
+
+async def test_a_silent_server_holds_up_neither_the_tools_nor_the_calls_of_others() -> None:
+    silent = [sys.executable, "-c", "while True: input()"]
+    timeouts = Timeouts(tools=0.2, connect=0.2)
+    with anyio.fail_after(20):  # it is tried for a minute
+        async with Host({"counter": counter(), "silent": silent}, timeouts=timeouts) as host:
+            assert (await host.call_tool("counter", "only_model", {})).for_model
+            assert {tool.server for tool in await host.tools()} == {"counter"}
+            status = host.servers["silent"].status
+            assert (status.state, "has not answered for" in str(status.reason)) == ("connecting", True)
+            with pytest.raises(NotConnected, match="has not answered for"):
+                await host.call_tool("silent", "x", {})
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
+import math
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import MCPServer
 
 from fanlight.host.config import ConfigError
@@ -85,12 +88,43 @@ async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer
 async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path: Path) -> None:
     script = tmp_path / "late.py"
     with anyio.fail_after(30):
-        async with Servers({"late": [sys.executable, script]}, backoff=Backoff(first=0.05, most=0.1)) as servers:
-            await servers.settled()
+        backoff = Backoff(first=0.05, most=0.1)
+        async with Servers({"late": [sys.executable, script]}, backoff=backoff, slow=20) as servers:
+            await servers.settled(20)
             assert "exited with code 2" in str(servers["late"].status.reason)
             script.write_text(CHILD, encoding="utf-8")
             await servers["late"].ready(20)
             assert await pids_of(servers, "late")
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: str) -> None:
+    async def hold(stream: SocketStream) -> None:
+        async with stream:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    await stream.receive()
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    address = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/mcp"
+    words = "import sys; print('loading a model', file=sys.stderr, flush=True)\nwhile True: input()"
+    silent = address if over == "http" else [sys.executable, "-c", words]
+    with anyio.fail_after(30):
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, hold)
+            async with Servers({"shop": build("MCPServer"), "silent": silent}, slow=2, patience=3) as servers:
+                await servers.settled(within=math.inf)
+                assert set(servers.tools()) == {"shop"}
+                status = servers["silent"].status
+                await servers.settled(within=math.inf)  # found to be slow, so nobody waits again
+                with pytest.raises(
+                    NotConnected, match=r"(?s)silent: not connected: .* has not answered for \d seconds"
+                ):
+                    await servers["silent"].call_tool("x")
+            tasks.cancel_scope.cancel()
+    assert (status.state, status.attempt) == ("connecting", 1)
+    assert "has not answered for 2 seconds." in str(status.reason)
+    assert over == "http" or "It last wrote: loading a model" in str(status.reason)
 
 
 async def test_an_error_in_the_block_comes_out_as_it_is() -> None:

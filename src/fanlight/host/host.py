@@ -95,7 +95,14 @@ class Host:
                 raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
         if isinstance(hosts, str):
             raise TypeError(f"hosts is {hosts!r}, expected a list of names. Write hosts=[{hosts!r}].")
-        self.servers = Servers(servers, on_sampling=on_server_sampling, on_elicitation=on_elicitation)
+        self._timeouts = timeouts or Timeouts()
+        self.servers = Servers(
+            servers,
+            patience=self._timeouts.connect,
+            slow=self._timeouts.tools,
+            on_sampling=on_server_sampling,
+            on_elicitation=on_elicitation,
+        )
         self.documents = Documents()
         self._store = open_store(store)
         self._names = Names(sandbox_origin, None if hosts is None else frozenset(name.lower() for name in hosts))
@@ -108,7 +115,6 @@ class Host:
         }
         self._policy = policy or Policy()
         self._authorize = authorize
-        self._timeouts = timeouts or Timeouts()
         self._limits = limits or Limits()
         self._resources = Views()
         self._app_tools = AppTools(self._limits)
@@ -163,8 +169,12 @@ class Host:
     # For the model
 
     async def tools(self) -> list[ModelTool]:
-        """Return what the model may call, over all servers that answer (VIS-02)."""
-        await self.servers.settled()
+        """Return what the model may call, over all servers that answer (VIS-02).
+
+        Waits for servers that have just been started, for `Timeouts.tools` at most; `host.servers[name].status` says
+        why one is left out.
+        """
+        await self.servers.settled(self._timeouts.tools)
         taken: set[str] = set()
         return [
             ModelTool(

@@ -63,6 +63,11 @@ def why_ended(to: Target, attempt: Attempt) -> str:
     return f"{to} closed the connection.{_said(attempt)}"
 
 
+def why_silent(to: Target, attempt: Attempt, seconds: float) -> str:
+    """Say that an attempt has led to nothing yet."""
+    return f"{to} has not answered for {seconds:.0f} seconds.{_said(attempt)}"
+
+
 def _said(attempt: Attempt) -> str:
     """Quote the last words of a child, which usually name the cause."""
     if attempt.child is None:

@@ -70,7 +70,7 @@ class Servers(Mapping[str, Connection]):
         return {name: each.tools for name, each in self.items() if each.status.state == "ready"}
 
     async def settled(self, within: float = 10.0) -> None:
-        """Wait until each server is ready or has failed at least once, but no longer than `within`."""
+        """Wait until each server is ready, has failed at least once, or is found slow, but no longer than `within`."""
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as waiting:
                 for connection in self.values():

@@ -108,6 +108,10 @@ class Backend(Protocol):
 class Timeouts:
     """How long the host waits, in seconds."""
 
+    tools: float = 5.0
+    """For servers to answer for the first time, counted from their start, when `host.tools()` is asked."""
+    connect: float = 10.0
+    """For a server that is not connected, when it is called."""
     call: float = 300.0
     """For a server to run a tool."""
     teardown: float = 2.0
