@@ -142,8 +142,20 @@ async def test_calls_after_the_end_fail_clearly() -> None:
         await servers.settled()
     with pytest.raises(NotConnected, match="shop: not connected: it is closed"):
         await servers["shop"].call_tool("plain")
-    with pytest.raises(RuntimeError, match="Make new Servers"):
-        await servers.__aenter__()
+
+
+async def test_servers_are_connected_anew_in_a_second_block(child: list[str]) -> None:
+    servers = Servers({"shop": build("MCPServer"), "child": child})
+    pids = []
+    with anyio.fail_after(30):
+        for _ in range(2):
+            async with servers:
+                assert (await servers["shop"].call_tool("plain"))["content"]
+                pids.append(await pids_of(servers, "child"))
+                with pytest.raises(RuntimeError, match="started already"):
+                    await servers.__aenter__()
+            assert servers["child"].status.state == "closed"
+    assert pids[0] != pids[1]
 
 
 async def test_a_server_that_nobody_gave_is_refused_with_those_that_are_known() -> None:

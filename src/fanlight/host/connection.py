@@ -161,19 +161,24 @@ class Connection:
         self._backoff = backoff or Backoff()
         self._on_sampling = on_sampling and sampling(name, on_sampling)
         self._on_elicitation = on_elicitation and elicitation(name, on_elicitation)
-        self._status = Status("connecting")
-        self._trying: tuple[Attempt, float] | None = None  # and since when
         self._listeners: list[Listener] = []
         self._followed = Followed()
         self._current: Attempt | None = None
+        self._held = 0.0  # seconds that the last connection was ready
+        self._hopeless = False  # waiting will not help: the command cannot even be started
+        self._refused = False  # nobody signed in
+        self.reset()
+
+    def reset(self) -> None:
+        """Get ready to run, for the first time or once more; in another event loop, perhaps."""
+        self._status = Status("connecting")
+        self._trying: tuple[Attempt, float] | None = None  # and since when
         self._changed = anyio.Event()
         self._wanted = anyio.Event()
         self._closing = anyio.Event()
         self._waiting: anyio.CancelScope | None = None  # made where there is an event loop
-        self._held = 0.0  # seconds that the last connection was ready
-        self._hopeless = False  # waiting will not help: the command cannot even be started
-        self._refused = False  # nobody signed in
         self._restarting = False
+        self._followed.more = anyio.Event()
 
     @property
     def status(self) -> Status:

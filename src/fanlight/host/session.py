@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import monotonic
 from typing import Any, Final, Literal, Protocol
 
@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from fanlight.host.background import guarded
+from fanlight.host.checks import check_seconds
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Channel, Frame, Line
 from fanlight.protocol import events, jsonrpc
@@ -122,6 +123,10 @@ class Timeouts:
     """For a View to run one of its own tools (D-SEC-04)."""
     question: float = 120.0
     """For a user to answer a question; then the answer is no."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_seconds(field.name, getattr(self, field.name))
 
 
 class Session:
@@ -270,7 +275,7 @@ class Session:
         promise = self._commands[id] = _Promise()
         number = await self.line.send({**frame, "id": id})
         try:
-            with anyio.fail_after(patience or self._timeouts.browser):
+            with anyio.fail_after(self._timeouts.browser if patience is None else patience):
                 return await promise.wait()
         except TimeoutError:
             raise RequestFailed("The page did not answer in time.") from None
