@@ -42,7 +42,8 @@ class Asker(Protocol):
     @property
     def attached(self) -> bool: ...
 
-    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> Answer | None: ...
+    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> Answer | None:
+        """Return the answer; where none comes, None, or raise `RequestFailed` with the reason."""
 
 
 QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
@@ -133,7 +134,10 @@ class Gate:
                 return "limit", f"This View asks too often: at most {self._limits.questions_per_minute} times a minute."
             view.asked.append(moment)
             shown = tuple((label, visible(value)) for label, value in details)
-            by, answer = await self._answer(Question(app, kind, visible(text), shown), asker)
+            try:
+                by, answer = await self._answer(Question(app, kind, visible(text), shown), asker)
+            except RequestFailed as unanswered:
+                return "nobody", f"{unanswered} Nobody allowed this."
             if answer is None:
                 return "nobody", "Nobody is there to allow this."
             if answer == "deny":
