@@ -10,7 +10,19 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 
 from fanlight import Apps, Csp
-from fanlight.host import Grant, Host, Limits, Policy, Question, RequestFailed, SqliteStore, Timeouts
+from fanlight.host import (
+    App,
+    Ask,
+    Decision,
+    Grant,
+    Host,
+    Limits,
+    Policy,
+    Question,
+    RequestFailed,
+    SqliteStore,
+    Timeouts,
+)
 from fanlight.host.gate import visible
 from fanlight.host.origins import Names
 from fanlight.host.web import Refused
@@ -96,8 +108,28 @@ async def test_the_question_names_app_server_tool_and_arguments() -> None:
         question = await answered(page, "once")
         assert question["app"] == "show (board)"
         assert question["text"] == "show (board) wants to run the tool 'move' of board."
-        assert dict(question["details"]) == {"Tool": "move", "Server": "board", "Arguments": '{\n "to": 3\n}'}
+        assert question["details"] == [["Arguments", '{\n "to": 3\n}']]  # the heading and the sentence say the rest
+        scope = "this app of board may run the tool 'move' without asking, in every conversation"
+        assert question["always"] == f"Always: {scope}, until that is revoked."
         assert (await page.message())["result"]["content"][0]["text"] == "moved to 3"
+
+
+async def test_a_question_in_words_of_the_programs_own_still_shows_what_it_is_about() -> None:
+    class Brief(Policy):
+        def tool_call(self, app: App, tool: dict[str, Any], arguments: dict[str, Any]) -> Decision:
+            return Ask("Shall it move?")
+
+        def link(self, app: App, url: str) -> Decision:
+            return Ask("Shall it open a page?")
+
+    async with opened(Host({"board": board()}, policy=Brief())) as page:
+        await call(page, "move")
+        assert (await answered(page, "deny"))["details"] == [["Tool", "move"]]
+        await page.message()
+        await page.say({"id": 8, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
+        question = await answered(page, "deny")
+        assert question["details"] == [["Address", "https://a.example/b"]]
+        assert "may open pages of a.example without asking" in question["always"]
 
 
 async def test_once_is_for_this_view_and_this_tool() -> None:
@@ -158,7 +190,8 @@ async def test_what_leaves_the_view_is_asked_for_each_time(method: str, params: 
     async with opened(host) as page:
         for _ in range(2):
             await page.say({"id": 1, "method": method, "params": params})
-            assert kind in (await answered(page, "deny"))["details"]
+            question = await answered(page, "deny")
+            assert kind in question["details"] or question["text"].endswith(f" wants to open {kind[1]}")
             assert (await page.message())["error"]["message"] == "The user said no."
         await page.say({"id": 1, "method": method, "params": params})
         await answered(page, "once")

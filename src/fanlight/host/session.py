@@ -270,15 +270,12 @@ class Session:
             return f"This View waits for {self._limits.requests_in_flight} answers already, which is the most."
         return None
 
-    async def question(
-        self, text: str, app: str, details: tuple[tuple[str, str], ...]
-    ) -> Literal["once", "always", "deny"]:
+    async def question(self, frame: Frame) -> Literal["once", "always", "deny"]:
         """Have the page ask the user, and tell the View that it waits. Raises RequestFailed if no answer came."""
         waiting = _served.get()
         if waiting is not None:
             self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
             await self.flush()
-        frame = {"type": "ask", "text": text, "app": app, "details": [list(detail) for detail in details]}
         answer = (await self.command(frame, self._timeouts.question)).get("answer")
         return answer if answer in ("once", "always") else "deny"
 

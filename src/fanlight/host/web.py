@@ -111,12 +111,9 @@ class Socket:
             if frame is not None:
                 return frame, len(text)
 
-    async def question(
-        self, text: str, app: str, details: tuple[tuple[str, str], ...]
-    ) -> Literal["once", "always", "deny"] | None:
+    async def question(self, frame: Frame) -> Literal["once", "always", "deny"] | None:
         """Ask the user of a page that has no View yet. Nothing else passes in the meantime."""
-        about = [list(detail) for detail in details]
-        await self.send(encode({"type": "ask", "id": 0, "text": text, "app": app, "details": about}))
+        await self.send(encode({**frame, "id": 0}))
         with anyio.move_on_after(self._patience):
             while True:
                 frame, _ = await self.receive()
