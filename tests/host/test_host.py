@@ -514,7 +514,7 @@ server.run()
 async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_calls_work(tmp_path: Path) -> None:
     script = tmp_path / "dying.py"
     script.write_text(DYING, encoding="utf-8")
-    async with Host({"dying": [sys.executable, str(script)]}) as host:
+    async with Host({"dying": [sys.executable, str(script)]}, timeouts=Timeouts(connect=60)) as host:
         await host.servers["dying"].ready()
         call = host.begin("dying", "die")
         page = await open_view(host, call.view, call.token)
