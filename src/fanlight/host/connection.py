@@ -392,6 +392,8 @@ class Connection:
 
     async def ready(self, within: float | None = None) -> None:
         """Wait until the connection is ready, or raise `NotConnected` with the reason that it is not."""
+        if self._alive():
+            return
         with anyio.move_on_after(self._patience if within is None else within):
             while not self._alive():
                 if self.status.state in ("failed", "closed") or self._hopeless:
