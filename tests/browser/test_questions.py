@@ -100,11 +100,17 @@ async def test_it_works_by_keyboard_and_no_is_the_answer_that_is_nearest(host: H
 async def test_a_yes_cannot_be_given_before_it_can_be_read(host: Host) -> None:
     """A View that makes the user click where a button will be gets no yes. Goes red without PAUSE."""
     await host.started()
+    await host.page.evaluate(
+        """() => {
+          const root = document.querySelector("mcp-app").shadowRoot;
+          const look = () => (window.disabled ??= [...root.querySelectorAll(".ask button")].map((one) => one.disabled));
+          new MutationObserver(look).observe(root, {childList: true});
+        }"""
+    )
     await host.say("ask", id=3, **QUESTION)
     yes = host.page.get_by_role("button", name="Allow once")
-    await yes.wait_for()
-    assert await yes.is_disabled()
     await expect(yes).to_be_enabled()
+    assert await host.page.evaluate("disabled") == [False, True, True]
 
 
 @pytest.mark.parametrize("mode", ["inline", "fullscreen", "pip"])
