@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -112,19 +113,20 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: s
     with anyio.fail_after(30):
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, hold)
-            async with Servers({"shop": build("MCPServer"), "silent": silent}, slow=2, patience=3) as servers:
+            async with Servers({"shop": build("MCPServer"), "silent": silent}, slow=1, patience=3) as servers:
+                await servers["shop"].ready(20)
                 await servers.settled(within=math.inf)
                 assert set(servers.tools()) == {"shop"}
                 status = servers["silent"].status
+                while over == "stdio" and "It last wrote: loading a model" not in str(status.reason):
+                    await anyio.sleep(0.05)
+                    status = servers["silent"].status
                 await servers.settled(within=math.inf)  # found to be slow, so nobody waits again
-                with pytest.raises(
-                    NotConnected, match=r"(?s)silent: not connected: .* has not answered for \d seconds"
-                ):
+                with pytest.raises(NotConnected, match=r"(?s)silent: not connected: .* has not answered for \d+ "):
                     await servers["silent"].call_tool("x")
             tasks.cancel_scope.cancel()
     assert (status.state, status.attempt) == ("connecting", 1)
-    assert "has not answered for 2 seconds." in str(status.reason)
-    assert over == "http" or "It last wrote: loading a model" in str(status.reason)
+    assert re.search(r"has not answered for \d+ seconds\.", str(status.reason))
 
 
 async def test_an_error_in_the_block_comes_out_as_it_is() -> None:
