@@ -55,8 +55,14 @@ def test_the_reference_names_every_method_of_a_store_and_every_part_of_a_call() 
     assert {name for name in dir(call) if not name.startswith("_")} - words(section("Call")) - {"is_due"} == set()
 
 
-def test_the_reference_names_every_argument_of_a_host() -> None:
+OWN_PARTS = {"cancel_call", "lifetime", "open", "run_call", "show_partial", "violated", "watch_pauses"}
+"""What the host's own parts, such as `Call` and the web, ask of it."""
+
+
+def test_the_reference_names_every_argument_and_method_of_a_host() -> None:
+    methods = {name for name in dir(Host) if not name.startswith("_")}
     assert set(inspect.signature(Host).parameters) - words(PAGE) == set()
+    assert methods - OWN_PARTS - words(PAGE) == set()
 
 
 def test_timeouts_and_limits_are_as_the_reference_says() -> None:
