@@ -27,6 +27,12 @@ window.addEventListener("message", async ({ source, data }) => {
 const welcome = ({ protocolVersion }) => ({
   protocolVersion,
   hostInfo: { name: "Scripted host", version: "1.0.0" },
-  hostCapabilities: { serverTools: {}, openLinks: {}, updateModelContext: { text: {} }, message: { text: {} } },
+  hostCapabilities: {
+    serverTools: {},
+    serverResources: {},
+    openLinks: {},
+    updateModelContext: { text: {} },
+    message: { text: {} },
+  },
   hostContext: window.context,
 });
