@@ -71,34 +71,32 @@ def grain(width: int) -> Iterator[bytes]:
         yield noise.randbytes(width)
 
 
-def hills(width: int, height: int, level: float, swing: float, phase: float) -> list[int]:
-    """Return how far down a row of hills begins, for each column."""
-    waves = ((1.0, 0.5), (2.3, 0.3), (5.1, 0.14), (11.7, 0.06))
-    return [
-        round(
-            height
-            * (level + swing * sum(part * math.sin(often * 6 * x / width + phase * often) for often, part in waves))
-        )
-        for x in range(width)
-    ]
+class Ridge:
+    """A row of hills: how far down it begins in each column."""
+
+    def __init__(self, width: int, height: int, level: float, swing: float, phase: float) -> None:
+        waves = ((1.0, 0.5), (2.3, 0.3), (5.1, 0.14), (11.7, 0.06))
+        parts = (sum(part * math.sin(often * (6 * x / width + phase)) for often, part in waves) for x in range(width))
+        self.tops = [round(height * (level + swing * part)) for part in parts]
+        self.first, self.last = min(self.tops), max(self.tops)
 
 
-def stand(row: list[int], ridges: list[list[int]], y: int, noise: bytes, first: int, fade: float) -> None:
+def stand(row: list[int], ridges: list[Ridge], y: int, noise: bytes, first: int, fade: float) -> None:
     """Put what a row shows of the hills into it, each ridge 24 colours after the one behind it."""
-    hidden = max((i for i, ridge in enumerate(ridges) if y >= max(ridge)), default=0)  # it covers all before it
+    hidden = max((i for i, ridge in enumerate(ridges) if y >= ridge.last), default=0)  # it covers all before it
     for i, ridge in enumerate(ridges[hidden:], hidden):
         base = first + 24 * i
-        for x, top in enumerate(ridge) if y >= min(ridge) else ():
+        for x, top in enumerate(ridge.tops) if y >= ridge.first else ():
             if y >= top:
                 row[x] = base + min(int((y - top) * fade + noise[x] / 128), 23)
 
 
 def dunes(width: int, height: int) -> Iterator[bytes]:
-    ridges = [hills(width, height, 0.5 + 0.1 * i, 0.05 + 0.012 * i, 1.7 * i) for i in range(5)]
+    ridges = [Ridge(width, height, 0.5 + 0.1 * i, 0.05 + 0.012 * i, 1.7 * i) for i in range(5)]
     middle_x, middle_y, radius = width * 0.68, height * 0.36, height * 0.1
     for y, noise in zip(range(height), grain(width), strict=False):
         sky = min(y / height / 0.62, 1) * 118
-        row = [int(sky + speck / 256) for speck in noise]
+        row = [int(sky + speck / 256) for speck in noise] if y < ridges[0].last else [0] * width
         inside = radius**2 - (y - middle_y) ** 2
         if inside > 0:
             half = math.sqrt(inside)
@@ -123,7 +121,7 @@ def ripples(width: int, height: int) -> Iterator[bytes]:
 
 def night(width: int, height: int) -> Iterator[bytes]:
     stars = random.Random(11)
-    ridges = [hills(width, height, 0.72 + 0.1 * i, 0.05, 2.2 * i + 0.6) for i in range(2)]
+    ridges = [Ridge(width, height, 0.72 + 0.1 * i, 0.05, 2.2 * i + 0.6) for i in range(2)]
     lit: dict[int, list[tuple[int, int]]] = {}
     for _ in range(700):
         x, y, light = stars.random(), stars.random() ** 1.4 * 0.85, stars.random() ** 2
@@ -133,7 +131,7 @@ def night(width: int, height: int) -> Iterator[bytes]:
             )
     for y, noise in zip(range(height), grain(width), strict=False):
         sky = min(y / height / 0.8, 1) * 138
-        row = [int(sky + speck / 100) for speck in noise]
+        row = [int(sky + speck / 100) for speck in noise] if y < ridges[0].last else [0] * width
         for x, light in lit.get(y, ()):
             row[x] = 150 + light
         stand(row, ridges, y, noise, 184, 60 / height)

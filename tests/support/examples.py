@@ -32,8 +32,13 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
+def namespace_of(name: str) -> dict[str, Any]:
+    """Run an example's program, and return all that it defines."""
+    return runpy.run_path(str(EXAMPLES / name / "server.py"))
+
+
 def server_of(name: str) -> Any:
-    return runpy.run_path(str(EXAMPLES / name / "server.py"))["server"]
+    return namespace_of(name)["server"]
 
 
 @asynccontextmanager
