@@ -1,6 +1,6 @@
 """Show the example apps in a page of our own; or serve one of them, and say how to connect a client to it.
 
-python scripts/demo.py [host|clock|todo|chart|wizard] [--port 8000] [--no-open]
+python scripts/demo.py [host|clock|todo|chart|wizard|dashboard|map|image|game] [--port 8000] [--no-open]
 """
 
 import argparse
@@ -40,6 +40,10 @@ QUESTIONS = {
     "todo": "What is on my to-do list?",
     "chart": "Draw a chart of the five highest mountains.",
     "wizard": "Book me a meeting room.",
+    "dashboard": "How busy is this computer?",
+    "map": "Where are Paris, Cairo and Nairobi?",
+    "image": "Show me the dunes.",
+    "game": "Play four in a row with me.",
 }
 
 
