@@ -22,6 +22,7 @@ apps = Apps(server)
 
 PROC = Path("/proc")  # only Linux has it
 READ_ONLY = ToolAnnotations(read_only_hint=True)
+Seconds = Annotated[float, Field(ge=1, le=60, description="Seconds between two looks of the View.")]
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,14 @@ async def sample(every: float) -> Sample:
 
 
 @apps.tool(view="dashboard.html", annotations=READ_ONLY)
-async def show_dashboard(every: Annotated[float, Field(ge=1, le=60)] = 2) -> Annotated[CallToolResult, Sample]:
-    "Show how busy this computer is: processor, memory, disk and load, looked at again `every` few seconds."
+async def show_dashboard(every: Seconds = 2) -> Annotated[CallToolResult, Sample]:
+    "Show how busy this computer is, live: processor, memory, disk and load."
     taken = await sample(every)
     return CallToolResult(content=[TextContent(type="text", text=taken.text)], structured_content=asdict(taken))
 
 
 @apps.tool(visibility=["app"], annotations=READ_ONLY)
-async def take_sample(every: Annotated[float, Field(ge=1, le=60)] = 2) -> Sample:
+async def take_sample(every: Seconds = 2) -> Sample:
     "Look again. Only the View calls this, so a model's conversation does not fill with numbers."
     return await sample(every)
 

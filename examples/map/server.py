@@ -26,6 +26,8 @@ EXTENT = 4096
 """The width of a tile in its own units."""
 MARGIN = 96
 """How far a tile goes on beyond its edge, so that the edge itself is never drawn as a coast."""
+FINEST = 12
+"""What is nearer than this is one point: a tile is drawn some 256 pixels wide."""
 DEEPEST = 6
 FARTHEST_NORTH = 85.0511
 """Where this projection ends, a square."""
@@ -143,6 +145,15 @@ def _kept(shape: list[Point], axis: int, bound: float, inside: Callable[[float, 
     return kept
 
 
+def thinned(shape: list[tuple[int, int]]) -> list[int]:
+    """Leave out what is less than a pixel from the point before it, and write the rest as x, y, x, y..."""
+    kept = [shape[0]]
+    for x, y in shape[1:]:
+        if abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= FINEST:
+            kept.append((x, y))
+    return [number for point in kept for number in point]
+
+
 @lru_cache(maxsize=512)
 def tile(key: Key) -> Tile:
     across = 2**key.z
@@ -156,7 +167,7 @@ def tile(key: Key) -> Tile:
             part = clipped(shape, left - edge, left + 1 / across + edge, 0)
             part = clipped(part, top - edge, top + 1 / across + edge, 1)
             if part:
-                found.append([round(number) for x, y in part for number in ((x - left) * scale, (y - top) * scale)])
+                found.append(thinned([(round((x - left) * scale), round((y - top) * scale)) for x, y in part]))
         return found
 
     cities = []
@@ -211,14 +222,17 @@ def show_map(
 
 
 @apps.tool(visibility=["app"], annotations=READ_ONLY)
-def get_tiles(keys: Annotated[list[Key], Field(min_length=1, max_length=64)]) -> Tiles:
+def get_tiles(keys: Annotated[list[Key], Field(min_length=1, max_length=64)]) -> Annotated[CallToolResult, Tiles]:
     "Draw some tiles of the map, as outlines. Only the View calls this."
     for key in keys:
         if max(key.x, key.y) >= 2**key.z:
             raise ToolError(
                 f"There is no tile {key.x}, {key.y} at level {key.z}: it is {2**key.z} tiles wide and high."
             )
-    return Tiles(EXTENT, DEEPEST, [tile(key) for key in keys])
+    tiles = Tiles(EXTENT, DEEPEST, [tile(key) for key in keys])
+    # With words of its own, or the outlines would be sent a second time as text.
+    text = TextContent(type="text", text=f"{len(keys)} tiles of the map")
+    return CallToolResult(content=[text], structured_content=asdict(tiles))
 
 
 if __name__ == "__main__":
