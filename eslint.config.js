@@ -49,7 +49,7 @@ export default [
         ..."Audio EventSource Image crypto performance requestAnimationFrame".split(" "),
         ..."Link isAnswer pause same MODES VARIABLES capabilityProblems contextProblems dimensionProblems".split(" "),
         ..."isObject isText WAYS attempt blocked canCompile hasFeature isSandboxed openWays policies reaches".split(" "),
-        ..."LONG Probe brief text tellSize".split(" "),
+        ..."Findings LONG Probe brief text tellSize".split(" "),
       ]),
     },
     rules: {

@@ -1,84 +1,17 @@
 // @ts-check
 /** What is tried on the host, and what follows from it for each rule. */
 
-/** @typedef {{ id: string, strength: string, sentence: string, section: string, aliases: string[], why: string | null, you: string | null }} Rule */
-/** @typedef {{ rules: Rule[], version: string, declares: boolean, domain: string, data: Json, key: string }} Settings */
-/** @typedef {"pass" | "fail" | "untested" | "you"} Status */
+/**
+ * @typedef {{
+ *   rules: Rule[], version: string, declares: boolean, domain: string, data: Json, key: string,
+ * }} Settings
+ */
 
 /** So long a host may take where it may have to ask its user. */
 const LONG = 60_000;
 /** What this View says it can be shown as. The third mode is asked for although it is not declared. */
 const DECLARED = ["inline", "fullscreen"];
 const ANSWER_AFTER = 1_000;
-
-/** What is known of each rule. */
-class Findings extends EventTarget {
-  /** @type {Map<string, { passed: number, failed: number, said: boolean | undefined, notes: string[] }>} */
-  #found = new Map();
-
-  /** @param {Rule[]} rules */
-  constructor(rules) {
-    super();
-    this.rules = rules;
-    for (const { id } of rules) this.#found.set(id, { passed: 0, failed: 0, said: undefined, notes: [] });
-  }
-
-  /** @param {string} id */
-  #of(id) {
-    const found = this.#found.get(id);
-    if (!found) throw new Error(`There is no rule ${id}.`);
-    return found;
-  }
-
-  /** @param {string} id @param {string} [note] */
-  note(id, note) {
-    const { notes } = this.#of(id);
-    if (note && !notes.includes(note)) notes.push(note);
-    this.dispatchEvent(new Event("change"));
-  }
-
-  /** @param {string} id @param {string} [note] */
-  pass(id, note) {
-    this.#of(id).passed += 1;
-    this.note(id, note);
-  }
-
-  /** @param {string} id @param {string} note */
-  fail(id, note) {
-    this.#of(id).failed += 1;
-    this.note(id, note);
-  }
-
-  /**
-   * @param {string} id
-   * @param {unknown} holds
-   * @param {string} failure What is noted if it does not hold.
-   * @param {string} [success]
-   */
-  check(id, holds, failure, success) {
-    if (holds) this.pass(id, success);
-    else this.fail(id, failure);
-  }
-
-  /** What a person says of a rule. @param {string} id @param {boolean} kept */
-  say(id, kept) {
-    this.#of(id).said = kept;
-    this.dispatchEvent(new Event("change"));
-  }
-
-  /** @param {Rule} rule @returns {Status} */
-  status({ id, you }) {
-    const { passed, failed, said } = this.#of(id);
-    if (failed || said === false) return "fail";
-    if (passed || said) return "pass";
-    return you ? "you" : "untested";
-  }
-
-  /** @param {string} id */
-  notes(id) {
-    return this.#of(id).notes;
-  }
-}
 
 class Probe {
   /** @type {Json} */
@@ -115,7 +48,7 @@ class Probe {
   /** Keep the context up to date. */
   #heard() {
     const { message } = /** @type {Received} */ (this.link.received.at(-1));
-    if (message?.method === "ui/notifications/host-context-changed" && isObject(message.params)) {
+    if (message?.method === CHANGED && isObject(message.params)) {
       this.context = { ...this.context, ...message.params };
     }
   }
@@ -168,7 +101,12 @@ class Probe {
     }
     this.answer = answer?.result;
     const { protocolVersion, hostInfo, hostCapabilities, hostContext } = this.answer;
-    findings.check("INI-03", isText(protocolVersion), "protocolVersion is missing.", `protocolVersion is ${protocolVersion}.`);
+    findings.check(
+      "INI-03",
+      isText(protocolVersion),
+      "protocolVersion is missing.",
+      `protocolVersion is ${protocolVersion}.`,
+    );
     const named = isObject(hostInfo) && isText(hostInfo.name) && isText(hostInfo.version);
     findings.check("INI-03", named, `hostInfo is ${brief(hostInfo)}, expected name and version.`);
     findings.check("INI-03", isObject(hostCapabilities), "hostCapabilities is missing.");
@@ -232,10 +170,19 @@ class Probe {
   #sandbox() {
     const { findings } = this;
     const framed = window.parent !== window;
-    findings.check("SBX-01", framed && window.parent !== window.top, "There is no frame between the View and the page.");
+    findings.check(
+      "SBX-01",
+      framed && window.parent !== window.top,
+      "There is no frame between the View and the page.",
+    );
     const open = [...new Set([window.parent, window.top])].filter((other) => other === window || reaches(other));
     findings.check("SBX-02", framed && !open.length, "A frame around the View can be read.");
-    findings.check("SEC-01", isSandboxed(), "The View is in no sandbox.", "The browser treats the document as sandboxed.");
+    findings.check(
+      "SEC-01",
+      isSandboxed(),
+      "The View is in no sandbox.",
+      "The browser treats the document as sandboxed.",
+    );
     for (const feature of ["camera", "microphone", "geolocation", "display-capture", "payment", "usb"]) {
       const has = hasFeature(feature);
       if (has !== undefined) findings.check("SEC-01", !has, `${feature} was not asked for, and is granted.`);
@@ -246,8 +193,14 @@ class Probe {
     const promised = isObject(this.capabilities.sandbox?.permissions?.clipboardWrite);
     if (!this.settings.declares) findings.note("RES-11", "This View asks for nothing. Run probe_host.");
     else if (granted) findings.pass("RES-11", "clipboard-write is granted.");
-    else if (promised) findings.fail("RES-11", "hostCapabilities.sandbox grants clipboardWrite, and the frame does not.");
-    else findings.note("RES-11", granted === false ? "clipboard-write is not granted, as hosts may decide." : "This browser does not tell.");
+    else if (promised) findings.fail(
+      "RES-11",
+      "hostCapabilities.sandbox grants clipboardWrite, and the frame does not.",
+    );
+    else findings.note(
+      "RES-11",
+      granted === false ? "clipboard-write is not granted, as hosts may decide." : "This browser does not tell.",
+    );
     findings.note("RES-10", `This View's origin is ${window.origin}.`);
   }
 
@@ -295,12 +248,21 @@ class Probe {
       opened += was ? 0 : 1;
     }
     if (open.length) findings.fail("CSP-01", list(open));
-    else if (opened) findings.pass("CSP-01", `${opened} of ${allowed.length} declared origins are let through, and no other.`);
+    else if (opened) findings.pass(
+      "CSP-01",
+      `${opened} of ${allowed.length} declared origins are let through, and no other.`,
+    );
     else findings.note("CSP-01", "All declared origins are blocked, as hosts may decide.");
     const own = policies().some((policy) => policy.get("connect-src")?.includes("'self'"));
     if (own) findings.pass("CSP-11");
-    else findings.note("CSP-11", "connect-src does not name the View's own origin; the standard's two recipes differ here.");
-    if (canCompile()) findings.note("CSP-01", "Code can be made of text (unsafe-eval), which the standard's recipe does not have.");
+    else findings.note(
+      "CSP-11",
+      "connect-src does not name the View's own origin; the standard's two recipes differ here.",
+    );
+    if (canCompile()) findings.note(
+      "CSP-01",
+      "Code can be made of text (unsafe-eval), which the standard's recipe does not have.",
+    );
   }
 
   /** @param {string[]} open */
@@ -321,20 +283,27 @@ class Probe {
     const { link, findings } = this;
     const unknown = await link.ask("fanlight-probe/unknown", {});
     const code = unknown?.error?.code;
-    findings.check("SBX-12", code === -32601, `An unknown method was answered with ${brief(unknown)}, expected -32601.`);
+    findings.check(
+      "SBX-12",
+      code === -32601,
+      `An unknown method was answered with ${brief(unknown)}, expected -32601.`,
+    );
     link.notify("fanlight-probe/notifications/unknown", {});
     link.notify("notifications/message", { level: "debug", logger: "fanlight-probe", data: "The probe was here." });
     for (const id of ["a text", 2_147_483_655, "0"]) {
       const answer = await link.ask("ping", undefined, { id });
-      findings.check("SBX-12", isObject(answer?.result), `A ping with the id ${brief(id)} was not answered under that id.`);
+      findings.check(
+        "SBX-12",
+        isObject(answer?.result),
+        `A ping with the id ${brief(id)} was not answered under that id.`,
+      );
     }
     const before = link.received.length;
-    const ids = ["no jsonrpc", "old jsonrpc", "no method"];
     const wrong = [
       ...[42, "text", null, true, [], {}, [[]]],
-      { id: ids[0], method: "ping" },
-      { jsonrpc: "1.0", id: ids[1], method: "ping" },
-      { jsonrpc: "2.0", id: ids[2] },
+      { id: MALFORMED[0], method: "ping" },
+      { jsonrpc: "1.0", id: MALFORMED[1], method: "ping" },
+      { jsonrpc: "2.0", id: MALFORMED[2] },
       { jsonrpc: "2.0", id: {}, method: "ping" },
       { jsonrpc: "2.0", method: 7 },
       { jsonrpc: "2.0", id: "no such request", result: {} },
@@ -343,8 +312,13 @@ class Probe {
     await this.#stranger();
     const alive = await link.ask("ping");
     findings.check("SEC-02", isObject(alive?.result), "After malformed messages the host does not answer any more.");
-    const acted = link.received.slice(before).filter(({ message }) => ids.includes(message?.id) && "result" in message);
-    findings.check("SEC-02", !acted.length, `Answered as if well formed: ${acted.map(({ message }) => message.id).join(", ")}.`);
+    const since = link.received.slice(before);
+    const acted = since.filter(({ message }) => MALFORMED.includes(message?.id) && "result" in message);
+    findings.check(
+      "SEC-02",
+      !acted.length,
+      `Answered as if well formed: ${acted.map(({ message }) => message.id).join(", ")}.`,
+    );
     /** @type {[string, Json][]} */
     const requests = [
       ["tools/call", { arguments: {} }],
@@ -365,7 +339,9 @@ class Probe {
     const frame = document.createElement("iframe");
     frame.hidden = true;
     frame.srcdoc = `<!doctype html><script>
-      addEventListener("message", ({ data, source }) => source === parent.parent && parent.postMessage(["heard", data], "*"));
+      addEventListener("message", ({ data, source }) => {
+        if (source === parent.parent) parent.postMessage(["heard", data], "*");
+      });
       parent.parent.postMessage(${words}, "*");
       parent.postMessage(["spoke"], "*");
     </scr${"ipt"}>`;
@@ -391,19 +367,33 @@ class Probe {
     const { link, findings, capabilities } = this;
     if (!capabilities.serverTools) {
       const why = "The host does not offer serverTools.";
-      for (const id of "VIS-01 VIS-03 VIS-04 VIS-05 SBX-07 NEG-01 NEG-02 DSC-02 D-STD-01".split(" ")) findings.note(id, why);
+      for (const id of "VIS-01 VIS-03 VIS-04 VIS-05 SBX-07 NEG-01 NEG-02 DSC-02 D-STD-01".split(" ")) findings.note(
+        id,
+        why,
+      );
       return;
     }
     const payload = { ...this.settings.data, long: "0123456789".repeat(20_000) };
     const echoed = await this.#call("probe_echo", { payload });
     const result = echoed?.result;
     findings.check("VIS-01", isObject(result) && !result.isError, `probe_echo was answered with ${brief(echoed)}.`);
-    const whole = same(result?.structuredContent?.payload, payload) && same(result?._meta?.[this.settings.key]?.payload, payload);
-    findings.check("SBX-07", whole, "A call of 200 kB did not come back as it was sent.", "200 kB come back as they were sent.");
+    const copies = [result?.structuredContent?.payload, result?._meta?.[this.settings.key]?.payload];
+    const whole = copies.every((copy) => same(copy, payload));
+    findings.check(
+      "SBX-07",
+      whole,
+      "A call of 200 kB did not come back as it was sent.",
+      "200 kB come back as they were sent.",
+    );
     const failed = await this.#call("probe_echo", { payload: 1, fail: true });
     findings.check("SBX-07", failed?.result?.isError === true, `A failed call was answered with ${brief(failed)}.`);
     const unknown = await this.#call("probe_no_such_tool", {});
-    findings.check("VIS-04", refused(unknown), `An unknown tool was answered with ${brief(unknown)}.`, "An unknown tool is refused; other servers were not tried.");
+    findings.check(
+      "VIS-04",
+      refused(unknown),
+      `An unknown tool was answered with ${brief(unknown)}.`,
+      "An unknown tool is refused; other servers were not tried.",
+    );
     const before = await this.#saw();
     const modelOnly = await this.#call("probe_model_only", {});
     const nobody = await this.#call("probe_nobody", {});
@@ -415,7 +405,11 @@ class Probe {
     ];
     for (const [rule, tool, answer] of guarded) {
       findings.check(rule, refused(answer), `${tool} was answered with ${brief(answer)}.`);
-      if (saw && before) findings.check(rule, same(saw.refused[tool], before.refused[tool]), `The server was called for ${tool}.`);
+      if (saw && before) findings.check(
+        rule,
+        same(saw.refused[tool], before.refused[tool]),
+        `The server was called for ${tool}.`,
+      );
     }
     if (saw) this.#server(saw);
     await this.#progressOf();
@@ -458,7 +452,12 @@ class Probe {
     const told = link.told("notifications/progress").map(({ message }) => message.params?.progressToken);
     if (!isObject(answer?.result)) return;
     if (!told.length) findings.note("SBX-12", "Progress is not relayed, so long calls may time out in Views.");
-    else findings.check("SBX-12", told.every((token) => token === progressToken), `Progress came under ${brief(told[0])}.`, "Progress is relayed.");
+    else findings.check(
+      "SBX-12",
+      told.every((token) => token === progressToken),
+      `Progress came under ${brief(told[0])}.`,
+      "Progress is relayed.",
+    );
   }
 
   async #cancel() {
@@ -522,10 +521,14 @@ class Probe {
     const declined = await this.#mode(undeclared);
     if (declined !== undefined) {
       findings.check("DSP-04", declined !== undeclared, "The View was put into pip, which it did not declare.");
-      findings.check("DSP-06", declined === current, `For pip, the answer was ${declined}, and the mode is ${current}.`);
+      findings.check(
+        "DSP-06",
+        declined === current,
+        `For pip, the answer was ${declined}, and the mode is ${current}.`,
+      );
     }
     await pause(300);
-    const changed = link.told("ui/notifications/host-context-changed").some(({ message }) => message.params?.displayMode === undeclared);
+    const changed = link.told(CHANGED).some(({ message }) => message.params?.displayMode === undeclared);
     findings.check("DSP-04", !changed, "The View was told that it is in pip, which it did not declare.");
     if (declined === undeclared) await this.#mode(current);
     await this.#mode(current);
@@ -555,20 +558,22 @@ class Probe {
     const { link, findings } = this;
     await link.until(() => link.told(INPUT).length, 5_000);
     const input = link.told(INPUT)[0]?.message.params?.arguments;
-    const cancelled = "ui/notifications/tool-cancelled";
     const patience = 10_000 + 1_000 * (Number(input?.seconds) || 0);
-    await link.until(() => link.told(RESULT).length || link.told(cancelled).length, patience);
+    await link.until(() => link.told(RESULT).length || link.told(CANCELLED).length, patience);
     const result = link.told(RESULT)[0]?.message.params;
-    const gone = link.told(cancelled).length > 0;
+    const gone = link.told(CANCELLED).length > 0;
     if (isObject(input)) findings.pass("TIN-01");
-    else if (gone && !link.told(INPUT).length) findings.note("TIN-01", "The call was cancelled before its arguments were complete.");
+    else if (gone && !link.told(INPUT).length) findings.note(
+      "TIN-01",
+      "The call was cancelled before its arguments were complete.",
+    );
     else findings.fail("TIN-01", `tool-input brought ${brief(input)}.`);
     findings.pass("DSC-05");
     if (result) this.#result(result, input);
     else if (!gone) findings.fail("TRS-01", "No tool-result came.");
     else findings.note("TRS-01", "The call was cancelled.");
     if (gone) {
-      const reason = link.told(cancelled)[0]?.message.params?.reason;
+      const reason = link.told(CANCELLED)[0]?.message.params?.reason;
       findings.check("TCX-01", reason === undefined || isText(reason), `reason is ${brief(reason)}.`);
       findings.check("TCX-01", !result, "Both a result and a cancellation came.");
     } else findings.note("TCX-01", "Call probe_host with seconds: 60, and cancel it.");
@@ -584,7 +589,12 @@ class Probe {
     findings.check("TRS-01", content, `content is ${brief(result.content)}.`);
     findings.check("TRS-01", same(data?.data, settings.data), "structuredContent is not what the server sent.");
     findings.check("TRS-01", same(result._meta?.[settings.key], data), "_meta is not what the server sent.");
-    if (input?.fail === true) findings.check("TRS-01", result.isError === true, "isError is missing.", "An error comes as a result.");
+    if (input?.fail === true) findings.check(
+      "TRS-01",
+      result.isError === true,
+      "isError is missing.",
+      "An error comes as a result.",
+    );
   }
 
   /** Compare the arguments with those that the server got. @param {Json} input */
@@ -592,7 +602,11 @@ class Probe {
     const saw = await this.#saw({ run: this.run });
     if (!saw || !isObject(saw.arguments)) return;
     const complete = { note: "", seconds: 0, fail: false, ...input };
-    this.findings.check("TIN-01", same(complete, saw.arguments), `The server got ${brief(saw.arguments)}, the View ${brief(input)}.`);
+    this.findings.check(
+      "TIN-01",
+      same(complete, saw.arguments),
+      `The server got ${brief(saw.arguments)}, the View ${brief(input)}.`,
+    );
   }
 
   // The model
@@ -602,13 +616,20 @@ class Probe {
     if (!this.capabilities.updateModelContext) {
       for (const id of ["MCX-02", "MCX-06"]) findings.note(id, "The host does not offer updateModelContext.");
     }
-    await link.ask("ui/update-model-context", { content: [text("A first word of the probe, which the next update replaces.")] });
+    await link.ask(
+      "ui/update-model-context",
+      { content: [text("A first word of the probe, which the next update replaces.")] },
+    );
     const answer = await link.ask("ui/update-model-context", {
       content: [text(`${this.summary()}\nThe word of the probe is ${this.word}.`)],
     });
     if (answer?.result) {
       const extra = Object.keys(answer.result).filter((key) => key !== "_meta");
-      findings.check("SBX-12", !extra.length, `ui/update-model-context was answered with ${brief(answer.result)}, expected {}.`);
+      findings.check(
+        "SBX-12",
+        !extra.length,
+        `ui/update-model-context was answered with ${brief(answer.result)}, expected {}.`,
+      );
     }
     findings.note("MCX-02", answer?.result ? `The word is ${this.word}.` : `The host answered ${brief(answer)}.`);
     findings.note("MCX-06", answer?.result ? `The word is ${this.word}.` : undefined);
@@ -620,11 +641,18 @@ class Probe {
     const { link, findings } = this;
     const name = "ui/notifications/sandbox-";
     // A View that is loaded anew by this would do it again, without end: the server remembers it.
-    const seen = this.run && this.capabilities.serverTools ? await this.#saw({ run: this.run, spoof: true }) : undefined;
+    const { run } = this;
+    const seen = run && this.capabilities.serverTools ? await this.#saw({ run, spoof: true }) : undefined;
     if (!seen) return findings.note("SBX-08", "It was not tried to forge any, as the server could not be told of it.");
-    if (seen.spoofed) return findings.fail("SBX-08", "The View was loaded anew after it had forged the sandbox's messages.");
+    if (seen.spoofed) return findings.fail(
+      "SBX-08",
+      "The View was loaded anew after it had forged the sandbox's messages.",
+    );
     link.notify(`${name}proxy-ready`, {});
-    link.notify(`${name}resource-ready`, { html: "<!doctype html><title>forged</title><p>This was forged by the probe." });
+    link.notify(
+      `${name}resource-ready`,
+      { html: "<!doctype html><title>forged</title><p>This was forged by the probe." },
+    );
     await pause(700);
     const alive = await link.ask("ping");
     findings.check("SBX-08", isObject(alive?.result), "After forged messages the host does not answer any more.");
@@ -650,8 +678,10 @@ class Probe {
     const leaked = all.filter(({ message }) => String(message?.method).startsWith("ui/notifications/sandbox-"));
     findings.check("SBX-08", !leaked.length, "A message of the sandbox reached the View.");
     this.#answers();
-    const changes = link.told("ui/notifications/host-context-changed");
-    const problems = changes.flatMap(({ message }) => (isObject(message.params) ? contextProblems(message.params) : ["It brought no object."]));
+    const changes = link.told(CHANGED);
+    const problems = changes.flatMap(({ message: { params } }) =>
+      isObject(params) ? contextProblems(params) : ["It brought no object."],
+    );
     if (changes.length) findings.check("HCC-01", !problems.length, problems.join(" "), `${changes.length} came.`);
     else findings.note("HCC-01", "None came.");
     const asked = all.filter(({ message }) => message?.method === "tools/list" && message.id !== undefined);
@@ -664,13 +694,18 @@ class Probe {
     const messages = link.received.map(({ message }) => message);
     const answers = messages.filter(isAnswer);
     // An answer to what was malformed has no id, or the id that was sent.
-    const strange = answers.filter(({ id }) => id != null && !link.sent.has(id) && !isObject(id) && !["no jsonrpc", "old jsonrpc", "no method"].includes(id));
+    const known = new Set([null, undefined, ...link.sent, ...MALFORMED]);
+    const strange = answers.filter(({ id }) => !known.has(id) && !isObject(id));
     findings.check("SBX-10", !strange.length, `An answer came to ${brief(strange[0]?.id)}, which was not asked.`);
     const twice = [...link.sent].filter((id) => answers.filter((answer) => answer.id === id).length > 1);
     findings.check("SBX-10", !twice.length, `Two answers came to ${brief(twice[0])}.`);
-    const wrong = messages.filter((message) => !isObject(message) || message.jsonrpc !== "2.0" || ("result" in message && "error" in message));
+    const wrong = messages.filter(
+      (message) => !isObject(message) || message.jsonrpc !== "2.0" || ("result" in message && "error" in message),
+    );
     findings.check("SBX-12", !wrong.length, `Not JSON-RPC: ${brief(wrong[0])}.`);
-    const coded = answers.every(({ error }) => error === undefined || (Number.isInteger(error?.code) && isText(error?.message)));
+    const coded = answers.every(
+      ({ error }) => error === undefined || (Number.isInteger(error?.code) && isText(error?.message)),
+    );
     findings.check("SBX-12", coded, "An error has no code or no message.");
   }
 
@@ -707,7 +742,7 @@ class Probe {
       sentence: rule.sentence,
       aliases: rule.aliases,
       status: findings.status(rule),
-      notes: findings.status(rule) === "untested" && rule.why ? [rule.why, ...findings.notes(rule.id)] : findings.notes(rule.id),
+      notes: findings.notes(rule.id),
     }));
     return {
       probe: { name: "fanlight-probe", version: settings.version },
@@ -741,7 +776,9 @@ class Probe {
     const failed = this.settings.rules.filter((rule) => this.findings.status(rule) === "fail");
     return [
       `Host probe of ${name}: ${pass} rules pass, ${fail} fail, ${untested} were not tested, ${you} need a person.`,
-      ...failed.map(({ id, strength, sentence }) => `FAIL ${id} (${strength}): ${sentence} ${this.findings.notes(id).join(" ")}`),
+      ...failed.map(({ id, strength, sentence }) => {
+        return `FAIL ${id} (${strength}): ${sentence} ${this.findings.notes(id).join(" ")}`;
+      }),
     ].join("\n");
   }
 
@@ -755,6 +792,10 @@ class Probe {
 const INPUT = "ui/notifications/tool-input";
 const PARTIAL = "ui/notifications/tool-input-partial";
 const RESULT = "ui/notifications/tool-result";
+const CHANGED = "ui/notifications/host-context-changed";
+const CANCELLED = "ui/notifications/tool-cancelled";
+/** Ids of messages that are no requests. */
+const MALFORMED = ["no jsonrpc", "old jsonrpc", "no method"];
 const APP_TOOL = {
   name: "probe_view",
   description: "Says that the probe's View is there.",

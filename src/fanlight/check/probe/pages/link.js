@@ -31,14 +31,15 @@ class Link extends EventTarget {
   #take(message) {
     this.received.push({ at: performance.now(), message, ready: this.ready });
     this.dispatchEvent(new Event("received"));
-    if (message?.jsonrpc === "2.0" && typeof message.method === "string" && message.id !== undefined) this.#serve(message);
+    const isRequest = message?.jsonrpc === "2.0" && typeof message.method === "string" && message.id !== undefined;
+    if (isRequest) this.#serve(message);
   }
 
   /** @param {Json} request */
   async #serve({ id, method, params }) {
     const handler = this.served.get(method);
-    if (!handler) return this.post({ jsonrpc: "2.0", id, error: { code: -32601, message: `Method not found: ${method}` } });
-    this.post({ jsonrpc: "2.0", id, result: await handler(params ?? {}) });
+    const error = { code: -32601, message: `Method not found: ${method}` };
+    this.post({ jsonrpc: "2.0", id, ...(handler ? { result: await handler(params ?? {}) } : { error }) });
   }
 
   /** @param {unknown} message */
@@ -65,7 +66,10 @@ class Link extends EventTarget {
     this.sent.add(id);
     const from = this.received.length;
     this.post({ jsonrpc: "2.0", id, method, ...(params && { params }) });
-    return this.until(() => this.received.slice(from).find(({ message }) => isAnswer(message) && message.id === id)?.message, patience);
+    return this.until(
+      () => this.received.slice(from).find(({ message }) => isAnswer(message) && message.id === id)?.message,
+      patience,
+    );
   }
 
   /**
@@ -100,7 +104,10 @@ class Link extends EventTarget {
 
 /** @param {any} message */
 const isAnswer = (message) =>
-  typeof message === "object" && message !== null && !("method" in message) && ("result" in message || "error" in message);
+  typeof message === "object" &&
+  message !== null &&
+  !("method" in message) &&
+  ("result" in message || "error" in message);
 
 /**
  * Whether two JSON values are the same, whatever the order of their keys.
@@ -109,7 +116,7 @@ const isAnswer = (message) =>
  * @returns {boolean}
  */
 const same = (one, other) => {
-  if (typeof one !== "object" || one === null || typeof other !== "object" || other === null) return Object.is(one, other);
+  if ([one, other].some((value) => typeof value !== "object" || value === null)) return Object.is(one, other);
   const keys = Object.keys(one);
   return (
     Array.isArray(one) === Array.isArray(other) &&

@@ -35,7 +35,7 @@ const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 class Page {
   /** @type {Status | "all"} */
   #filter = "all";
-  /** @type {Map<string, { row: HTMLElement, mark: HTMLElement, notes: HTMLElement, vote: HTMLElement, shown: string }>} */
+  /** @type {Map<string, Record<"row" | "mark" | "notes" | "vote", HTMLElement> & { shown: string }>} */
   #rows = new Map();
   /** @type {{ section: HTMLDetailsElement, count: HTMLElement, rules: Rule[], touched: boolean }[]} */
   #sections = [];
@@ -61,9 +61,10 @@ class Page {
     const rules = this.probe.settings.rules.filter(({ section }) => section === name);
     const count = make("span", { class: "count" });
     const list = make("ul", {}, ...rules.map((rule) => this.#addRow(rule)));
-    const section = /** @type {HTMLDetailsElement} */ (make("details", {}, make("summary", {}, make("h2", {}, name), count), list));
+    const head = make("summary", {}, make("h2", {}, name), count);
+    const section = /** @type {HTMLDetailsElement} */ (make("details", {}, head, list));
     const entry = { section, count, rules, touched: false };
-    section.querySelector("summary")?.addEventListener("click", () => (entry.touched = true));
+    head.addEventListener("click", () => (entry.touched = true));
     this.#sections.push(entry);
     place("sections").append(section);
   }
@@ -97,7 +98,8 @@ class Page {
   draw() {
     const { probe } = this;
     const { hostInfo, protocolVersion } = probe.answer;
-    const about = [hostInfo?.title ?? hostInfo?.name, hostInfo?.version, protocolVersion && `MCP Apps ${protocolVersion}`];
+    const standard = protocolVersion && `MCP Apps ${protocolVersion}`;
+    const about = [hostInfo?.title ?? hostInfo?.name, hostInfo?.version, standard];
     place("host").textContent = about.filter(Boolean).join(" · ") || "The host has not said who it is.";
     this.#dress();
     const counts = probe.counts();
@@ -117,18 +119,23 @@ class Page {
     const { theme, styles } = this.probe.context;
     const { style } = document.documentElement;
     if (theme === "light" || theme === "dark") style.colorScheme = theme;
-    for (const [name, value] of Object.entries(styles?.variables ?? {})) if (VARIABLES.has(name)) style.setProperty(name, value);
+    for (const [name, value] of Object.entries(styles?.variables ?? {})) {
+      if (VARIABLES.has(name)) style.setProperty(name, value);
+    }
   }
 
   /** @param {Record<Status, number>} counts */
   #drawCounts(counts) {
     const statuses = /** @type {Status[]} */ (Object.keys(STATUSES));
     place("bar").replaceChildren(
-      ...statuses.filter((status) => counts[status]).map((status) => make("span", { class: status, style: `flex-grow: ${counts[status]}` })),
+      ...statuses
+        .filter((status) => counts[status])
+        .map((status) => make("span", { class: status, style: `flex-grow: ${counts[status]}` })),
     );
     const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
     /** @type {[Status | "all", string, number][]} */
-    const filters = [["all", "All", all], ...statuses.map((status) => /** @type {[Status, string, number]} */ ([status, STATUSES[status].label, counts[status]]))];
+    const filters = [["all", "All", all]];
+    for (const status of statuses) filters.push([status, STATUSES[status].label, counts[status]]);
     const group = place("filters");
     if (!group.children.length) {
       for (const [status] of filters) {
@@ -150,7 +157,7 @@ class Page {
     const entry = this.#rows.get(rule.id);
     if (!entry) return;
     const status = probe.findings.status(rule);
-    const notes = [...(status === "untested" && rule.why ? [rule.why] : []), ...probe.findings.notes(rule.id)];
+    const notes = probe.findings.notes(rule.id);
     entry.row.hidden = this.#filter !== "all" && this.#filter !== status;
     const now = JSON.stringify([status, notes]);
     if (entry.shown === now) return;
@@ -197,7 +204,8 @@ class Page {
     const those = (/** @type {Status} */ status) => statuses.filter((one) => one === status).length;
     const [pass, fail] = [those("pass"), those("fail")];
     const rest = rules.length - pass;
-    count.textContent = fail ? `${fail} failed` : [pass && `${pass} pass`, rest && `${rest} open`].filter(Boolean).join(" · ");
+    const parts = fail ? [`${fail} failed`] : [pass && `${pass} pass`, rest && `${rest} open`];
+    count.textContent = parts.filter(Boolean).join(" · ");
     section.classList.toggle("failed", fail > 0);
     section.hidden = this.#filter !== "all" && !statuses.includes(this.#filter);
     if (this.#filter !== "all") section.open = true;

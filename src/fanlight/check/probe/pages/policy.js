@@ -1,14 +1,14 @@
 // @ts-check
-/** What the browser lets this document do: every attempt is at a name that leads nowhere, and only refusals are read. */
+/** What the browser lets this document do. It tries names that lead nowhere, and reads the refusals. */
 
 /** @typedef {{ directive: string, host: string, policy: string }} Violation */
 
 /** @type {Violation[]} */
 const violations = [];
-document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, originalPolicy, disposition }) => {
-  if (disposition !== "enforce") return;
-  const host = URL.canParse(blockedURI) ? new URL(blockedURI).hostname : blockedURI;
-  violations.push({ directive: effectiveDirective, host, policy: originalPolicy });
+document.addEventListener("securitypolicyviolation", (event) => {
+  if (event.disposition !== "enforce") return;
+  const host = URL.canParse(event.blockedURI) ? new URL(event.blockedURI).hostname : event.blockedURI;
+  violations.push({ directive: event.effectiveDirective, host, policy: event.originalPolicy });
 });
 
 /** @param {string} tag @param {Record<string, string>} attributes */
@@ -27,11 +27,17 @@ const WAYS = {
   beacon: { directive: "connect-src", attempt: (host) => navigator.sendBeacon(`https://${host}/`, "") },
   img: { directive: "img-src", attempt: (host) => (new Image().src = `https://${host}/i.png`) },
   script: { directive: "script-src", attempt: (host) => tried("script", { src: `https://${host}/s.js` }) },
-  style: { directive: "style-src", attempt: (host) => tried("link", { rel: "stylesheet", href: `https://${host}/s.css` }) },
+  style: {
+    directive: "style-src",
+    attempt: (host) => tried("link", { rel: "stylesheet", href: `https://${host}/s.css` }),
+  },
   font: { directive: "font-src", attempt: (host) => new FontFace("probe", `url(https://${host}/f.woff2)`).load() },
-  media: { directive: "media-src", attempt: (host) => Object.assign(new Audio(), { preload: "auto", src: `https://${host}/m.mp3` }).load() },
+  media: { directive: "media-src", attempt: (host) => new Audio(`https://${host}/m.mp3`).load() },
   frame: { directive: "frame-src", attempt: (host) => inBody("iframe", { src: `https://${host}/` }) },
-  object: { directive: "object-src", attempt: (host) => inBody("object", { data: `https://${host}/o`, type: "text/html" }) },
+  object: {
+    directive: "object-src",
+    attempt: (host) => inBody("object", { data: `https://${host}/o`, type: "text/html" }),
+  },
   base: { directive: "base-uri", attempt: (host) => based(`https://${host}/`) },
 };
 
@@ -76,7 +82,9 @@ const attempt = (way, host) => {
  * @param {string} host
  */
 const blocked = (way, host) =>
-  violations.some((violation) => violation.host === host && violation.directive.startsWith(String(WAYS[way]?.directive)));
+  violations.some(
+    (violation) => violation.host === host && violation.directive.startsWith(String(WAYS[way]?.directive)),
+  );
 
 /**
  * Try every way to a host of its own, and return those that nothing blocked.

@@ -47,7 +47,11 @@ const isZone = (value) => {
 const CONTEXT = [
   ["theme", '"light" or "dark"', (value) => ["light", "dark"].includes(value)],
   ["displayMode", "a display mode", (value) => MODES.includes(value)],
-  ["availableDisplayModes", "a list of display modes", (value) => Array.isArray(value) && value.every((mode) => MODES.includes(mode))],
+  [
+    "availableDisplayModes",
+    "a list of display modes",
+    (value) => Array.isArray(value) && value.every((mode) => MODES.includes(mode)),
+  ],
   ["containerDimensions", "an object of sizes", (value) => isObject(value) && Object.values(value).every(isSize)],
   ["locale", "a BCP 47 language tag", isLocale],
   ["timeZone", "an IANA time zone", isZone],
@@ -56,7 +60,8 @@ const CONTEXT = [
   [
     "deviceCapabilities",
     "an object of booleans",
-    (value) => isObject(value) && ["touch", "hover"].every((key) => ["boolean", "undefined"].includes(typeof value[key])),
+    (value) =>
+      isObject(value) && ["touch", "hover"].every((key) => !(key in value) || typeof value[key] === "boolean"),
   ],
   [
     "safeAreaInsets",
@@ -97,8 +102,8 @@ const dimensionProblems = (dimensions) =>
     .map(([fixed, most]) => `${fixed} and ${most} are both there.`);
 
 const CAPABILITIES = [
-  ..."openLinks downloadFile serverTools serverResources logging sandbox updateModelContext message sampling".split(" "),
-  "experimental",
+  ..."openLinks downloadFile serverTools serverResources logging sandbox updateModelContext message".split(" "),
+  ..."sampling experimental".split(" "),
 ];
 
 /**
