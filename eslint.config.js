@@ -30,6 +30,10 @@ export default [
   },
   { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
   {
+    files: ["tests/check/pages/*.js"],
+    languageOptions: { globals: readonly([...browser, "parent", "removeEventListener"]) },
+  },
+  {
     files: ["src/fanlight/inspector/pages/*.js"],
     languageOptions: {
       globals: readonly([
