@@ -372,7 +372,7 @@ HOST_RULES: Final[Sequence[HostRule]] = (
         "The model knows what the View told it, from its next turn on.",
         _TALK,
         ("conf:model-context/provide-future-turns", "mcp-apps-req-03"),
-        you="Ask the model for the word that the probe told it. Is it the word below?",
+        you="Ask the model for the word that the probe told it. Is it the word that stands here?",
     ),
     HostRule(
         "MCX-06",
@@ -380,7 +380,7 @@ HOST_RULES: Final[Sequence[HostRule]] = (
         "Of several updates before a turn, the model gets the last.",
         _TALK,
         ("conf:model-context/last-wins", "conf:model-context/overwrite-defer-dedupe-display"),
-        you="Ask the model for every word that the probe told it. Is there only the one below?",
+        you="Ask the model for every word that the probe told it. Is there only the one that stands here?",
     ),
     # Closing
     HostRule(

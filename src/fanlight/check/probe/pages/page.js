@@ -144,7 +144,7 @@ class Page {
     }
     filters.forEach(([status, label, count], index) => {
       const made = /** @type {HTMLElement} */ (group.children[index]);
-      made.className = status;
+      made.className = count ? status : "";
       made.setAttribute("aria-pressed", String(this.#filter === status));
       const words = `${label} ${count}`;
       if (made.textContent !== words) made.textContent = words;
