@@ -22,7 +22,8 @@ from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
 
 pytestmark = pytest.mark.anyio
 
-PAGES = Path(__file__).parents[2] / "src" / "fanlight" / "check" / "probe" / "pages"
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "src" / "fanlight" / "check" / "probe" / "pages"
 
 # What leaves the browser in spite of all must not leave the machine.
 NOWHERE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1"
@@ -220,6 +221,18 @@ def test_every_rule_is_tested_or_says_why_not() -> None:
     assert tried <= set(known)
     assert {rule.id for rule in HOST_RULES if rule.why is None and rule.you is None} <= tried
     assert not [rule.id for rule in HOST_RULES if rule.why is not None and rule.you is not None]
+
+
+def test_the_reference_page_prints_the_table() -> None:
+    page = ROOT.joinpath("docs", "reference", "probe.md").read_text(encoding="utf-8")
+    printed = [line.split(" | ") for line in page.partition("## The rules")[2].splitlines() if line.startswith("| ")]
+    rows = [row for row in printed if row[0] != "| rule"]
+    assert [(row[0].removeprefix("| "), row[1], row[2]) for row in rows] == [
+        (rule.id, rule.strength, rule.sentence) for rule in HOST_RULES
+    ]
+    how = ["by you" if rule.you else "no" if rule.why else "by the View" for rule in HOST_RULES]
+    assert [row[3].partition(":")[0] for row in rows] == how
+    assert [re.findall(r"`([^`]+)`", row[4]) for row in rows] == [list(rule.aliases) for rule in HOST_RULES]
 
 
 def test_a_report_is_taken_as_data() -> None:

@@ -1,16 +1,21 @@
 """Our host, driven as other people's suites would."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.server import MCPServer
 from playwright.async_api import expect
 
 from fanlight import Apps, View
 from fanlight.testing.host_interface import HostUnderTest, Suite, SuiteError
+from support.docs import ROOT, write_files
 from support.program import view_of
 from support.stage import chromium, until
 
@@ -192,3 +197,19 @@ async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: R
         await view.locator("#open").click()
         await remote("resetEnvironment")
         await expect(page.locator("mcp-app iframe")).to_have_count(0)
+
+
+async def test_the_page_of_the_documentation_serves_the_probe(tmp_path: Path) -> None:
+    script = write_files(ROOT / "docs" / "reference" / "host-test-interface.md", tmp_path)["serve_host.py"]
+    command = [sys.executable, str(script)]
+    async with await anyio.open_process(command, stdin=subprocess.PIPE, stderr=None) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        with anyio.fail_after(60):
+            line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1000)
+            url, token = line.decode().split()
+            async with httpx2.AsyncClient(timeout=30) as client:
+                shown = await Remote(client, url, token)("displayTestApp", suite="probe/probe_host")
+                assert shown["url"].startswith(url)
+            await process.stdin.aclose()
+            assert await process.wait() == 0
