@@ -126,6 +126,12 @@ async def test_suites_are_named_tools_with_a_view_unless_they_are_given() -> Non
         assert len(host.get_conversation()) == 2, "each app has a conversation of its own"
 
 
+async def test_a_server_that_does_not_start_is_named() -> None:
+    async with HostUnderTest({"notes": notes(), "gone": ["no-such-command-anywhere"]}) as host:
+        with pytest.raises(SuiteError, match=r"There are: notes/show\. gone is "):
+            await host.display_test_app("gone/show")
+
+
 async def test_nobody_answers_what_was_not_asked() -> None:
     async with HostUnderTest({"notes": notes()}, patience=0.05) as host:
         with pytest.raises(SuiteError, match="did not ask about link"):

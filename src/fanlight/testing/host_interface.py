@@ -252,7 +252,7 @@ class HostUnderTest:
                 if view_uri(tool) is not None
             }
         if name not in suites:
-            raise SuiteError(f"There is no suite {name!r}. There are: {', '.join(suites) or 'none'}.")
+            raise SuiteError(f"There is no suite {name!r}. There are: {', '.join(suites) or 'none'}.{self._missing()}")
         return suites[name]
 
     async def _tool(self, name: str) -> tuple[str, str]:
@@ -261,7 +261,12 @@ class HostUnderTest:
             if name in (tool.name, f"{tool.server}/{tool.tool}"):
                 return tool.server, tool.tool
         known = ", ".join(tool.name for tool in offered) or "none"
-        raise SuiteError(f"The model has no tool {name!r}. It has: {known}.")
+        raise SuiteError(f"The model has no tool {name!r}. It has: {known}.{self._missing()}")
+
+    def _missing(self) -> str:
+        """Say which servers are not there, and why."""
+        states = {name: connection.status for name, connection in self.host.servers.items()}
+        return "".join(f" {name} is {at.state}: {at.reason}." for name, at in states.items() if at.state != "ready")
 
     async def _call(self, server: str, tool: str, arguments: JSONObject, cancel_after: float | None) -> Call:
         await self.host.servers[server].ready()

@@ -322,6 +322,8 @@ class Probe {
       ["tools/call", { arguments: {} }],
       ["ui/open-link", { url: 7 }],
       ["ui/message", { role: "user", content: 7 }],
+      ["ui/download-file", { contents: 7 }],
+      ["sampling/createMessage", {}],
     ];
     for (const [method, params] of requests) {
       const answer = await link.ask(method, params);
