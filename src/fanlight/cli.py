@@ -115,7 +115,11 @@ def _add_probe(commands: Any) -> None:
 
 
 def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
-    from fanlight.check.probe.server import probe_server
+    try:
+        from fanlight.check.probe.server import probe_server
+    except ModuleNotFoundError as error:
+        print(f"fanlight probe needs {error.name}: pip install 'fanlight[host]'", file=sys.stderr)
+        return 2
 
     if options.report is not None and not options.report.absolute().parent.is_dir():
         print(f"fanlight probe: there is no folder {options.report.absolute().parent}.", file=sys.stderr)

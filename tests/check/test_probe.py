@@ -207,6 +207,16 @@ async def test_each_fault_of_a_host_is_found_and_nothing_else(
     assert set(broken) == set().union(*faults.values()), broken
 
 
+async def test_of_a_host_that_does_not_answer_only_the_frame_is_judged(browser: Browser, report: Path) -> None:
+    async with stand(browser, report, "scripted.js", faults=["mute"]) as page:
+        frame = await probe_frame(page)
+        await until(frame, "document.body.dataset.state !== 'running'", 60)
+        found = checked(await frame.evaluate("probe.report()"))
+    assert set(failures(found)) == {"INI-02", "INI-03"}
+    assert {"SBX-01", "SBX-02", "CSP-03"} <= ids(found, "pass")
+    assert {"TIN-01", "SBX-12", "SEC-02"} <= ids(found, "untested")
+
+
 # The table, the report and the server
 
 

@@ -95,6 +95,7 @@ const notified = {
 };
 
 const serve = async ({ id, method, params = {} }) => {
+  if (faults.has("mute")) return;
   const answer = answers[method];
   try {
     if (!answer && faults.has("knows all")) return post({ id, result: {} });

@@ -9,6 +9,7 @@
 
 /** So long a host may take where it may have to ask its user. */
 const LONG = 60_000;
+const SHORT = 3_000;
 /** What this View says it can be shown as. The third mode is asked for although it is not declared. */
 const DECLARED = ["inline", "fullscreen"];
 const ANSWER_AFTER = 1_000;
@@ -22,6 +23,7 @@ class Probe {
   run = "";
   finished = false;
   askedToClose = false;
+  #tired = false;
   /** Whether the View asks for sizes that are not its own. */
   sizing = false;
   /** A word for the model, which nobody can guess. */
@@ -55,8 +57,8 @@ class Probe {
 
   /** Try everything, in order. */
   async start() {
-    const steps = /** @type {[string, () => unknown][]} */ ([
-      ["Shaking hands", () => this.#greet()],
+    /** @type {[string, () => unknown][]} */
+    const steps = [
       ["Looking at the frame", () => this.#sandbox()],
       ["Trying ways out", () => this.#policy()],
       ["Sending what is wrong", () => this.#link()],
@@ -68,8 +70,11 @@ class Probe {
       ["Telling the model", () => this.#tellModel()],
       ["Forging messages", () => this.#forge()],
       ["Counting", () => this.#count()],
-    ]);
-    for (const [words, step] of steps) {
+    ];
+    this.progress("Shaking hands");
+    // Of a host that does not answer, only what the browser tells can be seen.
+    const possible = (await this.#greet()) ? steps : steps.slice(0, 2);
+    for (const [words, step] of possible) {
       this.progress(words);
       try {
         await step();
@@ -85,6 +90,7 @@ class Probe {
 
   // The handshake
 
+  /** Whether the host shakes hands. */
   async #greet() {
     const { link, findings } = this;
     const appCapabilities = { availableDisplayModes: DECLARED, tools: { listChanged: false } };
@@ -95,9 +101,7 @@ class Probe {
       const words = answer ? `ui/initialize was answered with ${brief(answer)}.` : "ui/initialize was not answered.";
       findings.fail("INI-03", words);
       findings.fail("INI-02", words);
-      link.ready = true;
-      link.notify("ui/notifications/initialized");
-      return;
+      return false;
     }
     this.answer = answer?.result;
     const { protocolVersion, hostInfo, hostCapabilities, hostContext } = this.answer;
@@ -125,6 +129,7 @@ class Probe {
     findings.check("SBX-09", !early.length, `These came too early: ${names}.`, "Nothing came for a second.");
     link.ready = true;
     link.notify("ui/notifications/initialized");
+    return true;
   }
 
   /** @param {Json} context */
@@ -423,7 +428,18 @@ class Probe {
 
   /** @param {string} name @param {Json} args @returns {Promise<Json | undefined>} */
   #call(name, args) {
-    return this.link.ask("tools/call", { name, arguments: args }, { patience: LONG });
+    return this.#ask("tools/call", { name, arguments: args });
+  }
+
+  /**
+   * Ask for what the host may have to ask its user about. After one request that nobody answered, the others wait less.
+   * @param {string} method
+   * @param {Json} params
+   */
+  async #ask(method, params) {
+    const answer = await this.link.ask(method, params, { patience: this.#tired ? SHORT : LONG });
+    this.#tired ||= !answer;
+    return answer;
   }
 
   /** What the server saw of the host. @param {Json} [args] @returns {Promise<Json | undefined>} */
@@ -448,7 +464,7 @@ class Probe {
     const { link, findings } = this;
     const progressToken = "a token of the View";
     const params = { name: "probe_wait", arguments: { seconds: 0.4 }, _meta: { progressToken } };
-    const answer = await link.ask("tools/call", params, { patience: LONG });
+    const answer = await this.#ask("tools/call", params);
     const told = link.told("notifications/progress").map(({ message }) => message.params?.progressToken);
     if (!isObject(answer?.result)) return;
     if (!told.length) findings.note("SBX-12", "Progress is not relayed, so long calls may time out in Views.");
@@ -473,21 +489,21 @@ class Probe {
   }
 
   async #resources() {
-    const { link, findings } = this;
+    const { findings } = this;
     const uri = `ui://fanlight-probe/${this.settings.declares ? "view" : "bare"}`;
-    const read = await link.ask("resources/read", { uri }, { patience: LONG });
+    const read = await this.#ask("resources/read", { uri });
     if (Array.isArray(read?.result?.contents)) findings.pass("SBX-11", "resources/read is passed on.");
     else findings.note("SBX-11", `resources/read was answered with ${brief(read)}, as hosts may decide.`);
-    const none = await link.ask("resources/read", { uri: "ui://fanlight-probe/none" }, { patience: LONG });
+    const none = await this.#ask("resources/read", { uri: "ui://fanlight-probe/none" });
     findings.check("SBX-12", isObject(none?.error), `A resource that is not there was answered with ${brief(none)}.`);
   }
 
   // What must be refused
 
   async #refusals() {
-    const { link, findings } = this;
+    const { findings } = this;
     for (const url of ["javascript:void(0)", "file:///fanlight-probe", "data:text/html,probe", "not a link"]) {
-      const answer = await link.ask("ui/open-link", { url }, { patience: LONG });
+      const answer = await this.#ask("ui/open-link", { url });
       findings.check("LNK-02", refused(answer), `${url} was answered with ${brief(answer)}.`);
     }
   }
@@ -546,7 +562,7 @@ class Probe {
 
   /** @param {string} mode @returns {Promise<string | undefined>} */
   async #mode(mode) {
-    const answer = await this.link.ask("ui/request-display-mode", { mode }, { patience: LONG });
+    const answer = await this.#ask("ui/request-display-mode", { mode });
     const result = answer?.result?.mode;
     this.findings.check("DSP-05", MODES.includes(result), `${mode} was answered with ${brief(answer)}.`);
     return result;
