@@ -15,7 +15,7 @@ from fanlight.check.probe.report import ReportError, checked, summary
 from fanlight.check.probe.rules import HOST_RULES
 from fanlight.check.probe.server import probe_server
 from fanlight.cli import main
-from fanlight.host import Host, Policy
+from fanlight.host import Host, Policy, Profile
 from support.program import program_of, view_of
 from support.stage import chromium, until
 from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
@@ -95,6 +95,16 @@ async def test_our_host_keeps_every_rule_that_a_view_can_see(
     assert ids(closed, "pass") - ids(found, "pass") == {"TDN-01", "TDN-03"}
 
 
+async def test_what_our_host_is_told_to_leave_out_is_found(browser: Browser, report: Path) -> None:
+    looser = Policy({**POLICY, "profile": "compat"})
+    quieter = Profile(silent=["ui/notifications/host-context-changed"], extension=False)
+    host = Host({"probe": probe_server(report)}, policy=looser, profile=quieter)
+    with program_of(host) as program:
+        async with program.shown(browser, "probe", "probe_host_bare", {}) as (page, _):
+            found = await finished(await view_of(page), report)
+    assert set(failures(found)) == {"CSP-02", "SBX-06e", "DSP-08", "NEG-01", "NEG-02"}
+
+
 async def test_our_host_streams_arguments_and_tells_of_a_cancelled_call(browser: Browser, report: Path) -> None:
     with program_of(ours(report)) as program:
         async with program.shown(browser, "probe", "probe_host", None) as (page, _):
@@ -136,6 +146,8 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
             await view.get_by_role("button", name="Send to the chat", exact=True).click()
             await until(view, 'probe.findings.notes("MSG-01").length')
             assert said == [summary(found)]
+            await view.get_by_role("button", name="Copy report").click()
+            await expect(view.locator("#copied")).to_have_text("Copied.")
             await view.get_by_role("button", name="Yes, MSG-01 is kept").click()
             await view.get_by_role("button", name="No, RES-09 is not kept").click()
             await until_report(report, lambda now: "RES-09" in ids(now, "fail") and "MSG-01" in ids(now, "pass"))

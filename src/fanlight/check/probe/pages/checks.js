@@ -121,7 +121,7 @@ class Probe {
       for (const problem of contextProblems(hostContext)) findings.fail("INI-02", problem);
       this.#looks(hostContext);
     }
-    const ping = await link.ask("ping", undefined, { id: "before initialized", patience: 3_000 });
+    const ping = await link.ask("ping", undefined, { id: "before initialized", patience: 5_000 });
     findings.check("INI-06", isObject(ping?.result), "ping was not answered before initialized.");
     await pause(1_200);
     const early = link.received.filter(({ message }) => message?.method !== undefined);
@@ -522,7 +522,7 @@ class Probe {
     this.sizing = true;
     for (const wanted of heights) {
       link.notify("ui/notifications/size-changed", { width: window.innerWidth, height: wanted });
-      const followed = await link.until(() => Math.abs(window.innerHeight - wanted) <= 2, 3_000);
+      const followed = await link.until(() => Math.abs(window.innerHeight - wanted) <= 2, 5_000);
       findings.check("DIM-01", followed, `The View asked for ${wanted} pixels and has ${window.innerHeight}.`);
     }
     this.sizing = false;
@@ -554,7 +554,7 @@ class Probe {
     for (const mode of ["fullscreen", "inline"]) {
       const result = await this.#mode(mode);
       if (result !== mode) return findings.note("DSP-08", `The host answers ${result} to ${mode}.`);
-      const told = await link.until(() => this.context.displayMode === mode, 3_000);
+      const told = await link.until(() => this.context.displayMode === mode, 5_000);
       findings.check("DSP-08", told, `After ${mode} was granted, no host-context-changed told of it.`);
     }
     tellSize(link);

@@ -94,7 +94,7 @@ const openWays = async (domain) => {
   const ways = Object.keys(WAYS);
   const hostOf = (/** @type {string} */ way) => `${way}.undeclared.${domain}`;
   for (const way of ways) attempt(way, hostOf(way));
-  const deadline = performance.now() + 3_000;
+  const deadline = performance.now() + 5_000;
   while (performance.now() < deadline && !ways.every((way) => blocked(way, hostOf(way)))) await pause(50);
   return ways.filter((way) => !blocked(way, hostOf(way)));
 };
