@@ -60,9 +60,9 @@ def browser_path() -> str:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+async def chromium(*switches: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path(), args=_SWITCHES)
+        browser = await playwright.chromium.launch(executable_path=browser_path(), args=[*_SWITCHES, *switches])
         yield browser
         await browser.close()
 

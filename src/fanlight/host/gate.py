@@ -69,6 +69,8 @@ class Gate:
 
     def __init__(self, store: Store, audit: Audit, limits: Limits) -> None:
         self.on_question: QuestionHandler | None = None
+        self.asks_program = False
+        """Whether the program's handler is asked also where a page shows the View."""
         self._store = store
         self._audit = audit
         self._limits = limits
@@ -157,7 +159,7 @@ class Gate:
             return by, None
 
     async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer | None]:
-        if asker is not None and asker.attached:
+        if asker is not None and asker.attached and not self.asks_program:
             return "user", await asker.question(_frame(question))
         if self.on_question is None:
             return "nobody", None

@@ -344,9 +344,10 @@ class Host:
         check_arguments(arguments)
         return await self._desk.call_app_tool(self._views.live(view), name, arguments)
 
-    def on_question(self, handler: QuestionHandler) -> QuestionHandler:
-        """Set who answers for the user where no page shows the View: "once", "always" or "deny"."""
+    def on_question(self, handler: QuestionHandler, *, instead_of_pages: bool = False) -> QuestionHandler:
+        """Set who answers for the user where no page shows the View, or everywhere: "once", "always" or "deny"."""
         self._gate.on_question = handler
+        self._gate.asks_program = instead_of_pages
         return handler
 
     def grants(self) -> list[Grant]:
