@@ -177,7 +177,7 @@ async def _run(saw: Saw, arguments: JSONObject) -> CallToolResult:
 
 def _maker(saw: Saw, csp: Csp | None) -> Callable[[], Awaitable[str]]:
     """Return what makes the View: the page, with the rules and what this View declares in it."""
-    document = FileDocument(_PAGES / "probe.html", csp or Csp())
+    document = FileDocument(_PAGES / "probe.html", csp or Csp(), openai=False)
     settings = {
         "rules": rules.as_json(),
         "version": __version__,
