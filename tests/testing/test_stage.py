@@ -38,13 +38,14 @@ async def browser() -> AsyncIterator[Browser]:
 def server_of(script: str) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer("x")
     apps = Apps(server)
+    view = View.html(HEAD + script + TAIL, uri="ui://x/view")
 
-    @apps.tool(view=View.html(HEAD + script + TAIL, uri="ui://x/view"))
+    @apps.tool(view=view)
     def show(word: str = "hello") -> str:
         "Show a word."
         return word
 
-    @apps.tool(view=View.html(HEAD + script + TAIL, uri="ui://x/view"), visibility=["app"])
+    @apps.tool(view=view, visibility=["app"])
     def again() -> str:
         "Another word."
         return "again"
@@ -99,7 +100,9 @@ async def test_a_click_that_calls_a_tool_is_waited_for(browser: Browser) -> None
 
 
 async def test_a_policy_is_carried_out(browser: Browser) -> None:
-    script = SHOWS + "await app.callServerTool({ name: 'again', arguments: {} }).catch((e) => (p.textContent = e.message));"
+    script = (
+        SHOWS + "await app.callServerTool({ name: 'again', arguments: {} }).catch((e) => (p.textContent = e.message));"
+    )
     async with open_view(server_of(script), "show", browser=browser, policy=Policy({"tools": "deny"})) as view:
         assert "may not be called" in await text(view)
 
@@ -147,7 +150,12 @@ async def test_errors_violations_and_console_lines_say_where_they_come_from(brow
     [
         ("none", SHOWS, "call", "has no tool 'none'"),
         ("plain", SHOWS, "call", "has no View"),
-        ("show", "throw new Error('broken')", "initialize", "did not send ui/initialize within 2 seconds. Error: broken"),
+        (
+            "show",
+            "throw new Error('broken')",
+            "initialize",
+            "did not send ui/initialize within 2 seconds. Error: broken",
+        ),
         ("show", "nothing.at.all()", "initialize", "did not send ui/initialize"),
         (
             "show",
