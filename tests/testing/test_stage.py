@@ -148,8 +148,8 @@ async def test_errors_violations_and_console_lines_say_where_they_come_from(brow
 @pytest.mark.parametrize(
     ("tool", "script", "step", "words"),
     [
-        ("none", SHOWS, "call", "has no tool 'none'"),
-        ("plain", SHOWS, "call", "has no View"),
+        ("none", SHOWS, "tool", "has no tool 'none'"),
+        ("plain", SHOWS, "tool", "has no View"),
         (
             "show",
             "throw new Error('broken')",
@@ -237,6 +237,16 @@ async def test_a_call_that_only_began_goes_on_when_the_test_says_so(browser: Bro
         await view.call.run({"word": "late"})
         await view.settled()
         assert await text(view) == "late"
+
+
+async def test_a_result_can_be_given_instead_of_called_for(browser: Browser) -> None:
+    result = {"content": [{"type": "text", "text": "made up"}]}
+    async with (
+        Stage({"x": server_of(SHOWS)}, browser=browser) as stage,
+        stage.open("x", "show", {"word": "asked"}, result=result) as view,
+    ):
+        assert await text(view) == "made up"
+        assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": "asked"}}]
 
 
 async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

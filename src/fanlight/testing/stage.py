@@ -11,6 +11,7 @@ Everything runs in the event loop of the test, the server too if it is an object
 
 import itertools
 import json
+import math
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -41,6 +42,7 @@ from fanlight.host.policy import Policy
 from fanlight.host.session import Session
 from fanlight.host.store import ViewRecord
 from fanlight.host.targets import servers as named_servers
+from fanlight.host.violations import is_probe
 from fanlight.host.web import Socket
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.metadata import Permission
@@ -54,7 +56,7 @@ JSONObject = dict[str, Any]
 Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
 By = Literal["host", "view"]
-Step = Literal["connect", "call", "open", "initialize", "result", "settle", "render"]
+Step = Literal["connect", "tool", "call", "open", "initialize", "settle", "render"]
 
 ALLOW: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("tools", "app_tools", "links", "downloads", "messages", "sampling"), "allow"),
@@ -143,6 +145,11 @@ class Violation:
     column: int
     sample: str
 
+    @property
+    def is_probe(self) -> bool:
+        """Whether it is the harmless question whether code may be compiled, which schema libraries ask at their start."""
+        return is_probe({"blocked": self.blocked, "sample": self.sample})
+
     def __str__(self) -> str:
         return f"{self.directive} blocked {self.blocked} ({self.url}:{self.line})"
 
@@ -203,6 +210,15 @@ class _StageHost(Host):
             session.line = _NotedLine(cue.note)
             session.bridge.set_context(cue.context)
         return session
+
+    def show_result(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
+        """Show a call's View a result that no server has given."""
+        self._views.change(call.view, arguments=arguments, result=result)
+        session = self._views.live(call.view or "")
+        session.bridge.tool_input(arguments)
+        session.bridge.tool_result(result)
+        session.flush_soon()
+        call.result = result
 
     async def open(self, frame: LineFrame, origins: Origins, channel: Socket) -> PageLink:
         link = await super().open(frame, origins, channel)
@@ -376,19 +392,23 @@ class LiveView:
 
     async def screenshot(self, path: str | Path | None = None, *, full: bool = True) -> bytes:
         """Return a picture of the View as PNG; without `full`, only what is in the window."""
-        box = await self.page.locator("mcp-app iframe").first.bounding_box()
         size = self.page.viewport_size
+        box = await self.page.locator("mcp-app iframe").first.bounding_box()
         if box is None or size is None or box["height"] < 1 or box["width"] < 1:
             raise StageError("render", "The View has no height, so there is nothing to take a picture of.")
+        needed = math.ceil(box["y"] + box["height"])
         if not full:
             box["height"] = max(1, min(box["height"], size["height"] - box["y"]))
-        png = await self.page.screenshot(
-            full_page=full,
-            clip=box,
-            animations="disabled",
-            caret="hide",
-            scale="device",
-        )
+        try:
+            if full and needed > size["height"]:
+                # A window that shows all of it: the browser draws nothing of other origins outside of the window.
+                await self.page.set_viewport_size({"width": size["width"], "height": needed})
+                await self._look()
+                await self._look()
+            png = await self.page.screenshot(clip=box, animations="disabled", caret="hide")
+        finally:
+            if self.page.viewport_size != size:
+                await self.page.set_viewport_size(size)
         if path is not None:
             await anyio.Path(path).write_bytes(png)
         return png
@@ -512,14 +532,16 @@ class Stage:
         freeze: bool = False,
         scale: float = 1,
         run: bool = True,
+        result: JSONObject | None = None,
         settle: bool = True,
         within: float = 20.0,
     ) -> AsyncIterator[LiveView]:
         """Call a tool and show its View, with the whole window for it.
 
         `context` is what the View is told of the host beside what the browser tells. `freeze` pins time, chance and
-        animations. Without `run`, the call has only begun: `view.call.run(arguments)` goes on. With `settle`, the View
-        is waited for: StageError says why it did not come; a View that is never at rest is left at that.
+        animations. With `result`, that is shown and the tool is not called. Without `run`, the call has only begun:
+        `view.call.run(arguments)` goes on. With `settle`, the View is waited for: StageError says why it did not come;
+        a View that is never at rest is left at that.
         """
         told = context or {}
         cue = _Cue({**told, "displayMode": mode})
@@ -543,7 +565,9 @@ class Stage:
             view = LiveView(page, self._host, call, cue, record.uri, conversation)
             await page.goto(self.address)
             await page.evaluate(_SHOW, [call.view, call.token])
-            if run:
+            if result is not None:
+                self._host.show_result(call, arguments or {}, result)
+            elif run:
                 await self._run(call, arguments or {})
             if settle:
                 await _settle(view, within)
@@ -559,9 +583,9 @@ class Stage:
         try:
             call = self._host.begin(server, tool, conversation)
         except KeyError as error:
-            raise StageError("call", str(error.args[0])) from None
+            raise StageError("tool", str(error.args[0])) from None
         if call.view is None:
-            raise StageError("call", f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
+            raise StageError("tool", f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
         return call
 
     async def _run(self, call: Call, arguments: JSONObject) -> None:
