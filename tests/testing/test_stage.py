@@ -249,6 +249,12 @@ async def test_a_result_can_be_given_instead_of_called_for(browser: Browser) -> 
         assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": "asked"}}]
 
 
+async def test_an_error_of_the_test_goes_on_as_it_came(browser: Browser) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with open_view(server_of(SHOWS), "show", browser=browser):
+            raise ZeroDivisionError
+
+
 async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
     with pytest.raises(BrowserMissing, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"):

@@ -10,9 +10,10 @@ import anyio
 
 from fanlight.host.policy import Policy
 from fanlight.protocol.headers import Profile
+from fanlight.testing.given import ALLOW
 from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered
-from fanlight.testing.stage import ALLOW, LiveView, Mode, Stage, StageError, Theme, Unsettled
+from fanlight.testing.stage import LiveView, Mode, Stage, StageError, Theme, Unsettled
 
 JSONObject = dict[str, Any]
 

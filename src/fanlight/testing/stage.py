@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import anyio
 import uvicorn
@@ -41,12 +41,12 @@ from fanlight.host.page import PageLink
 from fanlight.host.policy import Policy
 from fanlight.host.session import Session
 from fanlight.host.store import ViewRecord
-from fanlight.host.targets import servers as named_servers
 from fanlight.host.violations import is_probe
 from fanlight.host.web import Socket
 from fanlight.protocol.errors import FanlightError
-from fanlight.protocol.metadata import Permission
 from fanlight.testing.browser import launched
+from fanlight.testing.given import ALLOW, served
+from fanlight.testing.said import By, Said
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, ConsoleMessage, Frame, Page, ViewportSize
@@ -55,14 +55,7 @@ if TYPE_CHECKING:
 JSONObject = dict[str, Any]
 Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
-By = Literal["host", "view"]
 Step = Literal["connect", "tool", "call", "open", "initialize", "settle", "render"]
-
-ALLOW: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("tools", "app_tools", "links", "downloads", "messages", "sampling"), "allow"),
-    "permissions": get_args(Permission),
-}
-"""The rules of a stage that was given no policy: Views may do what they ask for."""
 
 QUIET_LOOKS: Final = 8
 """A View has settled when it looked the same so many times, a frame or more apart."""
@@ -101,26 +94,6 @@ class Unsettled(StageError):
 
 
 @dataclass(frozen=True)
-class Said:
-    """A message between a View and the host. `at` is in seconds since the View was opened."""
-
-    by: By
-    message: JSONObject
-    at: float
-
-    @property
-    def method(self) -> str | None:
-        """The method of a request or notification; None for an answer."""
-        method = self.message.get("method")
-        return method if isinstance(method, str) else None
-
-    @property
-    def params(self) -> JSONObject:
-        params = self.message.get("params")
-        return params if isinstance(params, dict) else {}
-
-
-@dataclass(frozen=True)
 class ConsoleLine:
     """What a View wrote to the console, or the browser about it. `kind` is "error", "warning", "log" ..."""
 
@@ -147,7 +120,7 @@ class Violation:
 
     @property
     def is_probe(self) -> bool:
-        """Whether it is the harmless question whether code may be compiled, which schema libraries ask at their start."""
+        """Whether it is the harmless question of schema libraries whether code may be compiled."""
         return is_probe({"blocked": self.blocked, "sample": self.sample})
 
     def __str__(self) -> str:
@@ -611,22 +584,6 @@ async def open_view(
         stage.open("server", tool, arguments, **options) as view,
     ):
         yield view
-
-
-def served(server: object) -> object:
-    """Return what `Host` takes for a server: a .py file, a folder or a .json file are made one, the rest is one."""
-    if isinstance(server, Path) or (
-        isinstance(server, str) and (server.endswith((".py", ".json")) or _is_folder(server))
-    ):
-        found = list(named_servers([str(server)]).values())
-        if len(found) != 1:
-            raise FanlightError(f"{server} names {len(found)} servers, expected one.")
-        return found[0].target
-    return server
-
-
-def _is_folder(text: str) -> bool:
-    return " " not in text and Path(text).is_dir()
 
 
 async def _settle(view: LiveView, within: float) -> None:
