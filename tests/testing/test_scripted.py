@@ -104,7 +104,9 @@ async def test_a_change_of_the_host_is_expected_and_what_does_not_come_is_said()
     async with scripted_view(shop(MCPServer("shop")), "show", {"item": "tea"}, within=0.5) as view:
         view.host.set_context(theme="dark")
         assert await view.expect("ui/notifications/host-context-changed") == {"theme": "dark"}
-        with pytest.raises(AssertionError, match=r"did not say ui/x within 0.5 seconds. The host said: \(answer\), ui/"):
+        with pytest.raises(
+            AssertionError, match=r"did not say ui/x within 0.5 seconds. The host said: \(answer\), ui/"
+        ):
             await view.expect("ui/x")
 
 

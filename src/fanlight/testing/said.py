@@ -1,5 +1,7 @@
 """The messages between a View and the host, as tests see them."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,3 +27,9 @@ class Said:
     def params(self) -> JSONObject:
         params = self.message.get("params")
         return params if isinstance(params, dict) else {}
+
+
+def json_lines(messages: Iterable[Said]) -> str:
+    """Return messages as JSON lines."""
+    lines = ({"at": round(said.at, 4), "by": said.by, "message": said.message} for said in messages)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -26,7 +26,7 @@ from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import PROTOCOL_VERSION
 from fanlight.protocol.errors import FanlightError
 from fanlight.testing.given import ALLOW, served
-from fanlight.testing.said import By, Said
+from fanlight.testing.said import By, Said, json_lines
 
 JSONObject = dict[str, Any]
 Handler = Callable[[JSONObject], JSONObject]
@@ -168,6 +168,10 @@ class ScriptedView:
             if told["view"] == self.call.view:
                 return {key: value for key, value in told.items() if key not in ("view", "server")}
         return None
+
+    def log(self) -> str:
+        """Return the messages as JSON lines."""
+        return json_lines(self.messages)
 
     def _heard(self) -> str:
         words = [said.method or "(answer)" for said in self.messages if said.by == "host"]

@@ -9,11 +9,12 @@
 Everything runs in the event loop of the test, the server too if it is an object of this program.
 """
 
+import asyncio
 import itertools
 import json
 import math
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -46,7 +47,7 @@ from fanlight.host.web import Socket
 from fanlight.protocol.errors import FanlightError
 from fanlight.testing.browser import launched
 from fanlight.testing.given import ALLOW, served
-from fanlight.testing.said import By, Said
+from fanlight.testing.said import By, Said, json_lines
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, ConsoleMessage, Frame, Page, ViewportSize
@@ -278,8 +279,7 @@ class LiveView:
 
     def log(self) -> str:
         """Return the messages as JSON lines."""
-        lines = ({"at": round(said.at, 4), "by": said.by, "message": said.message} for said in self.messages)
-        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        return json_lines(self.messages)
 
     async def initialized(self, within: float = 15.0) -> None:
         """Wait until the View has said that it is ready. Raises StageError with what is missing."""
@@ -447,6 +447,10 @@ class Stage:
         self._host.on_message(self._message)
 
     async def __aenter__(self) -> Self:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise FanlightError("Playwright works with asyncio only: let anyio_backend return 'asyncio'.") from None
         async with AsyncExitStack() as stack:
             if self._given is None or isinstance(self._given, str | Path):
                 self.browser = await stack.enter_async_context(launched(self._given))
@@ -508,13 +512,15 @@ class Stage:
         result: JSONObject | None = None,
         settle: bool = True,
         within: float = 20.0,
+        on_leave: Callable[[LiveView], Awaitable[None]] | None = None,
     ) -> AsyncIterator[LiveView]:
         """Call a tool and show its View, with the whole window for it.
 
         `context` is what the View is told of the host beside what the browser tells. `freeze` pins time, chance and
         animations. With `result`, that is shown and the tool is not called. Without `run`, the call has only begun:
         `view.call.run(arguments)` goes on. With `settle`, the View is waited for: StageError says why it did not come;
-        a View that is never at rest is left at that.
+        a View that is never at rest is left at that. `on_leave` is given the View before its page is closed, also
+        where it did not come.
         """
         told = context or {}
         cue = _Cue({**told, "displayMode": mode})
@@ -536,15 +542,19 @@ class Stage:
             await browser.add_init_script(_scripts(freeze))
             page = await browser.new_page()
             view = LiveView(page, self._host, call, cue, record.uri, conversation)
-            await page.goto(self.address)
-            await page.evaluate(_SHOW, [call.view, call.token])
-            if result is not None:
-                self._host.show_result(call, arguments or {}, result)
-            elif run:
-                await self._run(call, arguments or {})
-            if settle:
-                await _settle(view, within)
-            yield view
+            try:
+                await page.goto(self.address)
+                await page.evaluate(_SHOW, [call.view, call.token])
+                if result is not None:
+                    self._host.show_result(call, arguments or {}, result)
+                elif run:
+                    await self._run(call, arguments or {})
+                if settle:
+                    await _settle(view, within)
+                yield view
+            finally:
+                if on_leave is not None:
+                    await on_leave(view)
         finally:
             await browser.close()
 
