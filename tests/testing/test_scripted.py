@@ -95,7 +95,7 @@ async def test_the_model_hears_what_the_view_says_and_can_call_its_tools() -> No
             }
             with anyio.fail_after(10):
                 while not host.app_tools():
-                    await anyio.sleep(0)
+                    await view.request("ping")
             result = await host.call_app_tool(str(view.call.view), "zoom", {})
             assert result["content"][0]["text"] == "zoom"
 

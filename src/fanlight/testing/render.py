@@ -26,7 +26,7 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
     assert browser is not None
     blocked = [str(violation) for violation in view.violations if not violation.is_probe]
     why = [*view.errors, *(str(line) for line in view.console if line.kind == "error"), *blocked]
-    because = f" {_short(why[0])}" if why else ""
+    because = f" {_short(why[0].splitlines()[0])}" if why else ""
     if await is_blank(browser, png):
         return f"The View shows nothing: its picture has one colour.{because}"
     seen: dict[str, Any] = await view.frame.evaluate(_script())

@@ -361,7 +361,7 @@ class LiveView:
     def _why(self) -> str:
         """Return what may explain that a View does nothing."""
         told = [*self.errors, *(str(line) for line in self.console if line.kind == "error")]
-        return f" {told[0]}" if told else ""
+        return f" {told[0].splitlines()[0]}" if told else ""
 
     async def screenshot(self, path: str | Path | None = None, *, full: bool = True) -> bytes:
         """Return a picture of the View as PNG; without `full`, only what is in the window."""
