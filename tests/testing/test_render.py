@@ -32,7 +32,7 @@ def broken() -> str:
 
 RENDERED = {
     "speaks of errors": "<h1>Errors and failures</h1><p>0 errors</p><button class='error'>Simulate an error</button>",
-    "hidden alerts": f"{TITLE}<p role='alert' hidden>x</p><p role='alert'></p><p class='error' style='opacity: 0'>x</p>",
+    "hidden alerts": f"{TITLE}<p role='alert' hidden>x</p><p role='alert'></p><p class='error' style='opacity: 0'>x",
     "a picture alone": "<div style='height: 50px; background: linear-gradient(red, blue)'></div>",
     "a loading bar of several": f"{TITLE}<p>Loading</p><p>Saved: 3 of 5</p>",
 }
