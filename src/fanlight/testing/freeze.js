@@ -1,8 +1,9 @@
 // Runs in each View whose picture has to be the same each time, after watch.js and before its own scripts.
 //
-// Time stands still until the View has the outcome of its call. From then on it runs by itself, as fast as it can: a
-// frame takes a sixtieth of a second, a timer what it was set to. So transitions reach their end, and debounced work is
-// done. Then it stands still again, and with it every animation and every clock; an answer or an input moves it on.
+// Time stands still until the View has the outcome of its call; between the input and the outcome, whatever waits for
+// time does, too. From then on it runs by itself, as fast as it can: a frame takes a sixtieth of a second, a timer what
+// it was set to. So transitions reach their end, and debounced work is done. Then it stands still again, and with it
+// every animation and every clock; an answer or an input moves it on.
 (() => {
   if (!/^[a-z0-9]{32}\.sandbox\.localhost$/.test(location.hostname) || parent === window) return;
   const BEGINNING = Date.UTC(2026, 0, 1, 12);
@@ -14,6 +15,7 @@
   const waitClear = window.clearTimeout;
   let passed = 0;
   let end = 0; // 0 before the outcome: then work is done in real time, and the clocks stand
+  let held = false;
 
   // Clocks.
   const RealDate = Date;
@@ -61,6 +63,7 @@
   const next = () => Math.min(...[...timers.values()].map(({ at }) => at), nextFrame());
   const step = () => {
     stepping = 0;
+    if (held) return;
     if (!end) {
       runTimers((timer) => timer.real <= real());
       if (real() - drawn >= FRAME) {
@@ -78,7 +81,7 @@
     wake();
   };
   const wake = () => {
-    if (!stepping && (timers.size || frames.size) && (!end || next() <= end)) stepping = wait(step, 4);
+    if (!stepping && !held && (timers.size || frames.size) && (!end || next() <= end)) stepping = wait(step, 4);
   };
   const add = (work, delay, given, repeats) => {
     const after = Math.max(Number(delay) || 0, repeats ? 4 : 0);
@@ -102,6 +105,7 @@
   window.cancelAnimationFrame = (id) => void frames.delete(id);
 
   const moveOn = () => {
+    held = false;
     end = passed + RUN;
     wake();
   };
@@ -109,6 +113,7 @@
   window.addEventListener(
     "message",
     ({ source, data }) => {
+      if (source === parent && data?.method === "ui/notifications/tool-input") held = !end;
       if (source === parent && (OUTCOMES.includes(data?.method) || (end && data?.id != null && !data.method))) moveOn();
     },
     true,

@@ -215,7 +215,9 @@ class _Web(uvicorn.Server):
 class LiveView:
     """A View on show in a browser."""
 
-    def __init__(self, page: "Page", host: Host, call: Call, cue: _Cue, uri: str, conversation: str) -> None:
+    def __init__(
+        self, page: "Page", host: Host, call: Call, cue: _Cue, uri: str, conversation: str, frozen: bool
+    ) -> None:
         self.page = page
         """The host page, of Playwright."""
         self.host = host
@@ -230,6 +232,8 @@ class LiveView:
         """What the View's Content-Security-Policy blocked."""
         self._cue = cue
         self._conversation = conversation
+        # Where time is held, every animation has an end.
+        self._longest_animation = math.inf if frozen else _LONGEST_ANIMATION
         self._loading: dict[BrowserRequest, str] = {}
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
@@ -316,7 +320,7 @@ class LiveView:
                 state = self._under_way(look)
                 if now != before or state:
                     before, quiet, moved = now, 0, monotonic()
-                elif look is not None and look["busy"] and monotonic() - moved < _LONGEST_ANIMATION:
+                elif look is not None and look["busy"] and monotonic() - moved < self._longest_animation:
                     quiet = 0
                 else:
                     quiet += 1
@@ -541,7 +545,7 @@ class Stage:
         try:
             await browser.add_init_script(_scripts(freeze))
             page = await browser.new_page()
-            view = LiveView(page, self._host, call, cue, record.uri, conversation)
+            view = LiveView(page, self._host, call, cue, record.uri, conversation, freeze)
             try:
                 await page.goto(self.address)
                 await page.evaluate(_SHOW, [call.view, call.token])
