@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
+from fanlight.browser import watch_element
 from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.background import guarded
@@ -31,6 +32,7 @@ from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
 from fanlight.host.policy import Allow, App, Policy, allowed_domains, reachable
+from fanlight.host.prelude import put_first
 from fanlight.host.profile import Profile
 from fanlight.host.questions import Handler
 from fanlight.host.resources import ViewDocument, Views, for_app, for_model, view_uri
@@ -66,7 +68,8 @@ class Host:
     """A host of MCP Apps. Use it with `async with`, or let `wrap` run it in a program's lifespan.
 
     `servers` maps names to command lines, URLs, transports or servers in this program. `policy` decides what Views may
-    do; without one, what is harmless passes and the user is asked about the rest.
+    do; without one, what is harmless passes and the user is asked about the rest. With `report_errors`, what goes wrong
+    in a View's scripts comes as its log (`fanlight.error`), which is for developers: its documents are changed for it.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Host:
         limits: Limits | None = None,
         linger: float = 300.0,
         profile: Profile | None = None,
+        report_errors: bool = False,
         audit_arguments: Keep = "hashed",
         on_server_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
@@ -105,6 +109,7 @@ class Host:
         self._info = info or {"name": "fanlight", "version": _version()}
         self._profile = profile or Profile()
         self._pinned: JSONObject = {}
+        self._report_errors = report_errors
         self._context: JSONObject = {
             "displayMode": "inline",
             "availableDisplayModes": ["inline", "fullscreen", "pip"],
@@ -421,7 +426,8 @@ class Host:
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
         self._shown[label] = (record.server, record.uri)
-        served = self.documents.serve(label, document.html, csp, granted, origins.ancestors, self._policy.profile(app))
+        html = put_first(watch_element(), document.html) if self._report_errors else document.html
+        served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
         policy = served.headers["content-security-policy"]
         data = {"uri": record.uri, "sha256": document.sha256, "csp": policy, "permissions": granted, "denied": denied}
         self._audit.write(

@@ -22,16 +22,20 @@ export const ofReason = (reason) => {
  * Say why a View has not come up.
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.
+ * @param {{ uri: string, text?: string }} [source] The line where its script failed, if it is known.
  * @returns {{ what: string, todo?: string }[]}
  */
-export const diagnose = (messages, records) => {
+export const diagnose = (messages, records, source) => {
   const said = (/** @type {string} */ method) => messages.find(({ from, message }) => from === "view" && message.method === method);
-  if (said("ui/notifications/initialized")) return [];
+  const came = said("ui/notifications/initialized");
   const failure = messages.find(({ message }) => message.params?.logger === "fanlight.error");
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
-    return [{ what: `JavaScript error at ${file || "the document"}:${line}:${column}: ${text}`, todo: "The View stopped there, before it could connect." }];
+    const what = `JavaScript error at ${file || source?.uri || "the document"}:${line}:${column}: ${text}`;
+    const todo = [source?.text && `There: ${source.text}`, !came && "The View stopped before it could connect."].filter(Boolean).join("  ");
+    return [{ what, ...(todo && { todo }) }];
   }
+  if (came) return [];
   const greeting = said("ui/initialize");
   if (greeting) {
     const answer = messages.find(({ from, message }) => from === "host" && message.id === greeting.message.id && !message.method);
