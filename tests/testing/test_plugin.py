@@ -66,7 +66,7 @@ class Runs:
         pytester.makeconftest("import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n")
 
     def __call__(self, tests: str, *options: str) -> pytest.RunResult:
-        shop = "from shop import server" if "server" in tests else ""
+        shop = "from shop import server" if "(server" in tests or ": server" in tests else ""
         self.pytester.makepyfile(test_it=f"import pytest\n{shop}\n{self.mark}\n{tests}")
         plugins = ("-p", "fanlight.testing.plugin", "-p", self.plugin)
         return self.pytester.runpytest_subprocess(*plugins, *options, timeout=100)
@@ -244,6 +244,44 @@ async def test_browser(open_view):
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E * FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."])
+
+
+def test_a_server_that_breaks_a_rule_fails_with_the_report(runs: Runs) -> None:
+    result = runs(
+        """
+import sys
+from types import ModuleType
+
+class Report:
+    def __init__(self, conforms):
+        self.conforms = conforms
+
+    def __str__(self):
+        return "RES-01 is broken."
+
+async def check(given, *, browser=True, skip=None):
+    assert (given, browser) == ("server.py", "chromium")
+    return Report(skip is not None)
+
+@pytest.fixture(autouse=True)
+def checked(monkeypatch):
+    module = ModuleType("fanlight.check")
+    module.check = check
+    monkeypatch.setitem(sys.modules, "fanlight.check", module)
+
+@pytest.fixture
+def fanlight_browser():
+    return "chromium"
+
+async def test_bad(assert_conforms):
+    await assert_conforms("server.py")
+
+async def test_good(assert_conforms):
+    await assert_conforms("server.py", skip={"RES-01": "known"})
+"""
+    )
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["RES-01 is broken."])
 
 
 def test_the_plugin_is_an_entry_point_and_costs_next_to_nothing() -> None:
