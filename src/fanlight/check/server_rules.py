@@ -257,7 +257,10 @@ def neg_04(seen: Seen) -> Iterator[Problem]:
             yield Problem(_tool(tool), message, "Return text that says what the View would show.")
 
 
-def neg_05(look: Look) -> Iterator[Problem]:
+def neg_05(seen: Seen) -> Iterator[Problem]:
+    look = seen.best()
+    if look is None:
+        return
     for tool, _ in look.links():
         call = look.calls.get(str(tool.get("name")))
         if call is not None and _for_model(tool) and _says_nothing(call.answer):
@@ -437,7 +440,10 @@ def adv_03(look: Look) -> Iterator[Problem]:
         yield Problem("server", message, "Stay below 5 MB: minify, and load large data by a tool.")
 
 
-def adv_04(look: Look) -> Iterator[Problem]:
+def adv_04(seen: Seen) -> Iterator[Problem]:
+    look = seen.best()
+    if look is None:
+        return
     for tool, _ in look.links():
         call = look.calls.get(str(tool.get("name")))
         result = call.answer.result if call else None
