@@ -16,8 +16,8 @@ Show the apps of MCP servers in a browser, as a host would, with everything visi
 """
 
 _CHECK = """\
-Hold a server and its Views against the rules of MCP Apps: by plain clients on every protocol version, by a real browser,
-and by a security review of each View.
+Hold a server and its Views against the rules of MCP Apps: by plain clients on every protocol version, by a real
+browser, and by a security review of each View.
 
   fanlight check server.py                    a server of yours
   fanlight check https://maps.example/mcp     one over HTTP

@@ -134,6 +134,8 @@ class Scene:
     """Errors that the View wrote to the console."""
     violations: Sequence[str] = ()
     """What the policy blocked: directive and address."""
+    unreached: Sequence[str] = ()
+    """Addresses that could not be loaded from here, though the policy allows them."""
     marks: Mapping[str, JSONObject] = field(default_factory=dict)
     """Measures of the document after a step, by the step's name."""
     answers: Mapping[str, JSONObject] = field(default_factory=dict)

@@ -145,6 +145,20 @@ def listing(rules: Sequence[Rule] = RULES) -> str:
     return "\n".join([*lines, "", f"{len(rules)} rules, {checked} of them checked."]).lstrip("\n")
 
 
+def as_markdown(rules: Sequence[Rule] = RULES) -> str:
+    """Return the table of rules for the reference page."""
+    lines: list[str] = []
+    section = ""
+    for rule in rules:
+        if rule.section != section:
+            section = rule.section
+            lines += ["", f"### {section}", "", "| id | who | strength | rule | other ids |", "|---|---|---|---|---|"]
+        aliases = ", ".join(f"`{alias}`" for alias in rule.aliases)
+        why = "" if rule.check is not None else f" *Not checked: {rule.why}*"
+        lines.append(f"| {rule.id} | {rule.role} | {rule.strength} | {rule.sentence}{why} | {aliases} |")
+    return "\n".join([*lines[1:], ""])
+
+
 # For programs
 
 

@@ -146,7 +146,7 @@ _REFERS: Final = {
 }
 _IN_STYLE: Final = re.compile(r"(?:url\(\s*[\"']?|@import\s+[\"'])((?:https?:)?//[^\"')\s]+)", re.IGNORECASE)
 _IN_SCRIPT: Final = re.compile(
-    r"(?:\bfetch\s*\(\s*|new\s+(?:WebSocket|EventSource|URL)\s*\(\s*|sendBeacon\s*\(\s*|\.open\s*\(\s*[\"'`]\w+[\"'`]\s*,\s*)"
+    r"(?:\bfetch\s*\(\s*|new\s+(?:WebSocket|EventSource)\s*\(\s*|sendBeacon\s*\(\s*|\.open\s*\(\s*[\"'`]\w+[\"'`]\s*,\s*)"
     r"[\"'`]((?:https?|wss?):\\?/\\?/[^\"'`\s$]+)"
 )
 _IMPORT: Final = re.compile(r"\b(?:import|from)\s*\(?\s*[\"'](https?://[^\"']+)[\"']")

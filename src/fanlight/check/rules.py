@@ -288,7 +288,7 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _server("NEG-05", "MUST", s.neg_05, "A tool with a View answers the model with content, too."),
         _unchecked("NEG-06", "server", "MAY", FREE, "There may be other tools for other hosts."),
         _look("RSV-01", "implied", s.rsv_01, "ui:// and the name of the extension are kept for it.", "mcp-apps-reg-04"),
-        _look("ADV-08", "advice", s.adv_08, "A server with Views advertises MCP Apps."),
+        _server("ADV-08", "advice", s.adv_08, "A server with Views advertises MCP Apps."),
     ],
     "Security of hosts": [
         _host("SEC-01", "MUST", "Views are in sandboxed frames.", "security/iframe-sandboxed"),
@@ -300,6 +300,8 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _view("QUA-01", "implied", v.qua_01, "A View does nothing that its policy forbids."),
         _view("QUA-02", "implied", v.qua_02, "A View catches its errors."),
         _view("QUA-03", "advice", v.qua_03, "A View writes no errors to the console."),
+        _view("QUA-19", "advice", v.qua_19, "A View does not try to make code out of text."),
+        _view("QUA-20", "advice", v.qua_20, "A View needs nothing from elsewhere."),
         _view("QUA-08", "advice", v.qua_08, "A View weighs less than 1 MB."),
         _view("QUA-09", "advice", v.qua_09, "A View can be used within 5 seconds."),
     ],

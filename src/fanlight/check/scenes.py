@@ -11,8 +11,8 @@ All but the last are played by a scripted host. Its pages are answered by the br
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -31,7 +31,7 @@ from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Frame, Page, Route
+    from playwright.async_api import Browser, Frame, Page, Request, Route
 
     from fanlight.testing.stage import LiveView, Stage
 
@@ -42,7 +42,7 @@ VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
 _MARK: Final = "fanlight.check "
 _AT_ONCE: Final = 4
 _SCENE_LIMIT: Final = 45.0
-_START: Final = 12_000
+_START: Final = 10_000
 _ANSWER: Final = 2_000
 _QUIET: Final = 150
 _LONGEST: Final = 1_500
@@ -86,11 +86,22 @@ async def play(browser: "Browser", parts: Sequence[Part], tell: Callable[[str], 
             scenes[part.document.uri][name] = await _scene(browser, part, name)
             tell(f"{part.document.uri}: {name}")
 
-    async with anyio.create_task_group() as tasks:
-        for name in NAMES:
-            for part in parts:
+    async def all_of(part: Part) -> None:
+        await one(part, NAMES[0])
+        if scenes[part.document.uri][NAMES[0]].unfinished is None:
+            for name in NAMES[1:]:
                 tasks.start_soon(one, part, name)
-        tasks.start_soon(_ours, browser, parts, scenes, tell)
+            tasks.start_soon(ours, part)
+
+    async with _our_stage(browser, parts) as ours_of, anyio.create_task_group() as tasks:
+
+        async def ours(part: Part) -> None:
+            async with limit:
+                scenes[part.document.uri]["ours"] = await ours_of(part)
+                tell(f"{part.document.uri}: ours")
+
+        for part in parts:
+            tasks.start_soon(all_of, part)
     order = (*NAMES, "ours")
     return [
         ViewSeen(
@@ -141,6 +152,7 @@ class _Script:
         self.errors: list[tuple[str, str]] = []
         self.console: list[str] = []
         self.violations: list[str] = []
+        self.unreached: list[str] = []
         self.marks: dict[str, JSONObject] = {}
         self.answers: dict[str, JSONObject] = {}
         self.steps: dict[str, int] = {}
@@ -149,11 +161,16 @@ class _Script:
         page = self.page
         page.on("pageerror", lambda error: self.errors.append((self.step, first_line(str(error)))))
         page.on("console", lambda message: self._heard(message.type, message.text, message.location["url"]))
+        page.on("requestfailed", self._failed)
         await page.route(f"{HOST_ORIGIN}/**", self._host_file)
         await page.route(f"{VIEW_ORIGIN}/**", self._view_file)
         await page.expose_function("hostAnswers", self.part.answers)
         await page.add_init_script(_file("measure.js"))
         await page.goto(f"{HOST_ORIGIN}/")
+
+    def _failed(self, request: "Request") -> None:
+        if not request.url.startswith((HOST_ORIGIN, VIEW_ORIGIN)) and "csp" not in str(request.failure):
+            self.unreached.append(request.url)
 
     async def _host_file(self, route: "Route") -> None:
         script = route.request.url.endswith("/host.js")
@@ -259,6 +276,7 @@ class _Script:
             self.errors,
             self.console,
             list(dict.fromkeys(self.violations)),
+            list(dict.fromkeys(self.unreached)),
             self.marks,
             self.answers,
             self.steps,
@@ -465,26 +483,15 @@ _PLAYS: Final[Mapping[str, Callable[[_Script], Awaitable[None]]]] = {
 # Our own host
 
 
-async def _ours(
-    browser: "Browser", parts: Sequence[Part], scenes: dict[str, dict[str, Scene]], tell: Callable[[str], None]
-) -> None:
+@asynccontextmanager
+async def _our_stage(browser: "Browser", parts: Sequence[Part]) -> AsyncIterator[Callable[[Part], Awaitable[Scene]]]:
     from fanlight.testing.stage import ALLOW, Stage
 
-    limit = anyio.CapacityLimiter(2)
     rules = {**ALLOW, "links": "deny", "downloads": "deny", "permissions": ()}
-
-    async def one(stage: Stage, part: Part, tool: str) -> None:
-        async with limit:
-            scenes[part.document.uri]["ours"] = await _our_scene(stage, part, tool)
-            tell(f"{part.document.uri}: ours")
-
     server, tools = stand_in(parts)
-    async with (
-        Stage({"checked": server}, browser=browser, policy=Policy(rules)) as stage,
-        anyio.create_task_group() as tasks,
-    ):
-        for part, tool in zip(parts, tools, strict=True):
-            tasks.start_soon(one, stage, part, tool)
+    by_uri = {part.document.uri: tool for part, tool in zip(parts, tools, strict=True)}
+    async with Stage({"checked": server}, browser=browser, policy=Policy(rules)) as stage:
+        yield lambda part: _our_scene(stage, part, by_uri[part.document.uri])
 
 
 @dataclass
@@ -522,6 +529,7 @@ async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
                         if line.kind == "error" and is_own_words(line.text)
                     ],
                     list(dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)),
+                    (),
                     shown.marks,
                     {},
                     shown.steps,

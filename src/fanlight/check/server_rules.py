@@ -232,8 +232,8 @@ def neg_03(seen: Seen) -> Iterator[Problem]:
     listed = [str(entry.get("uri")) for entry in plain.resources if str(entry.get("uri")).startswith(URI_SCHEME)]
     if tools or listed:
         what = " and ".join(
-            f"{len(found)} {kind} ({', '.join(found[:3])}{', ...' if len(found) > 3 else ''})"
-            for found, kind in ((tools, "tools with a View"), (listed, "Views"))
+            f"{kind} {', '.join(found[:3])}{' ...' if len(found) > 3 else ''}"
+            for found, kind in ((tools, "the links of"), (listed, "the Views"))
             if found
         )
         message = f"a client that did not ask for MCP Apps is shown {what}."
@@ -491,8 +491,9 @@ def adv_07(look: Look) -> Iterator[Problem]:
             yield Problem(uri, message, "Let the View work without, and say what is missing.")
 
 
-def adv_08(look: Look) -> Iterator[Problem]:
-    extensions = look.capabilities.get("extensions")
-    if any(True for _ in look.links()) and not (isinstance(extensions, Mapping) and EXTENSION_ID in extensions):
+def adv_08(seen: Seen) -> Iterator[Problem]:
+    looks = [look for look in seen.looks if look.ui and any(True for _ in look.links())]
+    advertised = [look.capabilities.get("extensions") for look in looks]
+    if looks and not any(isinstance(each, Mapping) and EXTENSION_ID in each for each in advertised):
         message = f"has Views, but does not advertise {EXTENSION_ID}."
         yield Problem("capabilities", message, f'Add {{"mimeTypes": ["{MIME_TYPE}"]}} under extensions.')

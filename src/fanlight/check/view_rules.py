@@ -4,7 +4,7 @@ The scenes, and what happens in each, are those of `fanlight.check.scenes`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fanlight.check.observation import JSONObject, Said, Scene, ViewSeen
@@ -28,6 +28,7 @@ _TODAY: Final = {
 _SIDE_EFFECTS: Final = ("tools/call", "ui/message", "ui/open-link", "ui/download-file", "sampling/createMessage")
 _FROM_SERVER: Final = ("tools/call", "tools/list", "resources/read", "resources/list")
 _NO_METHOD: Final = -32601
+_EVAL: Final = "blocked eval"
 _CODE: Final = "Look at the View's console in fanlight dev."
 
 HEAVY: Final = 1_000_000
@@ -86,6 +87,8 @@ def ini_04(view: ViewSeen) -> Iterator[Problem]:
         return
     methods = [str(said.message["method"]) for said in scene.sent() if said.message["method"] != "ping"]
     if not methods:
+        if scene.unreached:
+            return  # QUA-20 tells
         message = "never starts the handshake, so that no host can give it data or learn its size."
         yield Problem(view.where, message, "Send ui/initialize when it loads (Fanlight: App.connect() of view.js).")
         return
@@ -332,7 +335,7 @@ def app_tools(scene: Scene) -> list[JSONObject]:
 
 def qua_01(view: ViewSeen) -> Iterator[Problem]:
     blocked = dict.fromkeys(text for scene in view.scenes.values() for text in scene.violations)
-    for text in list(blocked)[:5]:
+    for text in [text for text in blocked if not text.endswith(_EVAL)][:5]:
         message = f"does what its policy forbids: {text}."
         yield Problem(view.where, message, "Declare the origin in _meta.ui.csp, or bundle what is loaded.")
 
@@ -362,6 +365,8 @@ def qua_04(view: ViewSeen) -> Iterator[Problem]:
 def qua_05(view: ViewSeen) -> Iterator[Problem]:
     for step, theme in (("result", "light"), ("theme", "dark")):
         for scene in view.played("plain"):
+            if theme == "dark" and _same_in_the_dark(scene):
+                continue
             poor = scene.marks.get(step, {}).get("contrast") or []
             if poor:
                 worst = min(poor, key=lambda each: float(each["ratio"]))
@@ -470,12 +475,38 @@ def qua_17(view: ViewSeen) -> Iterator[Problem]:
 
 def qua_18(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
-        light, dark = scene.marks.get("result", {}).get("look"), scene.marks.get("theme", {}).get("look")
-        if light and dark and light == dark:
-            message = "looks the same in the dark theme."
+        if _same_in_the_dark(scene):
+            message = "looks the same when the host turns dark and the system does not."
             yield Problem(
                 view.where, message, "Follow hostContext.theme: color-scheme and light-dark() (view.js does)."
             )
+
+
+def qua_19(view: ViewSeen) -> Iterator[Problem]:
+    if any(text.endswith(_EVAL) for scene in view.scenes.values() for text in scene.violations):
+        message = "tries to make code out of text, which hosts forbid."
+        fix = "Make sure that the View works without; tell the library so, if it has a switch (zod: jitless)."
+        yield Problem(view.where, message, fix)
+
+
+def qua_20(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.scenes.values():
+        if scene.unreached:
+            silent = " The View did not start, so little could be checked." if scene.unfinished else ""
+            message = f"loads {first_of(scene.unreached)}, which could not be reached from here.{silent}"
+            yield Problem(view.where, message, "Bundle it: a host without the address shows nothing, too.")
+            return
+
+
+def first_of(addresses: Sequence[str]) -> str:
+    """Return the first of some addresses, and how many more there are."""
+    more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
+    return f"{addresses[0][:100]}{more}"
+
+
+def _same_in_the_dark(scene: Scene) -> bool:
+    light, dark = scene.marks.get("result", {}).get("look"), scene.marks.get("theme", {}).get("look")
+    return light is not None and light == dark
 
 
 def adv_09(view: ViewSeen) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ Every wait is bounded. Tools are called only if that is safe: they have a View, 
 schema or were given, and they are not annotated as destructive.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -137,8 +137,7 @@ async def connected(to: Target, version: str, *, ui: bool) -> AsyncIterator[Clie
 async def _greet(session: ClientSession, version: str, extensions: JSONObject | None) -> None:
     if version in MODERN_PROTOCOL_VERSIONS:
         try:
-            found = types.DiscoverResult.model_validate(await session.send_discover(version))
-            session.adopt(found)
+            session.adopt(types.DiscoverResult.model_validate(await _discovered(session, version)))
         except (MCPError, ValidationError, RuntimeError):
             raise _OtherVersion(version) from None
         return
@@ -149,6 +148,16 @@ async def _greet(session: ClientSession, version: str, extensions: JSONObject | 
         raise _OtherVersion(version)
     session.adopt(result)
     await session.send_notification(types.InitializedNotification())
+
+
+async def _discovered(session: ClientSession, version: str) -> JSONObject:
+    try:
+        return await session.send_discover(version)
+    except MCPError as error:
+        if error.code != types.REQUEST_TIMEOUT:
+            raise
+        # The SDK's patience is that of a user; a program that only just starts may need more.
+        return await session.send_discover(version)
 
 
 @asynccontextmanager
@@ -171,62 +180,55 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
     looks: list[Look] = []
     reasons: list[str] = []
 
-    async def look(version: str, ui: bool) -> None:
+    async def look(version: str, ui: bool, calls: bool = False) -> None:
         try:
             async with connected(to, version, ui=ui) as client:
-                looks.append(await _look(client, tell))
+                seen = await _look(client, tell)
+                with_view = {str(tool.get("name")) for tool, _ in (looks[0] if looks else seen).links()}
+                looks.append(await _with_calls(client, seen, with_view, plan, tell) if calls else seen)
         except _OtherVersion:
             return
         except CannotConnect as error:
             reasons.append(str(error))
 
-    # First the newest of each era: most servers that cannot start would fail again and again.
-    newest = [MODERN_PROTOCOL_VERSIONS[-1], HANDSHAKE_PROTOCOL_VERSIONS[-1]]
-    await _together(look, [(version, True) for version in newest])
-    if not looks and reasons:
-        raise CannotConnect(reasons[0])
-    spoken = [seen.version for seen in looks]
-    older = [version for version in VERSIONS if version not in newest]
-    await _together(look, [*((version, True) for version in older), *((version, False) for version in spoken)])
-    await _together(look, [(seen.version, False) for seen in looks if seen.version in older])
+    # First the newest, alone: a server that cannot start would fail again and again.
+    for newest in reversed(VERSIONS):
+        await look(newest, ui=True, calls=True)
+        if looks or reasons:
+            break
     if not looks:
         raise CannotConnect(reasons[0] if reasons else "It speaks no version of MCP that we know.")
-    if plan.call or plan.arguments:
-        await _call_tools(to, looks, plan, tell)
+    older = VERSIONS[: VERSIONS.index(newest)]
+    limit = anyio.CapacityLimiter(_AT_ONCE)
+
+    async def limited(version: str, ui: bool, calls: bool) -> None:
+        async with limit:
+            await look(version, ui, calls)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(limited, newest, False, True)
+        if newest in MODERN_PROTOCOL_VERSIONS:
+            tasks.start_soon(limited, HANDSHAKE_PROTOCOL_VERSIONS[-1], False, False)
+        for version in older:
+            tasks.start_soon(limited, version, True, False)
     return sorted(looks, key=lambda seen: (seen.version, seen.ui))
 
 
-async def _together(look: Callable[[str, bool], Awaitable[None]], work: Sequence[tuple[str, bool]]) -> None:
-    limit = anyio.CapacityLimiter(_AT_ONCE)
-
-    async def one(version: str, ui: bool) -> None:
-        async with limit:
-            await look(version, ui)
-
-    async with anyio.create_task_group() as tasks:
-        for version, ui in work:
-            tasks.start_soon(one, version, ui)
-
-
-async def _call_tools(to: Target, looks: list[Look], plan: Plan, tell: Tell) -> None:
-    """Call the tools that have a View on the newest version, with and without MCP Apps."""
-    version = max(look.version for look in looks)
-    for i, look in enumerate(looks):
-        if look.version != version:
+async def _with_calls(client: Client, look: Look, wanted: Collection[str], plan: Plan, tell: Tell) -> Look:
+    """Call the wanted tools, of those that the model may call."""
+    calls: dict[str, Called] = {}
+    with_apps = "with" if look.ui else "without"
+    for tool in look.tools:
+        name = str(tool.get("name"))
+        if name not in wanted or not for_model(tool):
             continue
-        views = {str(tool.get("name")) for each in looks if each.ui for tool, _ in each.links()}
-        tools = [tool for tool in look.tools if tool.get("name") in views and for_model(tool)]
-        wanted = [(str(tool.get("name")), plan.arguments_for(tool)) for tool in tools]
-        calls: dict[str, Called] = {}
-        async with connected(to, version, ui=look.ui) as client:
-            for name, arguments in wanted:
-                if arguments is not None:
-                    with_apps = "with" if look.ui else "without"
-                    tell(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}")
-                    calls[name] = Called(arguments, await client.call(name, arguments))
-                elif look.ui:
-                    tell(f"does not call {name}: {_why_not(name, look, plan)}")
-        looks[i] = replace(look, calls=calls)
+        arguments = plan.arguments_for(tool)
+        if arguments is not None:
+            tell(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}")
+            calls[name] = Called(arguments, await client.call(name, arguments))
+        elif look.ui:
+            tell(f"does not call {name}: {_why_not(tool, plan)}")
+    return replace(look, calls=calls)
 
 
 def _short(value: object) -> str:
@@ -234,13 +236,12 @@ def _short(value: object) -> str:
     return text if len(text) < 80 else f"{text[:77]}..."
 
 
-def _why_not(name: str, look: Look, plan: Plan) -> str:
-    tool = next(tool for tool in look.tools if tool.get("name") == name)
+def _why_not(tool: JSONObject, plan: Plan) -> str:
     if not plan.call:
         return "no tools are to be called"
     if destructive(tool):
         return "it is annotated as destructive"
-    return f"no arguments can be made up for it; give them with --args {name}=JSON"
+    return f"no arguments can be made up for it; give them with --args {tool.get('name')}=JSON"
 
 
 async def _look(client: Client, tell: Tell) -> Look:
