@@ -12,7 +12,7 @@ All but the last are played by a scripted host. Its pages are answered by the br
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from fanlight.testing.stage import LiveView, Stage
 
-NAMES: Final = ("plain", "bare", "odd", "partial", "error")
+NAMES: Final = ("plain", "bare", "odd", "partial", "error", "ours")
 HOST_ORIGIN: Final = "https://host.fanlight-check.test"
 VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
 
@@ -76,40 +76,39 @@ class Part:
     """All tools of the server."""
 
 
-async def play(browser: "Browser", parts: Sequence[Part], tell: Callable[[str], None]) -> list[ViewSeen]:
-    """Play all scenes of all Views, several at once."""
+async def play(
+    browser: "Browser", parts: Sequence[Part], tell: Callable[[str], None], names: Sequence[str] = NAMES
+) -> list[ViewSeen]:
+    """Play some scenes of all Views, several at once."""
     limit = anyio.CapacityLimiter(_AT_ONCE)
     scenes: dict[str, dict[str, Scene]] = {part.document.uri: {} for part in parts}
 
-    async def one(part: Part, name: str) -> None:
-        async with limit:
-            scenes[part.document.uri][name] = await _scene(browser, part, name)
-            tell(f"{part.document.uri}: {name}")
+    async with AsyncExitStack() as stack:
+        ours = await stack.enter_async_context(_our_stage(browser, parts)) if "ours" in names else None
+        tasks = await stack.enter_async_context(anyio.create_task_group())
 
-    async def all_of(part: Part) -> None:
-        await one(part, NAMES[0])
-        if scenes[part.document.uri][NAMES[0]].unfinished is None:
-            for name in NAMES[1:]:
-                tasks.start_soon(one, part, name)
-            tasks.start_soon(ours, part)
-
-    async with _our_stage(browser, parts) as ours_of, anyio.create_task_group() as tasks:
-
-        async def ours(part: Part) -> None:
+        async def one(part: Part, name: str) -> None:
             async with limit:
-                scenes[part.document.uri]["ours"] = await ours_of(part)
-                tell(f"{part.document.uri}: ours")
+                if name == "ours":
+                    assert ours is not None
+                    played = await ours(part)
+                else:
+                    played = await _scene(browser, part, name)
+                scenes[part.document.uri][name] = played
+                tell(f"{part.document.uri}: {name}")
+
+        async def all_of(part: Part) -> None:
+            first, *others = names
+            await one(part, first)
+            # A View that does not start in one does not start in another.
+            if scenes[part.document.uri][first].unfinished is None:
+                for name in others:
+                    tasks.start_soon(one, part, name)
 
         for part in parts:
             tasks.start_soon(all_of, part)
-    order = (*NAMES, "ours")
-    return [
-        ViewSeen(
-            part.document,
-            {name: scenes[part.document.uri][name] for name in order if name in scenes[part.document.uri]},
-        )
-        for part in parts
-    ]
+    played = ((part, scenes[part.document.uri]) for part in parts)
+    return [ViewSeen(part.document, {name: of[name] for name in names if name in of}) for part, of in played]
 
 
 async def _scene(browser: "Browser", part: Part, name: str) -> Scene:
@@ -159,7 +158,9 @@ class _Script:
 
     async def open(self) -> None:
         page = self.page
-        page.on("pageerror", lambda error: self.errors.append((self.step, first_line(str(error)))))
+        page.on(
+            "pageerror", lambda error: self.errors.append((self.step, first_line(f"{error.name}: {error.message}")))
+        )
         page.on("console", lambda message: self._heard(message.type, message.text, message.location["url"]))
         page.on("requestfailed", self._failed)
         await page.route(f"{HOST_ORIGIN}/**", self._host_file)
@@ -311,7 +312,13 @@ def first_line(text: str) -> str:
 
 def is_own_words(text: str) -> bool:
     """Tell whether an error on the console is the View's own, and not the browser's on networks and policies."""
-    theirs = ("Failed to load resource", "An iframe which has both", "Access to ", "Refused to ")
+    theirs = (
+        "Failed to load resource",
+        "Permissions policy violation",
+        "An iframe which has both",
+        "Access to ",
+        "Refused to ",
+    )
     return not text.startswith(theirs) and "Content Security Policy" not in text
 
 
@@ -485,6 +492,7 @@ _PLAYS: Final[Mapping[str, Callable[[_Script], Awaitable[None]]]] = {
 
 @asynccontextmanager
 async def _our_stage(browser: "Browser", parts: Sequence[Part]) -> AsyncIterator[Callable[[Part], Awaitable[Scene]]]:
+    """Open our own host, and yield what shows a View in it."""
     from fanlight.testing.stage import ALLOW, Stage
 
     rules = {**ALLOW, "links": "deny", "downloads": "deny", "permissions": ()}
