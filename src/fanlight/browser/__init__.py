@@ -21,6 +21,12 @@ def script(name: str) -> str:
 
 
 @cache
+def watch_element() -> str:
+    """Return the element that tells of a View's errors, in one line."""
+    return f"<script>(() => {{ {' '.join(script('watch.js').splitlines())} }})();</script>"
+
+
+@cache
 def _parts() -> tuple[str, tuple[str, ...]]:
     """Split view.js into its code, without comments and idle white space, and the names that it exports."""
     source = script("view.js")
