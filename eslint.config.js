@@ -43,7 +43,11 @@ export default [
     // These become part of a View, to watch it and to hold its time.
     files: ["src/fanlight/testing/*.js"],
     languageOptions: {
-      globals: readonly([...browser, ..."Crypto Element MutationObserver Performance crypto innerHeight parent".split(" ")]),
+      globals: readonly([
+        ...browser,
+        ..."Crypto Element Image ImageData MutationObserver OffscreenCanvas Performance btoa createImageBitmap".split(" "),
+        ..."innerHeight parent performance".split(" "),
+      ]),
     },
     rules: { "no-console": ["error", { allow: ["debug"] }] },
   },

@@ -332,6 +332,7 @@ BROKEN: dict[str, list[Any]] = {
         bare(marks={"result": MARK | {"scrollWidth": 480}}),
         bare(marks={"result": MARK | {"clipped": True, "scrollHeight": 500}}),
         marked("result", scrollWidth=900, clientWidth=700),
+        view(error=replace(ERROR, marks={"error": MARK | {"scrollWidth": 900}})),
     ],
     "SIZ-01": [plain(said=hello()), plain(said=[*hello(), SIZE])],
     "QUA-04": [plain(said=[*hello(), *([SIZE] * 60)])],
@@ -356,7 +357,11 @@ BROKEN: dict[str, list[Any]] = {
             said=[*hello(), SIZE, SIZE, says("sampling/createMessage", tools=[])],
         )
     ],
-    "ADV-09": [plain(said=[*hello(), SIZE, SIZE, says("ui/message", role="user", content=[])])],
+    "ADV-09": [
+        plain(said=[*hello(), SIZE, SIZE, says("ui/message", role="user", content=[])]),
+        plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN]),
+    ],
+    "ADV-10": [plain(said=[*hello(), SIZE, SIZE, says("ui/update-model-context", content=text("Noon."))])],
     "TIP-07": [
         partial(said=[*hello(), says("tools/call", name="buy")]),
         partial(said=[*hello(), says("ui/message", content=[])]),
@@ -410,6 +415,7 @@ GOOD: dict[str, list[Any]] = {
         seen(look(tools=[tool(ui={"visibility": ["app"]})], calls=called([]))),
     ],
     "ADV-05": [look(tools=[tool(meta={"openai/outputTemplate": URI})])],
+    "ADV-10": [plain(said=[*hello(), SIZE, SIZE, says("ui/update-model-context", structuredContent={"hour": 12})])],
     "REV-01": [
         document('<a href="https://elsewhere.example">There</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'),
         document(

@@ -38,13 +38,14 @@ async def browser() -> AsyncIterator[Browser]:
 def server_of(script: str) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer("x")
     apps = Apps(server)
+    view = View.html(HEAD + script + TAIL, uri="ui://x/view")
 
-    @apps.tool(view=View.html(HEAD + script + TAIL, uri="ui://x/view"))
+    @apps.tool(view=view)
     def show(word: str = "hello") -> str:
         "Show a word."
         return word
 
-    @apps.tool(view=View.html(HEAD + script + TAIL, uri="ui://x/view"), visibility=["app"])
+    @apps.tool(view=view, visibility=["app"])
     def again() -> str:
         "Another word."
         return "again"
@@ -99,7 +100,9 @@ async def test_a_click_that_calls_a_tool_is_waited_for(browser: Browser) -> None
 
 
 async def test_a_policy_is_carried_out(browser: Browser) -> None:
-    script = SHOWS + "await app.callServerTool({ name: 'again', arguments: {} }).catch((e) => (p.textContent = e.message));"
+    script = (
+        SHOWS + "await app.callServerTool({ name: 'again', arguments: {} }).catch((e) => (p.textContent = e.message));"
+    )
     async with open_view(server_of(script), "show", browser=browser, policy=Policy({"tools": "deny"})) as view:
         assert "may not be called" in await text(view)
 
@@ -145,9 +148,14 @@ async def test_errors_violations_and_console_lines_say_where_they_come_from(brow
 @pytest.mark.parametrize(
     ("tool", "script", "step", "words"),
     [
-        ("none", SHOWS, "call", "has no tool 'none'"),
-        ("plain", SHOWS, "call", "has no View"),
-        ("show", "throw new Error('broken')", "initialize", "did not send ui/initialize within 2 seconds. Error: broken"),
+        ("none", SHOWS, "tool", "has no tool 'none'"),
+        ("plain", SHOWS, "tool", "has no View"),
+        (
+            "show",
+            "throw new Error('broken')",
+            "initialize",
+            "did not send ui/initialize within 2 seconds. Error: broken",
+        ),
         ("show", "nothing.at.all()", "initialize", "did not send ui/initialize"),
         (
             "show",
@@ -229,6 +237,22 @@ async def test_a_call_that_only_began_goes_on_when_the_test_says_so(browser: Bro
         await view.call.run({"word": "late"})
         await view.settled()
         assert await text(view) == "late"
+
+
+async def test_a_result_can_be_given_instead_of_called_for(browser: Browser) -> None:
+    result = {"content": [{"type": "text", "text": "made up"}]}
+    async with (
+        Stage({"x": server_of(SHOWS)}, browser=browser) as stage,
+        stage.open("x", "show", {"word": "asked"}, result=result) as view,
+    ):
+        assert await text(view) == "made up"
+        assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": "asked"}}]
+
+
+async def test_an_error_of_the_test_goes_on_as_it_came(browser: Browser) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with open_view(server_of(SHOWS), "show", browser=browser):
+            raise ZeroDivisionError
 
 
 async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """The rules, as one table.
 
 Ids with two or three letters are those of the standard's statements (D- for its draft). Ours are LNT (what the standard
-leaves to good sense), QUA (how a View behaves), REV (the security review) and ADV (what differs between hosts; as
-seen in 2026). Aliases are the ids of other people's catalogues, so that results can be compared.
+leaves to good sense), QUA (how a View behaves), REV (the security review) and ADV (what differs between hosts, as
+far as it was seen in 2026). Aliases are the ids of other people's catalogues, so that results can be compared.
 """
 
 from collections.abc import Iterator
@@ -222,7 +222,8 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _view("D-SMP-01", "MUST", v.d_smp_01, "A View asks for sampling only where it is offered."),
         _view("D-SMP-02", "MUST", v.d_smp_02, "It gives tools to sampling only where that is offered."),
         _host("D-SMP-03", "SHOULD", "Sampling is limited, and the user asked."),
-        _view("ADV-09", "advice", v.adv_09, "A View works in hosts that lack some requests."),
+        _view("ADV-09", "advice", v.adv_09, "A View works in hosts that lack some requests or display modes."),
+        _view("ADV-10", "advice", v.adv_10, "What a View tells the model reaches it in every host."),
     ],
     "What a host sends": [
         _host("TIN-01", "MUST", "The arguments are sent.", "lifecycle/tool-input", "mcp-apps-life-01"),

@@ -13,7 +13,7 @@ All but the last are played by a scripted host. Its pages are answered by the br
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -238,18 +238,16 @@ class _Script:
 
     async def rest(self, quiet: int = _QUIET) -> None:
         """Wait until the View is at rest; one that never is gets so long."""
-        await self._inside(f"rest({quiet}, {_LONGEST})")
+        await self.inside(f"rest({quiet}, {_LONGEST})")
 
     async def mark(self, name: str) -> None:
         await self.rest()
-        measured = await self._inside("measure()")
+        measured = await self.inside("measure()")
         if isinstance(measured, dict):
             self.marks[name] = measured
 
     async def inside(self, call: str) -> Any:
-        return await self._inside(call)
-
-    async def _inside(self, call: str) -> Any:
+        """Call what measure.js put into the View."""
         frame = self._frame()
         return None if frame is None else await frame.evaluate(f'window[Symbol.for("fanlight.check")]?.{call}')
 
@@ -493,7 +491,8 @@ _PLAYS: Final[Mapping[str, Callable[[_Script], Awaitable[None]]]] = {
 @asynccontextmanager
 async def _our_stage(browser: "Browser", parts: Sequence[Part]) -> AsyncIterator[Callable[[Part], Awaitable[Scene]]]:
     """Open our own host, and yield what shows a View in it."""
-    from fanlight.testing.stage import ALLOW, Stage
+    from fanlight.testing.given import ALLOW
+    from fanlight.testing.stage import Stage
 
     rules = {**ALLOW, "links": "deny", "downloads": "deny", "permissions": ()}
     server, tools = stand_in(parts)
@@ -502,45 +501,30 @@ async def _our_stage(browser: "Browser", parts: Sequence[Part]) -> AsyncIterator
         yield lambda part: _our_scene(stage, part, by_uri[part.document.uri])
 
 
-@dataclass
-class _Shown:
-    step: str = "result"
-    errors: list[tuple[str, str]] = field(default_factory=list)
-    marks: dict[str, JSONObject] = field(default_factory=dict)
-    steps: dict[str, int] = field(default_factory=dict)
-
-
 async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
     from playwright.async_api import Error
 
     from fanlight.testing.stage import StageError
 
-    shown = _Shown()
     try:
         with anyio.fail_after(_SCENE_LIMIT):
             async with stage.open("checked", tool, part.arguments, within=15.0) as view:
-                shown.marks["result"] = {"shown": True}
-                shown.steps["reloaded"] = len(view.messages)
                 before = len(view.sent("ui/notifications/initialized"))
+                steps = {"reloaded": len(view.messages)}
                 await view.page.reload()
                 await view.page.evaluate(_SHOW_AGAIN, [view.call.view, view.call.token])
-                if await _initialized_again(view, before):
-                    shown.marks["reloaded"] = {"shown": True}
+                marks = {"reloaded": {"shown": True}} if await _initialized_again(view, before) else {}
+                console = [line.text for line in view.console if line.kind == "error" and is_own_words(line.text)]
                 return Scene(
                     "ours",
-                    {},
-                    [Said(said.by, said.message, said.at * 1000) for said in view.messages],
-                    [("result", first_line(text)) for text in view.errors],
-                    [
-                        first_line(line.text)
-                        for line in view.console
-                        if line.kind == "error" and is_own_words(line.text)
-                    ],
-                    list(dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)),
-                    (),
-                    shown.marks,
-                    {},
-                    shown.steps,
+                    said=[Said(said.by, said.message, said.at * 1000) for said in view.messages],
+                    errors=[("result", first_line(text)) for text in view.errors],
+                    console=[first_line(text) for text in console],
+                    violations=list(
+                        dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
+                    ),
+                    marks=marks,
+                    steps=steps,
                 )
     except StageError as error:
         return Scene("ours", unfinished=f"{error}")

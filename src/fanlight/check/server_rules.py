@@ -427,8 +427,11 @@ def adv_02(look: Look) -> Iterator[Problem]:
     for uri, item in _view_items(look):
         domain = _ui(look, uri, item).get("domain")
         if isinstance(domain, str):
-            message = f"asks for the domain {domain!r}: a host that wants another form may not show it at all."
-            yield Problem(uri, message, "Leave it out, unless a back end must know the View's origin.")
+            message = f"asks for the domain {domain!r}: a host that wants another form may not show the View at all."
+            fix = (
+                "Leave it out, unless a back end must know the View's origin; Claude and ChatGPT want different forms."
+            )
+            yield Problem(uri, message, fix)
 
 
 def adv_03(look: Look) -> Iterator[Problem]:
@@ -437,7 +440,8 @@ def adv_03(look: Look) -> Iterator[Problem]:
     if total > 5_000_000:
         largest = max(sizes, key=lambda uri: sizes[uri])
         message = f"its Views are {total / 1e6:.1f} MB together, {largest} alone {sizes[largest] / 1e6:.1f} MB."
-        yield Problem("server", message, "Stay below 5 MB: minify, and load large data by a tool.")
+        fix = "Stay below 5 MB, as much as some hosts take: minify, and load large data by a tool."
+        yield Problem("server", message, fix)
 
 
 def adv_04(seen: Seen) -> Iterator[Problem]:
@@ -487,7 +491,7 @@ def adv_07(look: Look) -> Iterator[Problem]:
         lists = [name for name in ("frameDomains", "baseUriDomains") if isinstance(csp, Mapping) and csp.get(name)]
         asked = [*lists, *(["permissions"] if ui.get("permissions") else [])]
         if asked:
-            message = f"needs {' and '.join(asked)}, which some hosts ignore."
+            message = f"needs {' and '.join(asked)}, which some hosts ignore (Goose 1.38 and Copilot, as seen in 2026)."
             yield Problem(uri, message, "Let the View work without, and say what is missing.")
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fanlight.check.observation import JSONObject, Said, Scene, ViewSeen
 from fanlight.check.rule import Problem
+from fanlight.inspector.presets import PRESETS, Preset
 
 _STANDARD: Final = frozenset(
     {
@@ -164,9 +165,13 @@ def dsp_03(view: ViewSeen) -> Iterator[Problem]:
 
 
 def dim_03(view: ViewSeen) -> Iterator[Problem]:
-    for scene, kind in (("bare", "a fixed size of 320 by 240"), ("plain", "a flexible height")):
+    for scene, step, kind in (
+        ("bare", "result", "a fixed size of 320 by 240"),
+        ("plain", "result", "a flexible height"),
+        ("error", "error", "a size without limits"),
+    ):
         for played in view.played(scene):
-            mark = played.marks.get("result", {})
+            mark = played.marks.get(step, {})
             over = mark.get("scrollWidth", 0) - mark.get("clientWidth", 0)
             if over > 1:
                 message = f"is {over:.0f} pixels too wide in {kind}."
@@ -509,14 +514,48 @@ def _same_in_the_dark(scene: Scene) -> bool:
     return light is not None and light == dark
 
 
+_NEEDS: Final = {
+    "ui/message": "message",
+    "ui/update-model-context": "updateModelContext",
+    "ui/download-file": "downloadFile",
+    "sampling/createMessage": "sampling",
+    "tools/call": "serverTools",
+    "resources/read": "serverResources",
+}
+
+
 def adv_09(view: ViewSeen) -> Iterator[Problem]:
-    used = {str(said.message["method"]) for scene in view.played() for said in scene.sent()}
-    for method, hosts in (
-        ("ui/message", "Slack's, Cursor's and Goose's"),
-        ("ui/update-model-context", "Slack's, Cursor's and Goose's"),
-        ("ui/download-file", "those of the 2026-01-26 standard"),
-        ("sampling/createMessage", "those of the 2026-01-26 standard"),
-    ):
-        if method in used:
-            message = f"uses {method}, which some hosts do not have ({hosts}, as seen in 2026)."
+    scenes = list(view.played())
+    used = {str(said.message["method"]) for scene in scenes for said in scene.sent()}
+    for method in sorted(used & _NEEDS.keys()):
+        lacking = [
+            f"{host.name} ({host.seen})" for host in _hosts() if _NEEDS[method] not in (host.profile.capabilities or {})
+        ]
+        if lacking:
+            message = f"uses {method}, which {' and '.join(lacking)} did not offer."
             yield Problem(view.where, message, "Let the View work when it is refused.")
+    for mode in sorted({mode for scene in scenes for mode in _requested(scene)}):
+        lacking = [f"{host.name} ({host.seen})" for host in _hosts() if mode not in host.profile.display_modes]
+        if lacking:
+            message = f"asks for the display mode {mode!r}, which {' and '.join(lacking)} did not have."
+            yield Problem(view.where, message, "Let the View work inline.")
+
+
+def adv_10(view: ViewSeen) -> Iterator[Problem]:
+    if any(said.message["method"] == "ui/update-model-context" and _is_text_alone(said) for said in _sent(view)):
+        message = "tells the model text alone; VS Code (1.130) lists every kind of content for it but text."
+        yield Problem(view.where, message, "Send structuredContent beside the text.")
+
+
+def _sent(view: ViewSeen) -> Iterator[Said]:
+    for scene in view.played():
+        yield from scene.sent()
+
+
+def _is_text_alone(said: Said) -> bool:
+    return "structuredContent" not in _params(said)
+
+
+def _hosts() -> list[Preset]:
+    """Return the hosts that were looked at, with what they offered then."""
+    return [preset for preset in PRESETS.values() if preset.profile.capabilities is not None]

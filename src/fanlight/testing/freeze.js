@@ -1,18 +1,25 @@
 // Runs in each View whose picture has to be the same each time, after watch.js and before its own scripts.
 //
-// Time stands still but for what the View itself waits for: a frame takes a sixtieth of a second, a short timer as long
-// as it was set to. So transitions reach their end and debounced work is done, and no clock of the wall shows. Dates
-// stay within the second. An animation without end stops after so many frames; a message or an input lets it go on.
+// Time stands still until the View has the outcome of its call; between the input and the outcome, whatever waits for
+// time does, too. From then on it runs by itself, as fast as it can: a frame takes a sixtieth of a second, a timer what
+// it was set to. So transitions reach their end, and debounced work is done. Then it stands still again, and with it
+// every animation and every clock; an answer or an input moves it on.
 (() => {
   if (!/^[a-z0-9]{32}\.sandbox\.localhost$/.test(location.hostname) || parent === window) return;
   const BEGINNING = Date.UTC(2026, 0, 1, 12);
-  const MOST_FRAMES = 150;
-  let passed = 0;
-  let left = MOST_FRAMES;
+  const RUN = 2_500;
+  const FRAME = 1000 / 60;
 
-  // Time.
+  const real = performance.now.bind(performance);
+  const wait = window.setTimeout;
+  const waitClear = window.clearTimeout;
+  let passed = 0;
+  let end = 0; // 0 before the outcome: then work is done in real time, and the clocks stand
+  let held = false;
+
+  // Clocks.
   const RealDate = Date;
-  const now = () => BEGINNING + Math.min(Math.floor(passed), 999);
+  const now = () => BEGINNING + Math.floor(passed);
   const FrozenDate = new Proxy(RealDate, {
     apply: () => new RealDate(now()).toString(),
     construct: (target, given, made) => Reflect.construct(target, given.length ? given : [now()], made),
@@ -22,65 +29,97 @@
   window.Date = FrozenDate;
   Performance.prototype.now = () => passed;
 
-  const later = window.setTimeout;
-  window.setTimeout = (work, delay = 0, ...rest) => {
-    if (typeof work !== "function") return later(work, delay, ...rest);
-    const due = passed + (delay > 0 && delay <= 1_000 ? Number(delay) : 0);
-    return later(
-      () => {
-        passed = Math.max(passed, due);
-        return work.apply(window, rest);
-      },
-      delay,
-    );
-  };
+  // Timers and frames: what is due when, by both clocks.
+  const timers = new Map();
+  let frames = new Map();
+  let ids = 1_000_000;
+  let stepping = 0;
+  let drawn = 0;
 
-  // Frames. Those of one turn have one time.
-  const nextFrame = window.requestAnimationFrame;
-  const cancel = window.cancelAnimationFrame;
-  let turn = new Map();
-  let waiting = 0;
-  let ids = 0;
-  const run = () => {
-    waiting = 0;
-    left -= 1;
-    passed += 1000 / 60;
-    const works = [...turn.values()];
-    turn = new Map();
-    for (const work of works) {
-      try {
-        work(passed);
-      } catch (error) {
-        window.reportError(error);
+  const guarded = (work, ...given) => {
+    try {
+      work.apply(window, given);
+    } catch (error) {
+      window.reportError(error);
+    }
+  };
+  const runTimers = (isDue) => {
+    const due = [...timers].filter(([, timer]) => isDue(timer)).sort(([a, x], [b, y]) => x.at - y.at || a - b);
+    for (const [id, timer] of due) {
+      if (timers.get(id) !== timer) continue;
+      passed = end ? Math.max(passed, timer.at) : passed;
+      if (timer.every === undefined) timers.delete(id);
+      else timers.set(id, { ...timer, at: timer.at + timer.every, real: timer.real + timer.every });
+      guarded(timer.work, ...timer.given);
+    }
+  };
+  const runFrames = () => {
+    const works = [...frames.values()];
+    frames = new Map();
+    for (const work of works) guarded(work, passed);
+  };
+  // Frames come at fixed times, whatever timers there are: so there is always the same number of them.
+  const nextFrame = () => (frames.size ? (Math.floor(passed / FRAME + 1e-6) + 1) * FRAME : Infinity);
+  const next = () => Math.min(...[...timers.values()].map(({ at }) => at), nextFrame());
+  const step = () => {
+    stepping = 0;
+    if (held) return;
+    if (!end) {
+      runTimers((timer) => timer.real <= real());
+      if (real() - drawn >= FRAME) {
+        drawn = real();
+        runFrames();
       }
+    } else {
+      const to = next();
+      const draws = nextFrame() === to;
+      if (to > end) return;
+      runTimers((timer) => timer.at <= to);
+      passed = Math.max(passed, to);
+      if (draws) runFrames();
     }
     wake();
   };
   const wake = () => {
-    if (!waiting && turn.size && left > 0) waiting = nextFrame(run);
+    if (!stepping && !held && (timers.size || frames.size) && (!end || next() <= end)) stepping = wait(step, 4);
   };
-  window.requestAnimationFrame = (work) => {
+  const add = (work, delay, given, repeats) => {
+    const after = Math.max(Number(delay) || 0, repeats ? 4 : 0);
     ids += 1;
-    turn.set(ids, work);
+    timers.set(ids, { work, given, at: passed + after, real: real() + after, every: repeats ? after : undefined });
     wake();
     return ids;
   };
-  window.cancelAnimationFrame = (id) => {
-    turn.delete(id);
-    if (!turn.size && waiting) {
-      cancel(waiting);
-      waiting = 0;
-    }
+  const forget = (id) => void (timers.delete(id) || waitClear(id));
+  window.setTimeout = (work, delay, ...given) =>
+    typeof work === "function" ? add(work, delay, given, false) : wait(work, delay);
+  window.setInterval = (work, delay, ...given) => add(work, delay, given, true);
+  window.clearTimeout = forget;
+  window.clearInterval = forget;
+  window.requestAnimationFrame = (work) => {
+    ids += 1;
+    frames.set(ids, work);
+    wake();
+    return ids;
   };
-  for (const type of ["message", "pointerdown", "keydown", "input", "wheel", "resize"]) {
-    addEventListener(
-      type,
-      () => {
-        left = MOST_FRAMES;
-        wake();
-      },
-      true,
-    );
+  window.cancelAnimationFrame = (id) => void frames.delete(id);
+
+  const moveOn = () => {
+    held = false;
+    end = passed + RUN;
+    wake();
+  };
+  const OUTCOMES = ["ui/notifications/tool-result", "ui/notifications/tool-cancelled"];
+  window.addEventListener(
+    "message",
+    ({ source, data }) => {
+      if (source === parent && data?.method === "ui/notifications/tool-input") held = !end;
+      if (source === parent && (OUTCOMES.includes(data?.method) || (end && data?.id != null && !data.method))) moveOn();
+    },
+    true,
+  );
+  for (const type of ["pointerdown", "click", "keydown", "input", "wheel"]) {
+    window.addEventListener(type, () => end && moveOn(), true);
   }
 
   // Chance.
@@ -98,7 +137,7 @@
     return array;
   };
   Crypto.prototype.randomUUID = () => {
-    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    const bytes = window.crypto.getRandomValues(new Uint8Array(16));
     bytes[6] = (bytes[6] & 15) | 64;
     bytes[8] = (bytes[8] & 63) | 128;
     const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -9,10 +9,12 @@
 Everything runs in the event loop of the test, the server too if it is an object of this program.
 """
 
+import asyncio
 import itertools
 import json
+import math
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,7 +22,7 @@ from importlib.resources import files
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import anyio
 import uvicorn
@@ -40,11 +42,12 @@ from fanlight.host.page import PageLink
 from fanlight.host.policy import Policy
 from fanlight.host.session import Session
 from fanlight.host.store import ViewRecord
-from fanlight.host.targets import servers as named_servers
+from fanlight.host.violations import is_probe
 from fanlight.host.web import Socket
 from fanlight.protocol.errors import FanlightError
-from fanlight.protocol.metadata import Permission
 from fanlight.testing.browser import launched
+from fanlight.testing.given import ALLOW, served
+from fanlight.testing.said import By, Said, json_lines
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, ConsoleMessage, Frame, Page, ViewportSize
@@ -53,14 +56,7 @@ if TYPE_CHECKING:
 JSONObject = dict[str, Any]
 Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
-By = Literal["host", "view"]
-Step = Literal["connect", "call", "open", "initialize", "result", "settle", "render"]
-
-ALLOW: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("tools", "app_tools", "links", "downloads", "messages", "sampling"), "allow"),
-    "permissions": get_args(Permission),
-}
-"""The rules of a stage that was given no policy: Views may do what they ask for."""
+Step = Literal["connect", "tool", "call", "open", "initialize", "settle", "render"]
 
 QUIET_LOOKS: Final = 8
 """A View has settled when it looked the same so many times, a frame or more apart."""
@@ -99,26 +95,6 @@ class Unsettled(StageError):
 
 
 @dataclass(frozen=True)
-class Said:
-    """A message between a View and the host. `at` is in seconds since the View was opened."""
-
-    by: By
-    message: JSONObject
-    at: float
-
-    @property
-    def method(self) -> str | None:
-        """The method of a request or notification; None for an answer."""
-        method = self.message.get("method")
-        return method if isinstance(method, str) else None
-
-    @property
-    def params(self) -> JSONObject:
-        params = self.message.get("params")
-        return params if isinstance(params, dict) else {}
-
-
-@dataclass(frozen=True)
 class ConsoleLine:
     """What a View wrote to the console, or the browser about it. `kind` is "error", "warning", "log" ..."""
 
@@ -142,6 +118,11 @@ class Violation:
     line: int
     column: int
     sample: str
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it is the harmless question of schema libraries whether code may be compiled."""
+        return is_probe({"blocked": self.blocked, "sample": self.sample})
 
     def __str__(self) -> str:
         return f"{self.directive} blocked {self.blocked} ({self.url}:{self.line})"
@@ -204,6 +185,15 @@ class _StageHost(Host):
             session.bridge.set_context(cue.context)
         return session
 
+    def show_result(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
+        """Show a call's View a result that no server has given."""
+        self._views.change(call.view, arguments=arguments, result=result)
+        session = self._views.live(call.view or "")
+        session.bridge.tool_input(arguments)
+        session.bridge.tool_result(result)
+        session.flush_soon()
+        call.result = result
+
     async def open(self, frame: LineFrame, origins: Origins, channel: Socket) -> PageLink:
         link = await super().open(frame, origins, channel)
         record = self._views.record(frame["view"])
@@ -225,7 +215,9 @@ class _Web(uvicorn.Server):
 class LiveView:
     """A View on show in a browser."""
 
-    def __init__(self, page: "Page", host: Host, call: Call, cue: _Cue, uri: str, conversation: str) -> None:
+    def __init__(
+        self, page: "Page", host: Host, call: Call, cue: _Cue, uri: str, conversation: str, frozen: bool
+    ) -> None:
         self.page = page
         """The host page, of Playwright."""
         self.host = host
@@ -240,6 +232,8 @@ class LiveView:
         """What the View's Content-Security-Policy blocked."""
         self._cue = cue
         self._conversation = conversation
+        # Where time is held, every animation has an end.
+        self._longest_animation = math.inf if frozen else _LONGEST_ANIMATION
         self._loading: dict[BrowserRequest, str] = {}
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
@@ -289,8 +283,7 @@ class LiveView:
 
     def log(self) -> str:
         """Return the messages as JSON lines."""
-        lines = ({"at": round(said.at, 4), "by": said.by, "message": said.message} for said in self.messages)
-        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        return json_lines(self.messages)
 
     async def initialized(self, within: float = 15.0) -> None:
         """Wait until the View has said that it is ready. Raises StageError with what is missing."""
@@ -327,7 +320,7 @@ class LiveView:
                 state = self._under_way(look)
                 if now != before or state:
                     before, quiet, moved = now, 0, monotonic()
-                elif look is not None and look["busy"] and monotonic() - moved < _LONGEST_ANIMATION:
+                elif look is not None and look["busy"] and monotonic() - moved < self._longest_animation:
                     quiet = 0
                 else:
                     quiet += 1
@@ -372,23 +365,27 @@ class LiveView:
     def _why(self) -> str:
         """Return what may explain that a View does nothing."""
         told = [*self.errors, *(str(line) for line in self.console if line.kind == "error")]
-        return f" {told[0]}" if told else ""
+        return f" {told[0].splitlines()[0]}" if told else ""
 
     async def screenshot(self, path: str | Path | None = None, *, full: bool = True) -> bytes:
         """Return a picture of the View as PNG; without `full`, only what is in the window."""
-        box = await self.page.locator("mcp-app iframe").first.bounding_box()
         size = self.page.viewport_size
+        box = await self.page.locator("mcp-app iframe").first.bounding_box()
         if box is None or size is None or box["height"] < 1 or box["width"] < 1:
             raise StageError("render", "The View has no height, so there is nothing to take a picture of.")
+        needed = math.ceil(box["y"] + box["height"])
         if not full:
             box["height"] = max(1, min(box["height"], size["height"] - box["y"]))
-        png = await self.page.screenshot(
-            full_page=full,
-            clip=box,
-            animations="disabled",
-            caret="hide",
-            scale="device",
-        )
+        try:
+            if full and needed > size["height"]:
+                # A window that shows all of it: the browser draws nothing of other origins outside of the window.
+                await self.page.set_viewport_size({"width": size["width"], "height": needed})
+                await self._look()
+                await self._look()
+            png = await self.page.screenshot(clip=box, animations="disabled", caret="hide")
+        finally:
+            if self.page.viewport_size != size:
+                await self.page.set_viewport_size(size)
         if path is not None:
             await anyio.Path(path).write_bytes(png)
         return png
@@ -454,6 +451,10 @@ class Stage:
         self._host.on_message(self._message)
 
     async def __aenter__(self) -> Self:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise FanlightError("Playwright works with asyncio only: let anyio_backend return 'asyncio'.") from None
         async with AsyncExitStack() as stack:
             if self._given is None or isinstance(self._given, str | Path):
                 self.browser = await stack.enter_async_context(launched(self._given))
@@ -512,14 +513,18 @@ class Stage:
         freeze: bool = False,
         scale: float = 1,
         run: bool = True,
+        result: JSONObject | None = None,
         settle: bool = True,
         within: float = 20.0,
+        on_leave: Callable[[LiveView], Awaitable[None]] | None = None,
     ) -> AsyncIterator[LiveView]:
         """Call a tool and show its View, with the whole window for it.
 
         `context` is what the View is told of the host beside what the browser tells. `freeze` pins time, chance and
-        animations. Without `run`, the call has only begun: `view.call.run(arguments)` goes on. With `settle`, the View
-        is waited for: StageError says why it did not come; a View that is never at rest is left at that.
+        animations. With `result`, that is shown and the tool is not called. Without `run`, the call has only begun:
+        `view.call.run(arguments)` goes on. With `settle`, the View is waited for: StageError says why it did not come;
+        a View that is never at rest is left at that. `on_leave` is given the View before its page is closed, also
+        where it did not come.
         """
         told = context or {}
         cue = _Cue({**told, "displayMode": mode})
@@ -540,14 +545,20 @@ class Stage:
         try:
             await browser.add_init_script(_scripts(freeze))
             page = await browser.new_page()
-            view = LiveView(page, self._host, call, cue, record.uri, conversation)
-            await page.goto(self.address)
-            await page.evaluate(_SHOW, [call.view, call.token])
-            if run:
-                await self._run(call, arguments or {})
-            if settle:
-                await _settle(view, within)
-            yield view
+            view = LiveView(page, self._host, call, cue, record.uri, conversation, freeze)
+            try:
+                await page.goto(self.address)
+                await page.evaluate(_SHOW, [call.view, call.token])
+                if result is not None:
+                    self._host.show_result(call, arguments or {}, result)
+                elif run:
+                    await self._run(call, arguments or {})
+                if settle:
+                    await _settle(view, within)
+                yield view
+            finally:
+                if on_leave is not None:
+                    await on_leave(view)
         finally:
             await browser.close()
 
@@ -559,9 +570,9 @@ class Stage:
         try:
             call = self._host.begin(server, tool, conversation)
         except KeyError as error:
-            raise StageError("call", str(error.args[0])) from None
+            raise StageError("tool", str(error.args[0])) from None
         if call.view is None:
-            raise StageError("call", f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
+            raise StageError("tool", f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
         return call
 
     async def _run(self, call: Call, arguments: JSONObject) -> None:
@@ -587,22 +598,6 @@ async def open_view(
         stage.open("server", tool, arguments, **options) as view,
     ):
         yield view
-
-
-def served(server: object) -> object:
-    """Return what `Host` takes for a server: a .py file, a folder or a .json file are made one, the rest is one."""
-    if isinstance(server, Path) or (
-        isinstance(server, str) and (server.endswith((".py", ".json")) or _is_folder(server))
-    ):
-        found = list(named_servers([str(server)]).values())
-        if len(found) != 1:
-            raise FanlightError(f"{server} names {len(found)} servers, expected one.")
-        return found[0].target
-    return server
-
-
-def _is_folder(text: str) -> bool:
-    return " " not in text and Path(text).is_dir()
 
 
 async def _settle(view: LiveView, within: float) -> None:
