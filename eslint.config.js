@@ -52,6 +52,17 @@ export default [
     rules: { "no-console": ["error", { allow: ["debug"] }] },
   },
   {
+    // One becomes part of a View that is checked, the other is the host around it.
+    files: ["src/fanlight/check/pages/*.js"],
+    languageOptions: {
+      globals: readonly([
+        ...browser,
+        ..."MutationObserver Node OffscreenCanvas getComputedStyle innerHeight matchMedia performance".split(" "),
+      ]),
+    },
+    rules: { "no-console": ["error", { allow: ["debug"] }] },
+  },
+  {
     // paint.js is put into the pages that call what it defines.
     files: ["bench/pages/*.js"],
     languageOptions: {

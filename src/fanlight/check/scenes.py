@@ -41,9 +41,9 @@ VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
 
 _MARK: Final = "fanlight.check "
 _AT_ONCE: Final = 4
-_SCENE_LIMIT: Final = 45.0
-_START: Final = 10_000
-_ANSWER: Final = 2_000
+_SCENE_LIMIT: Final = 90.0
+_START: Final = 15_000
+_ANSWER: Final = 5_000
 _QUIET: Final = 150
 _LONGEST: Final = 1_500
 _WATCHED: Final = 500
