@@ -23,6 +23,7 @@ from fanlight.host.config import target
 from support.docs import ROOT
 from support.published import Published
 from support.stage import chromium
+from support.wire import serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 
@@ -163,6 +164,13 @@ async def test_a_server_object_is_checked_in_process() -> None:
     assert finding.problem.where == "tool show"
     assert report.servers[0].versions == ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
     assert "NEG-05" in str(report)
+
+
+async def test_a_server_at_an_address_is_checked() -> None:
+    with serving(silent_server().streamable_http_app()) as address:
+        report = await check(f"{address}/mcp", browser=False)
+    assert len(report.servers[0].versions) == 5
+    assert report.named("NEG-05")
 
 
 async def test_tools_are_called_only_if_that_is_safe() -> None:

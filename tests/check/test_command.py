@@ -45,6 +45,15 @@ def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: py
     assert "exited with code 1" in capsys.readouterr().err
 
 
+def test_a_missing_browser_is_one_clear_line(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
+    assert main(["check", "--quiet", str(saved)]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fanlight check: FANLIGHT_BROWSER is 'no-such-browser'")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -16,6 +16,7 @@ LEVELS: Final[dict[str, Level]] = {
     "MAY": "note",
     "advice": "note",
 }
+SEVERITIES: Final[dict[str, Level]] = {"high": "error", "medium": "warning", "low": "note"}
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,7 @@ class Finding:
 
     @property
     def level(self) -> Level:
-        if self.problem.severity is not None:
-            return {"high": "error", "medium": "warning", "low": "note"}[self.problem.severity]  # type: ignore[return-value]
-        return self.rule.level
+        return self.rule.level if self.problem.severity is None else SEVERITIES[self.problem.severity]
 
     @property
     def breaks_a_must(self) -> bool:

@@ -38,7 +38,7 @@ def _tool(tool: Mapping[str, Any]) -> str:
 
 def _view_items(look: Look) -> Iterator[tuple[str, JSONObject]]:
     """Yield the content items that are meant to be Views: a tool names them, or the list calls them HTML."""
-    named = {uri for _, uri in look.links()}
+    named = [uri for _, uri in look.links()]
     for uri, item in look.contents():
         listed = look.listed(uri) or {}
         if uri in named or "html" in str(listed.get("mimeType") or item.get("mimeType")):
@@ -60,7 +60,7 @@ def res_01(look: Look) -> Iterator[Problem]:
 
 
 def res_02(look: Look) -> Iterator[Problem]:
-    named = {uri for _, uri in look.links()}
+    named = [uri for _, uri in look.links()]
     for entry in look.resources:
         mime = entry.get("mimeType")
         if entry.get("uri") in named and mime != MIME_TYPE:
@@ -198,7 +198,7 @@ def dsc_07(look: Look) -> Iterator[Problem]:
 
 
 def rsv_01(look: Look) -> Iterator[Problem]:
-    named = {uri for _, uri in look.links()}
+    named = [uri for _, uri in look.links()]
     for entry in look.resources:
         uri, mime = str(entry.get("uri")), entry.get("mimeType")
         if uri.startswith(URI_SCHEME) and uri not in named and mime is not None and "html" not in str(mime):
@@ -245,11 +245,11 @@ def neg_04(seen: Seen) -> Iterator[Problem]:
     with_ui, plain = seen.best(), seen.best(ui=False)
     if with_ui is None or plain is None:
         return
-    names = {tool.get("name") for tool in plain.tools}
+    names = {str(tool.get("name")) for tool in plain.tools}
     for tool, _ in with_ui.links():
         if not _for_model(tool):
             continue
-        if tool.get("name") not in names:
+        if str(tool.get("name")) not in names:
             message = "is not there for a client without MCP Apps."
             yield Problem(_tool(tool), message, "Offer it to every client, with its answer as text.")
         elif (call := plain.calls.get(str(tool.get("name")))) is not None and _says_nothing(call.answer):
@@ -371,12 +371,12 @@ def lnt_06(seen: Seen) -> Iterator[Problem]:
     newest = seen.best()
     if newest is None:
         return
-    links = {tool.get("name"): uri for tool, uri in newest.links()}
+    links = {str(tool.get("name")): uri for tool, uri in newest.links()}
     for look in seen.looks:
         if not look.ui or look.failures:
             continue
-        theirs = {tool.get("name"): uri for tool, uri in look.links()}
-        for name in sorted(links.keys() | theirs.keys(), key=str):
+        theirs = {str(tool.get("name")): uri for tool, uri in look.links()}
+        for name in sorted(links.keys() | theirs.keys()):
             if links.get(name) != theirs.get(name):
                 message = f"has the View {theirs.get(name)} on {look.version}, and {links.get(name)} on later versions."
                 yield Problem(f"tool {name}", message, "Offer the same tools with the same Views on every version.")
@@ -462,10 +462,10 @@ def adv_04(seen: Seen) -> Iterator[Problem]:
 
 
 def adv_05(look: Look) -> Iterator[Problem]:
-    linked = {tool.get("name") for tool, _ in look.links()}
+    linked = {str(tool.get("name")) for tool, _ in look.links()}
     for tool in look.tools:
         template = meta_of(tool).get("openai/outputTemplate")
-        if template is not None and tool.get("name") not in linked:
+        if template is not None and str(tool.get("name")) not in linked:
             message = f"has its View only as openai/outputTemplate ({template}), which ChatGPT alone reads."
             fix = f"Add _meta.ui.resourceUri (a ui:// URI), and serve it as {MIME_TYPE!r} with _meta.ui.csp."
             yield Problem(_tool(tool), message, fix)
