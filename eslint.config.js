@@ -1,7 +1,7 @@
 import js from "@eslint/js";
 
 const browser = [
-  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement ResizeObserver".split(" "),
+  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent ResizeObserver".split(" "),
   ..."URL URLSearchParams WebSocket".split(" "),
   ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator".split(" "),
   ..."queueMicrotask setTimeout window".split(" "),
@@ -29,6 +29,10 @@ export default [
     },
   },
   { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
+  {
+    files: ["tests/check/pages/*.js"],
+    languageOptions: { globals: readonly([...browser, "parent", "removeEventListener"]) },
+  },
   {
     files: ["src/fanlight/inspector/pages/*.js"],
     languageOptions: {
@@ -61,6 +65,26 @@ export default [
       ]),
     },
     rules: { "no-console": ["error", { allow: ["debug"] }] },
+  },
+  {
+    // Put into one page, one after the other, so that they share their names.
+    files: ["src/fanlight/check/probe/pages/*.js"],
+    languageOptions: {
+      sourceType: "script",
+      globals: readonly([
+        ...browser,
+        ..."Audio EventSource Image crypto performance requestAnimationFrame".split(" "),
+        ..."Link isAnswer pause same MODES VARIABLES capabilityProblems contextProblems dimensionProblems".split(" "),
+        ..."isObject isText WAYS attempt blocked canCompile hasFeature isSandboxed openWays policies reaches".split(" "),
+        ..."Findings LONG Probe brief text tellSize".split(" "),
+      ]),
+    },
+    rules: {
+      "no-new-func": "off", // whether it is forbidden is the question
+      "no-redeclare": ["error", { builtinGlobals: false }],
+      "no-self-assign": ["error", { props: false }],
+      "no-unused-vars": ["error", { vars: "local", argsIgnorePattern: "^_" }],
+    },
   },
   {
     // paint.js is put into the pages that call what it defines.

@@ -126,7 +126,7 @@ async def test_the_line_that_failed_is_shown(browser: Browser, tmp_path: Path) -
     with running(servers([linked(tmp_path, html)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
-            await expect(page.locator(".problems")).to_contain_text("There: const settings = JSON.parse('{');")
+            await expect(page.locator(".problems code")).to_have_text("const settings = JSON.parse('{');")
 
 
 async def test_a_wrong_mime_type_and_a_missing_document_are_named(browser: Browser, tmp_path: Path) -> None:

@@ -1,8 +1,15 @@
-"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's."""
+"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's.
 
+`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them.
+"""
+
+import json
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Any
+
+_SDK = 'globalThis[Symbol.for("fanlight")]'
 
 # These rely on the conventions that view.js states at its top, and tests/browser/test_sdk_size.py checks.
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
@@ -27,26 +34,36 @@ def watch_element() -> str:
 
 
 @cache
-def _parts() -> tuple[str, tuple[str, ...]]:
-    """Split view.js into its code, without comments and idle white space, and the names that it exports."""
-    source = script("view.js")
+def _parts(name: str) -> tuple[str, tuple[str, ...]]:
+    """Split a script into its code, without comments and idle white space, and the names that it exports."""
+    source = script(name)
     export = _EXPORT.search(source)
     if export is None:
-        raise RuntimeError("view.js does not end with its one export statement")
+        raise RuntimeError(f"{name} does not end with its one export statement")
     code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], source[: export.start()].rstrip("\n"))
     return _LINE_END.sub("", code), tuple(re.findall(r"\w+", export[1]))
 
 
 @cache
-def view_sdk() -> str:
-    """Return view.js as one classic-script statement, to be inlined before the View's own scripts.
+def view_sdk(*, openai: bool = False) -> str:
+    """Return view.js as classic-script statements, to be inlined before the View's own scripts.
 
-    It puts what view.js exports into `globalThis[Symbol.for("fanlight")]`.
+    They put what view.js exports into `globalThis[Symbol.for("fanlight")]`. With `openai` the `App` there also
+    runs where there is `window.openai` and no MCP Apps host.
     """
-    code, names = _parts()
-    return f'globalThis[Symbol.for("fanlight")]=(()=>{{{code}\nreturn{{{",".join(names)}}};}})();'
+    code, names = _parts("view.js")
+    sdk = f"{_SDK}=(()=>{{{code}\nreturn{{{','.join(names)}}};}})();"
+    return sdk + f"\n{_SDK}=(()=>{{{_parts('view-openai.js')[0]}\nreturn withOpenAI;}})()({_SDK});" if openai else sdk
+
+
+def mcpui_adapter(options: dict[str, Any], *, openai: bool = False) -> str:
+    """Return classic-script statements by which a widget written for mcp-ui runs as a View, the SDK included."""
+    # Nothing in it may end the script; and as a literal, `__proto__` would be more than a name.
+    given = json.dumps(json.dumps(options)).replace("<", "\\u003c")
+    adapter = f"(()=>{{{_parts('mcpui-adapter.js')[0]}\nadapt({_SDK},JSON.parse({given}));}})();"
+    return f"{view_sdk(openai=openai)}\n{adapter}"
 
 
 def view_sdk_exports() -> tuple[str, ...]:
     """Return the names that view.js exports."""
-    return _parts()[1]
+    return _parts("view.js")[1]

@@ -23,7 +23,7 @@ export const ofReason = (reason) => {
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.
  * @param {{ uri: string, text?: string }} [source] The line where its script failed, if it is known.
- * @returns {{ what: string, todo?: string }[]}
+ * @returns {{ what: string, code?: string, todo?: string }[]}
  */
 export const diagnose = (messages, records, source) => {
   const said = (/** @type {string} */ method) => messages.find(({ from, message }) => from === "view" && message.method === method);
@@ -32,8 +32,7 @@ export const diagnose = (messages, records, source) => {
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
     const what = `JavaScript error at ${file || source?.uri || "the document"}:${line}:${column}: ${text}`;
-    const todo = [source?.text && `There: ${source.text}`, !came && "The View stopped before it could connect."].filter(Boolean).join("  ");
-    return [{ what, ...(todo && { todo }) }];
+    return [{ what, ...(source?.text && { code: source.text }), ...(!came && { todo: "The View stopped there, before it could connect." }) }];
   }
   if (came) return [];
   const greeting = said("ui/initialize");
