@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.timeout(240)  # each test is several runs of pytest, some with a browser
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,7 +66,8 @@ class Runs:
         pytester.makeconftest("import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n")
 
     def __call__(self, tests: str, *options: str) -> pytest.RunResult:
-        self.pytester.makepyfile(test_it=f"import pytest\nfrom shop import server\n{self.mark}\n{tests}")
+        shop = "from shop import server" if "(server" in tests or ": server" in tests else ""
+        self.pytester.makepyfile(test_it=f"import pytest\n{shop}\n{self.mark}\n{tests}")
         plugins = ("-p", "fanlight.testing.plugin", "-p", self.plugin)
         return self.pytester.runpytest_subprocess(*plugins, *options, timeout=100)
 
@@ -194,37 +196,41 @@ async def test_fine(open_view):
 
 
 PICTURE = """
-@pytest.fixture
-def fanlight_options():
-    return {"freeze": True}
+import struct, zlib
 
-async def test_look(open_view, assert_picture):
-    async with open_view(server, "show", word=WORD) as view:
-        await assert_picture(view, "the look")
+def png(marks):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    raw = b"".join(b"\\0" + bytes([0 if y < marks else 255] * 100) for y in range(100))
+    head = struct.pack(">IIBBBBB", 100, 100, 8, 0, 0, 0, 0)
+    return b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+
+async def test_look(assert_picture):
+    await assert_picture(png(MARKS), "the look", tolerance=TOLERANCE)
 """
 
 
 def test_a_picture_is_accepted_once_and_compared_from_then_on(runs: Runs) -> None:
-    first = runs(f"WORD = 'tea'\n{PICTURE}")
+    def look(marks: int, *options: str, tolerance: float = 0.001) -> pytest.RunResult:
+        return runs(f"MARKS, TOLERANCE = {marks}, {tolerance}\n{PICTURE}", *options)
+
+    first = look(5)
     first.assert_outcomes(failed=1)
     first.stdout.fnmatch_lines(
-        ["*There is no picture *the-look.png yet; this one is at *the-look.actual.png. If it is*"]
+        ["There is no picture *the-look.png yet; this one is at *the-look.actual.png. If it is*"]
     )
-    runs(f"WORD = 'tea'\n{PICTURE}", "--fanlight-update-pictures").assert_outcomes(passed=1)
+    look(5, "--fanlight-update-pictures").assert_outcomes(passed=1)
     accepted = Path("pictures/test_it/the-look.png").read_bytes()
-    runs(f"WORD = 'tea'\n{PICTURE}").assert_outcomes(passed=1)
+    look(5).assert_outcomes(passed=1)
 
-    changed = runs(f"WORD = 'coffee, and a word that is much longer'\n{PICTURE}")
+    changed = look(7)
     changed.assert_outcomes(failed=1)
-    changed.stdout.fnmatch_lines(
-        ["The picture the-look.png differs: * of * points differ (*%), and 0.10% may. Look at *.difference.png.*"]
-    )
-    folder = Path(".fanlight/test_it/test_look")
-    assert {"the-look.actual.png", "the-look.difference.png", "view.png"} <= {path.name for path in folder.iterdir()}
+    words = "The picture the-look.png differs: 200 of 10,000 points differ (2.00%), and 0.10% may. Look at *.png."
+    changed.stdout.fnmatch_lines([f"{words}*"])
+    left = Path(".fanlight/test_it/test_look")
+    assert {path.name for path in left.iterdir()} == {"the-look.actual.png", "the-look.difference.png"}
     assert Path("pictures/test_it/the-look.png").read_bytes() == accepted
-
-    tolerant = PICTURE.replace('"the look")', '"the look", tolerance=0.5)')
-    runs(f"WORD = 'coffee, and a word that is much longer'\n{tolerant}").assert_outcomes(passed=1)
+    look(7, tolerance=0.05).assert_outcomes(passed=1)
 
 
 def test_a_browser_that_is_missing_fails_the_test_in_one_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +244,44 @@ async def test_browser(open_view):
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E * FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."])
+
+
+def test_a_server_that_breaks_a_rule_fails_with_the_report(runs: Runs) -> None:
+    result = runs(
+        """
+import sys
+from types import ModuleType
+
+class Report:
+    def __init__(self, conforms):
+        self.conforms = conforms
+
+    def __str__(self):
+        return "RES-01 is broken."
+
+async def check(given, *, browser=True, skip=None):
+    assert (given, browser) == ("server.py", "chromium")
+    return Report(skip is not None)
+
+@pytest.fixture(autouse=True)
+def checked(monkeypatch):
+    module = ModuleType("fanlight.check")
+    module.check = check
+    monkeypatch.setitem(sys.modules, "fanlight.check", module)
+
+@pytest.fixture
+def fanlight_browser():
+    return "chromium"
+
+async def test_bad(assert_conforms):
+    await assert_conforms("server.py")
+
+async def test_good(assert_conforms):
+    await assert_conforms("server.py", skip={"RES-01": "known"})
+"""
+    )
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["RES-01 is broken."])
 
 
 def test_the_plugin_is_an_entry_point_and_costs_next_to_nothing() -> None:

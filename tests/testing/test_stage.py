@@ -1,5 +1,6 @@
 """Views of servers written here, on the stage."""
 
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -253,6 +254,29 @@ async def test_an_error_of_the_test_goes_on_as_it_came(browser: Browser) -> None
     with pytest.raises(ZeroDivisionError):
         async with open_view(server_of(SHOWS), "show", browser=browser):
             raise ZeroDivisionError
+
+
+async def test_views_that_are_open_at_once_are_told_apart(browser: Browser) -> None:
+    script = (
+        "app.ontoolresult = ({ content }) => {\n  p.textContent = content[0].text;\n"
+        "  app.updateModelContext({ content });\n};\nawait app.connect();"
+    )
+    async with (
+        Stage({"x": server_of(script)}, browser=browser) as stage,
+        stage.open("x", "show", {"word": "a"}) as one,
+        stage.open("x", "show", {"word": "b"}) as other,
+    ):
+        assert (await text(one), await text(other)) == ("a", "b")
+        for view, word in ((one, "a"), (other, "b")):
+            assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": word}}]
+            assert view.model_context == {"content": [{"type": "text", "text": word}]}
+
+
+async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    with pytest.raises(BrowserMissing, match=r"^Playwright is missing: pip install 'fanlight\[browser\]'$"):
+        async with launched():
+            pass
 
 
 async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
