@@ -218,7 +218,7 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _host("D-DL-02", "SHOULD", "A file is named after its URI."),
         _host("D-DL-03", "MAY", "A download may be refused."),
         _host("D-DL-04", "SHOULD", "Names of files are made harmless."),
-        _view("D-STD-01", "implied", v.d_std_01, "A View uses the server only where the host offers it."),
+        _view("D-STD-01", "advice", v.d_std_01, "A View uses the server only where the host offers it."),
         _view("D-SMP-01", "MUST", v.d_smp_01, "A View asks for sampling only where it is offered."),
         _view("D-SMP-02", "MUST", v.d_smp_02, "It gives tools to sampling only where that is offered."),
         _host("D-SMP-03", "SHOULD", "Sampling is limited, and the user asked."),

@@ -258,7 +258,8 @@ def d_std_01(view: ViewSeen) -> Iterator[Problem]:
         for method in dict.fromkeys(str(said.message["method"]) for said in scene.sent(*_FROM_SERVER)):
             needs = "serverTools" if method.startswith("tools") else "serverResources"
             message = f"sends {method} to a host that does not offer {needs}."
-            yield Problem(view.where, message, f"Look at hostCapabilities.{needs} first.")
+            fix = f"Look at hostCapabilities.{needs} first, or bear a refusal: some hosts serve what they do not tell."
+            yield Problem(view.where, message, fix)
 
 
 def d_smp_01(view: ViewSeen) -> Iterator[Problem]:
