@@ -335,7 +335,7 @@ BROKEN: dict[str, list[Any]] = {
         view(error=replace(ERROR, marks={"error": MARK | {"scrollWidth": 900}})),
     ],
     "SIZ-01": [plain(said=hello()), plain(said=[*hello(), SIZE])],
-    "QUA-04": [plain(said=[*hello(), *([SIZE] * 60)])],
+    "QUA-04": [plain(said=[*hello(), *([SIZE] * 60)], steps={**PLAIN_SCENE.steps, "theme": 50})],
     "DSP-01": [plain(said=[*hello(), SIZE, SIZE, FULLSCREEN]), bare(said=[*hello(), FULLSCREEN])],
     "DSP-02": [bare(said=[*CAN_FULLSCREEN, FULLSCREEN])],
     "DSP-03": [
@@ -396,6 +396,7 @@ GOOD: dict[str, list[Any]] = {
     "RES-05": [
         content(text="\ufeff <!-- ours -->\n<!DOCTYPE HTML><title>x</title><script>'<style>'</script>"),
         content(text="<!doctype html><title>x</title><p>Open tags may stay open"),
+        content(text="<!doctype html><title>How to write <script></title><textarea><style></textarea>"),
     ],
     "RES-07": [meta(domain="a.example.com"), meta(domain="https://app.example.com")],
     "LNT-01": [look(tools=[tool(ui={"visibility": ["app"]})])],
@@ -444,7 +445,7 @@ GOOD: dict[str, list[Any]] = {
         plain(said=[], unfinished="it did not finish the handshake", unreached=["https://cdn.example/sdk.js"]),
         plain(said=[hello()[0], says("notifications/message", level="info"), *hello()[1:], SIZE, SIZE]),
     ],
-    "QUA-04": [plain(said=[*hello(), *([SIZE] * 20)])],
+    "QUA-04": [plain(said=[*hello(), *([SIZE] * 60)], steps={**PLAIN_SCENE.steps, "theme": 8})],
     "DSP-01": [plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
     "DSP-02": [plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
     "DSP-03": [odd(said=[*CAN_FULLSCREEN, FULLSCREEN])],

@@ -122,7 +122,7 @@ def test_the_rules_are_listed_with_those_that_are_not_checked(capsys: pytest.Cap
     assert main(["check", "--list"]) == 0
     said = capsys.readouterr().out
     assert all(f"  {rule.id:<9}" in said for rule in RULES)
-    assert "not checked: It binds hosts." in said
+    assert "not checked: It binds hosts. `fanlight probe` tests the host that shows it." in said
 
 
 def test_help_needs_nothing_heavy() -> None:

@@ -145,10 +145,11 @@ class Scene:
     unfinished: str | None = None
     """Why the scene could not be played to its end."""
 
-    def sent(self, *methods: str, since: str | None = None) -> list[Said]:
-        """Return what the View sent: all, or some methods; since the beginning, or since a step."""
+    def sent(self, *methods: str, since: str | None = None, until: str | None = None) -> list[Said]:
+        """Return what the View sent: all, or some methods; between the beginnings of two steps, or all the time."""
         first = 0 if since is None else self.steps.get(since, len(self.said))
-        mine = (said for said in self.said[first:] if said.by == "view" and "method" in said.message)
+        last = len(self.said) if until is None else self.steps.get(until, len(self.said))
+        mine = (said for said in self.said[first:last] if said.by == "view" and "method" in said.message)
         return [said for said in mine if not methods or said.message["method"] in methods]
 
     def errors_in(self, *steps: str) -> list[str]:

@@ -11,10 +11,13 @@ from typing import Final
 from fanlight.check import review as r
 from fanlight.check import server_rules as s
 from fanlight.check import view_rules as v
+from fanlight.check.probe.rules import HOST_RULES
 from fanlight.check.rule import Check, Rule, Strength
 
 # Why a row cannot be checked from outside.
-HOST: Final = "It binds hosts. `fanlight probe` asks the host that shows it."
+PROBE: Final = "It binds hosts. `fanlight probe` tests the host that shows it."
+HOST: Final = "It binds hosts."
+_PROBED: Final = {rule.id: rule.why for rule in HOST_RULES}
 FREE: Final = "It allows something, so nothing can break it."
 PERSON: Final = "Whether it holds is for a person to judge."
 INSIDE: Final = "It cannot be provoked without knowing the View's code."
@@ -37,7 +40,14 @@ def _document(id: str, check: Check, sentence: str) -> Rule:
 
 
 def _host(id: str, strength: Strength, sentence: str, *aliases: str, role: str = "host") -> Rule:
-    return Rule(id, role, strength, sentence, "", None, None, HOST, aliases)
+    return Rule(id, role, strength, sentence, "", None, None, _why(id, strength), aliases)
+
+
+def _why(id: str, strength: Strength) -> str:
+    """Say why a rule for hosts is not checked here, and who does it."""
+    if id in _PROBED:
+        return f"{HOST} {_PROBED[id]}" if _PROBED[id] else PROBE
+    return FREE if strength == "MAY" else f"{HOST} Neither servers nor Views can see it."
 
 
 def _unchecked(id: str, role: str, strength: Strength, why: str, sentence: str, *aliases: str) -> Rule:

@@ -29,6 +29,7 @@ _CSP_LISTS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseU
 _RESOURCE_KEYS: Final = ("csp", "permissions", "domain", "prefersBorder")
 _PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
 _DOCTYPE: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.IGNORECASE | re.DOTALL)
+_TEXT_ONLY: Final = re.compile(r"<(title|textarea)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _ORIGIN: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.-]+(?::[0-9]+)?/?")
 
 
@@ -119,7 +120,7 @@ def html_problem(html: str) -> tuple[str, str] | None:
     if "\x00" in text:
         return "holds a null character.", "Remove it."
     reader = _Reader()
-    reader.feed(text)
+    reader.feed(_TEXT_ONLY.sub("", text))
     if reader.inside is not None:
         return f"ends inside <{reader.inside}>.", f"Close it with </{reader.inside}>."
     return None

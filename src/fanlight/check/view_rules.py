@@ -34,8 +34,8 @@ _CODE: Final = "Look at the View's console in fanlight dev."
 
 HEAVY: Final = 1_000_000
 SLOW: Final = 5_000
-LOOP: Final = 30
-"""As many reports of size after the View has settled are a loop."""
+LOOP: Final = 10
+"""As many reports of size in half a second in which nothing happens are a loop."""
 
 
 def _params(said: Said) -> Mapping[str, Any]:
@@ -360,8 +360,8 @@ def qua_03(view: ViewSeen) -> Iterator[Problem]:
 
 
 def qua_04(view: ViewSeen) -> Iterator[Problem]:
-    for scene in view.played():
-        count = len(scene.sent("ui/notifications/size-changed", since="settled"))
+    for scene in view.played("plain"):
+        count = len(scene.sent("ui/notifications/size-changed", since="settled", until="theme"))
         if count >= LOOP:
             message = f"reports its size again and again: {count} times while nothing happened."
             yield Problem(view.where, message, "Do not let the content's height depend on the frame's (100vh).")
