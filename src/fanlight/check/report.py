@@ -31,7 +31,7 @@ class CheckedServer:
     name: str
     versions: tuple[str, ...]
     views: dict[str, JSONObject] = field(default_factory=dict)
-    """Of each View: `sha256`, `bytes`, and the `scenes` that were played."""
+    """Of each View: `sha256`, `bytes`, `ready_ms` (until it could be used), and the `scenes` that were played."""
     called: tuple[str, ...] = ()
     """The tools that were called."""
 

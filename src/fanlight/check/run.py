@@ -314,7 +314,20 @@ def _summary(seen: Seen) -> CheckedServer:
     best = seen.best()
     versions = tuple(dict.fromkeys(look.version for look in seen.looks))
     views = {
-        view.where: {"sha256": view.document.sha256, "bytes": view.document.size, "scenes": list(view.scenes)}
+        view.where: {
+            "sha256": view.document.sha256,
+            "bytes": view.document.size,
+            "ready_ms": _ready(view),
+            "scenes": list(view.scenes),
+        }
         for view in seen.views
     }
     return CheckedServer(seen.name, versions, views, tuple(best.calls) if best else ())
+
+
+def _ready(view: ViewSeen) -> int | None:
+    """Return after how many milliseconds a View could be used, if it was shown."""
+    for scene in view.played("plain"):
+        for said in scene.sent("ui/notifications/initialized"):
+            return round(said.at)
+    return None
