@@ -9,6 +9,7 @@ from fanlight.host.host import Host, ModelTool
 from fanlight.host.limits import Limits
 from fanlight.host.open_views import UnknownView
 from fanlight.host.policy import Allow, App, Ask, Decision, Deny, Policy, PolicyError, Rules
+from fanlight.host.profile import Profile
 from fanlight.host.questions import Declined
 from fanlight.host.session import RequestFailed, Timeouts
 from fanlight.host.store import AuditQuery, AuditRecord, Grant, SqliteStore, Store, ViewRecord
@@ -31,6 +32,7 @@ __all__ = [
     "ModelTool",
     "Policy",
     "PolicyError",
+    "Profile",
     "Question",
     "RequestFailed",
     "Rules",

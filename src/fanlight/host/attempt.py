@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import anyio
 import httpx2
@@ -23,6 +23,7 @@ from fanlight.host.config import Command, Streams, Url
 from fanlight.host.process import Child, open_child
 
 TransportStreams = tuple[Any, Any]
+Tap = Callable[[Literal["sent", "received"], dict[str, Any]], None]
 
 _LARGEST_EVENT: Final = 64 * 1024 * 1024  # the SDK's own limit of 1 MiB is less than many Views
 _SESSION_HEADER: Final = "mcp-session-id"
@@ -39,7 +40,7 @@ class ServersOwn:
 class Attempt:
     """What lives as long as one attempt: its client, its calls, and what is known of its other end."""
 
-    def __init__(self) -> None:
+    def __init__(self, tap: Tap | None = None) -> None:
         self.client: Client | None = None
         self.over = anyio.Event()
         """Set when the connection is lost or closed."""
@@ -52,6 +53,7 @@ class Attempt:
         """Of the last response."""
         self.unanswered: set[types.RequestId] = set()
         """Requests whose response ended without an answer."""
+        self._tap = tap
         self._watched = False
         self._calls: set[anyio.CancelScope] = set()
 
@@ -89,6 +91,11 @@ class Attempt:
         async with transport as (read, write):
             yield _Watched(read, self), _Watched(write, self)
 
+    def overheard(self, direction: Literal["sent", "received"], item: Any) -> None:
+        """Let whoever listens hear a message."""
+        if self._tap is not None and isinstance(item, SessionMessage):
+            self._tap(direction, item.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
+
     def marked(self, item: Any) -> Any:
         """Mark an error as the server's own word, unless the SDK made it because no answer came."""
         match item:
@@ -124,10 +131,13 @@ class _Watched:
 
     async def receive(self) -> Any:
         with self._noticing():
-            return self._attempt.marked(await self._inner.receive())
+            item = await self._inner.receive()
+            self._attempt.overheard("received", item)
+            return self._attempt.marked(item)
 
     async def send(self, item: Any) -> None:
         with self._noticing():
+            self._attempt.overheard("sent", item)
             await self._inner.send(item)
 
     @contextmanager

@@ -32,7 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from fanlight import __version__
-from fanlight.host.attempt import Attempt, ServersOwn, open_transport
+from fanlight.host.attempt import Attempt, ServersOwn, Tap, open_transport
 from fanlight.host.config import InProcess, Streams, Target, Url, target
 from fanlight.host.news import (
     Listener,
@@ -62,6 +62,10 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS
 
 logger = logging.getLogger(__name__)
+
+Asked = tuple[str, JSONObject]
+StandIn = Callable[[str, JSONObject], Awaitable[JSONObject | None]]
+"""Takes a method and its params, and returns an answer, or None to let the server answer."""
 
 _CONNECT_LIMIT: Final = 60.0
 _SIGN_IN_LIMIT: Final = 600.0  # someone may have to do it by hand
@@ -149,6 +153,11 @@ class Connection:
         self.instructions: str | None = None
         self.capabilities: JSONObject = {}
         self.protocol_version: str | None = None
+        self.tap: Tap | None = None
+        """Hears each message of the next connections, as a wire object: `tap("sent" | "received", message)`."""
+        self.stand_in: StandIn | None = None
+        """Is asked before each request is sent: it can take its time, raise, or answer in the server's place."""
+        self._shows_views = True
         self._mode = mode
         self._client_info = client_info or types.Implementation(name="fanlight", version=__version__)
         self._patience = patience
@@ -205,9 +214,16 @@ class Connection:
         elif self._waiting is not None:
             self._waiting.cancel()
 
+    def show_views(self, shown: bool) -> None:
+        """Say whether the server is told that Views are shown (NEG-01); if it was told otherwise, connect anew."""
+        if shown != self._shows_views:
+            self._shows_views = shown
+            if self._waiting is not None:
+                self.restart()
+
     async def _attempt(self) -> str:
         """Connect once and stay connected; return why it ended."""
-        attempt = Attempt()
+        attempt = Attempt(self.tap)
         self._hopeless = self._refused = False
         try:
             with anyio.CancelScope() as self._waiting:
@@ -289,7 +305,7 @@ class Connection:
             mode=self._mode,
             cache=None,  # we keep raw results, and know ourselves when they are stale
             client_info=self._client_info,
-            extensions=[advertise(EXTENSION_ID, dict(SERVER_SETTINGS))],  # NEG-01
+            extensions=[advertise(EXTENSION_ID, dict(SERVER_SETTINGS))] if self._shows_views else [],  # NEG-01
             message_handler=hear,
             sampling_callback=self._on_sampling,
             sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
@@ -405,7 +421,8 @@ class Connection:
                 self.tools = await all_tools(client, self.name)
                 return await finished(client, request, on_progress)
 
-        return await self._ask(send, f"the tool {name}", timeout)
+        asked = {"name": name, "arguments": arguments or {}}
+        return await self._ask(send, f"the tool {name}", timeout, ("tools/call", asked))
 
     async def read_resource(self, uri: str) -> JSONObject:
         """Read a resource; the URI is sent byte for byte."""
@@ -414,7 +431,10 @@ class Connection:
             params = types.ReadResourceRequestParams(uri=uri, input_responses=answers, request_state=state)
             return types.ReadResourceRequest(params=params)
 
-        return await self._ask(lambda client: finished(client, request, None), f"the resource {uri}", _LIST_LIMIT)
+        asked = ("resources/read", {"uri": uri})
+        return await self._ask(
+            lambda client: finished(client, request, None), f"the resource {uri}", _LIST_LIMIT, asked
+        )
 
     async def list_resources(self, cursor: str | None = None) -> JSONObject:
         """List one page of resources."""
@@ -429,15 +449,24 @@ class Connection:
         return await self._page(types.ListPromptsRequest(params=at_cursor(cursor)))
 
     async def _page(self, request: types.ClientRequest) -> JSONObject:
-        return await self._ask(lambda client: sent(client, request), request.method, _LIST_LIMIT)
+        method = request.method
+        return await self._ask(lambda client: sent(client, request), method, _LIST_LIMIT, (method, {}))
 
-    async def _ask(self, send: Callable[[Client], Awaitable[JSONObject]], what: str, seconds: float) -> JSONObject:
+    async def _ask(
+        self,
+        send: Callable[[Client], Awaitable[JSONObject]],
+        what: str,
+        seconds: float,
+        asked: Asked,
+    ) -> JSONObject:
         """Send one request over a ready connection; turn what goes wrong into our errors."""
         await self.ready()
         attempt = self._current
         assert attempt is not None
         assert attempt.client is not None
         with anyio.move_on_after(seconds) as limit, attempt.call():
+            if self.stand_in is not None and (answer := await self.stand_in(*asked)) is not None:
+                return answer
             try:
                 return without_wire_fields(await send(attempt.client))
             except MCPError as error:

@@ -31,6 +31,7 @@ from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
 from fanlight.host.policy import Allow, App, Policy, allowed_domains, reachable
+from fanlight.host.profile import Profile
 from fanlight.host.questions import Handler
 from fanlight.host.resources import ViewDocument, Views, for_app, for_model, view_uri
 from fanlight.host.servers import Servers
@@ -82,6 +83,7 @@ class Host:
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
         linger: float = 300.0,
+        profile: Profile | None = None,
         audit_arguments: Keep = "hashed",
         on_server_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
@@ -90,6 +92,7 @@ class Host:
             ("policy", policy, Policy),
             ("timeouts", timeouts, Timeouts),
             ("limits", limits, Limits),
+            ("profile", profile, Profile),
         ):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
@@ -100,6 +103,8 @@ class Host:
         self._store = open_store(store)
         self._names = Names(sandbox_origin, None if hosts is None else frozenset(name.lower() for name in hosts))
         self._info = info or {"name": "fanlight", "version": _version()}
+        self._profile = profile or Profile()
+        self._pinned: JSONObject = {}
         self._context: JSONObject = {
             "displayMode": "inline",
             "availableDisplayModes": ["inline", "fullscreen", "pip"],
@@ -124,6 +129,7 @@ class Host:
         self._tasks: TaskGroup | None = None
         self._stack = AsyncExitStack()
         self.servers.listen(self._hear)
+        self.servers.show_views(self._profile.extension)
 
     @classmethod
     def from_config(cls, path: str | Path, **options: Any) -> Self:
@@ -329,6 +335,33 @@ class Host:
             session.bridge.set_context(changes)
             session.flush_soon()
 
+    def pin_context(self, **values: Any) -> None:
+        """Tell Views this whatever their page says, such as `safeAreaInsets`; None lets the page speak again."""
+        for key, value in values.items():
+            if value is None:
+                self._pinned.pop(key, None)
+            else:
+                self._pinned[key] = value
+        for _, session in self._views:
+            session.bridge.refresh()
+            session.flush_soon()
+
+    async def show_as(self, view: str, mode: str) -> None:
+        """Show a View "inline", in "fullscreen" or as "pip", as if the user had chosen it."""
+        if mode not in self._profile.display_modes:
+            raise ValueError(f"mode is {mode!r}, expected one of {', '.join(self._profile.display_modes)}.")
+        await self._views.live(view).show_as(mode)
+
+    @property
+    def profile(self) -> Profile:
+        """What this host offers. A new one holds for Views that are opened or loaded from then on."""
+        return self._profile
+
+    @profile.setter
+    def profile(self, profile: Profile) -> None:
+        self._profile = profile
+        self.servers.show_views(profile.extension)
+
     # For the web
 
     def wrap(self, app: ASGIApp, path: str = "/apps") -> ASGIApp:
@@ -457,7 +490,17 @@ class Host:
         context = dict(self._context)
         if tool is not None:
             context["toolInfo"] = {"tool": tool}
-        bridge = Bridge(self._info, self._capabilities(), context, tools=_CallableTools(connection))
+        profile = self._profile
+        capabilities = profile.served(self._capabilities())
+        bridge = Bridge(
+            self._info,
+            capabilities,
+            profile.told(context),
+            tools=_CallableTools(connection),
+            pinned=self._pinned,
+            silent=profile.silent,
+            advertised=profile.advertised(capabilities),
+        )
         labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
         if record.conversation is not None:
             labels["fanlight.conversation"] = record.conversation

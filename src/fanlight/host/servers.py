@@ -76,6 +76,11 @@ class Servers(Mapping[str, Connection]):
                 for connection in self.values():
                     waiting.start_soon(connection.settled)
 
+    def show_views(self, shown: bool) -> None:
+        """Tell the servers whether Views are shown; those that were told otherwise are connected anew."""
+        for connection in self.values():
+            connection.show_views(shown)
+
     def listen(self, listener: Listener) -> None:
         """Call `listener` with the news of every server. It must not block."""
         for connection in self.values():

@@ -16,7 +16,7 @@ from fanlight.host.background import guarded
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Channel, Frame, Line
 from fanlight.protocol import events, jsonrpc
-from fanlight.protocol.bridge import Bridge, State
+from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.events import Event
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, Message, RequestId
 
@@ -399,6 +399,11 @@ class Session:
             await self._open_link(url)
         return {}
 
+    async def show_as(self, mode: str) -> None:
+        """Have the page show the View in another display mode, and tell the View."""
+        await self._change_mode(mode)
+        await self.flush()
+
     async def _change_mode(self, mode: str) -> JSONObject:
         done = await self.command({"type": "mode", "mode": mode})
         now = done.get("mode", mode)
@@ -424,9 +429,7 @@ class Session:
 
     async def close(self, reason: str | None = None) -> None:
         """Let the View get ready, for a bounded time, and end the session (TDN-01, TDN-03)."""
-        if self.attached and self.bridge.state is State.READY:
-            id = self.bridge.teardown(reason)
-            assert id is not None
+        if self.attached and (id := self.bridge.teardown(reason)) is not None:
             promise = self._answers[id] = _Promise()
             await self.flush()
             with anyio.move_on_after(self._timeouts.teardown):

@@ -96,6 +96,10 @@ class Bridge:
 
     `tools` names the tools of the View's own server that the View may call: those that are listed there with
     "app" in their visibility. Any other name is refused (VIS-03, VIS-04, VIS-05).
+
+    `pinned` is context that holds whatever `set_context` says of the same keys; who changes it calls `refresh`. What is
+    `silent` is never sent, as by hosts that do not send it. `advertised` is what the View is told of `capabilities`,
+    which are all served.
     """
 
     def __init__(
@@ -106,6 +110,9 @@ class Bridge:
         *,
         tools: Collection[str] = (),
         dialects: bool = True,
+        pinned: Mapping[str, Any] | None = None,
+        silent: Collection[str] = (),
+        advertised: JSONObject | None = None,
     ) -> None:
         self.state = State.NEW
         self.info = info
@@ -116,7 +123,10 @@ class Bridge:
         self.older_words: set[str] = set()
         """Methods of older dialects that this View used."""
         self._dialects = dialects
-        self._context: JSONObject = dict(context)
+        self._pinned = {} if pinned is None else pinned
+        self._silent = silent
+        self._advertised = capabilities if advertised is None else advertised
+        self._own_context: JSONObject = dict(context)
         self._sent_context: JSONObject = {}
         self._outgoing: deque[Message] = deque()
         self._ids = itertools.count(1)
@@ -242,11 +252,11 @@ class Bridge:
         result = {
             "protocolVersion": version if isinstance(version, str) and version in KNOWN_VERSIONS else PROTOCOL_VERSION,
             "hostInfo": self.info,
-            "hostCapabilities": self.capabilities,
-            "hostContext": self._context,
+            "hostCapabilities": self._advertised,
+            "hostContext": (context := self._context),
         }
         self._outgoing.append(jsonrpc.result(id, result))  # INI-02, INI-03
-        self._sent_context = dict(self._context)
+        self._sent_context = context
         if not again:
             self.state = State.GREETED
         return Greeted(self.app_info, self.app_capabilities, version if isinstance(version, str) else "", again)
@@ -352,10 +362,16 @@ class Bridge:
         mode: str = self._context.get("displayMode", "inline")
         return mode
 
+    @property
+    def _context(self) -> JSONObject:
+        return {**self._own_context, **self._pinned}
+
     def outgoing(self) -> Iterator[Message]:
         """Hand over what must be delivered to the View now, in order."""
         while self._outgoing:
-            yield self._outgoing.popleft()
+            message = self._outgoing.popleft()
+            if message.get("method") not in self._silent:
+                yield message
 
     def tool_input_partial(self, arguments: JSONObject) -> None:
         """Send the arguments as far as the model has written them."""
@@ -392,7 +408,11 @@ class Bridge:
 
     def set_context(self, changes: JSONObject) -> None:
         """Change the host's context: the View is told the top-level values that differ, whole (HCC-01, DSP-08)."""
-        self._context |= changes
+        self._own_context |= changes
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Tell the View what differs from the context it knows."""
         if self.state is State.READY:
             self._send_context()
 
@@ -443,7 +463,7 @@ class Bridge:
 
     def teardown(self, reason: str | None = None) -> int | None:
         """Ask the View to get ready to go (TDN-01, D-TDN-05). None if it never was ready, and need not be asked."""
-        if self.state is not State.READY:
+        if self.state is not State.READY or "ui/resource-teardown" in self._silent:
             self.close()
             return None
         id = self._ask("ui/resource-teardown", {} if reason is None else {"reason": reason})
@@ -478,13 +498,14 @@ class Bridge:
         self._send("ui/notifications/tool-input", {"arguments": self._input})
 
     def _send_context(self) -> None:
+        context = self._context
         changed = {
             key: value
-            for key, value in self._context.items()
+            for key, value in context.items()
             if key not in self._sent_context or self._sent_context[key] != value
         }
         if changed:
-            self._sent_context = dict(self._context)
+            self._sent_context = context
             self._send("ui/notifications/host-context-changed", changed)
 
 

@@ -1,0 +1,164 @@
+"""A host that offers less, as others do; and what a developer's tool asks of a host."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+
+from fanlight import Apps, View
+from fanlight.host import Host, Profile, ServerError
+from fanlight.host.origins import Names
+from fanlight.host.servers import Servers
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+ORIGINS = Names().origins("http", "localhost:8000")
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
+
+
+def counter() -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("counter")
+    apps = Apps(server)
+    apps.view(View.html("<!doctype html><title>x</title>", uri="ui://counter/view"))
+
+    @apps.tool(view="ui://counter/view")
+    def add(a: int, b: int) -> dict[str, int]:
+        return {"sum": a + b}
+
+    return server
+
+
+async def shown(host: Host) -> tuple[Page, dict[str, Any], str]:
+    """Open the View of a call, and return its page, the answer to its greeting, and its id."""
+    call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+    assert call.view is not None
+    page = Page()
+    frame = {"type": "open", "view": call.view, "token": call.token, "context": {"theme": "light"}}
+    page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+    page.shown = await page.next()
+    answer = await page.ask("ui/initialize", HELLO, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    return page, answer["result"], call.view
+
+
+async def heard(page: Page, method: str) -> dict[str, Any]:
+    with anyio.fail_after(5):
+        while True:
+            frame = await page.next()
+            if frame["type"] == "message" and frame["message"].get("method") == method:
+                params: dict[str, Any] = frame["message"]["params"]
+                return params
+
+
+async def test_a_profile_narrows_what_a_view_is_offered() -> None:
+    profile = Profile(
+        capabilities={"openLinks": {}, "sampling": {}},
+        refused=["serverResources"],
+        display_modes=["inline"],
+        withheld=["toolInfo", "platform"],
+        silent=["ui/notifications/tool-input", "ui/notifications/tool-result"],
+    )
+    async with Host({"counter": counter()}, profile=profile) as host:
+        page, greeting, view = await shown(host)
+        assert greeting["hostCapabilities"] == {"openLinks": {}}  # sampling is not what this host has
+        assert greeting["hostContext"]["availableDisplayModes"] == ["inline"]
+        assert not {"toolInfo", "platform"} & greeting["hostContext"].keys()
+        served = await page.ask("tools/list", {})  # it is served without being told of
+        assert [tool["name"] for tool in served["result"]["tools"]] == ["add"]
+        refused = await page.ask("resources/read", {"uri": "ui://counter/view"})
+        assert "does not offer serverResources" in refused["error"]["message"]
+        with pytest.raises(ValueError, match="mode is 'pip', expected one of inline"):
+            await host.show_as(view, "pip")
+
+
+async def test_what_is_silent_is_never_sent_and_teardown_does_not_wait_for_it() -> None:
+    profile = Profile(silent=["ui/notifications/tool-input", "ui/resource-teardown"])
+    async with Host({"counter": counter()}, profile=profile) as host:
+        page, _, view = await shown(host)
+        first = await page.next()
+        assert first["message"]["method"] == "ui/notifications/tool-result"
+        with anyio.fail_after(1):
+            await host.close_view(view)
+        assert (await page.next())["type"] == "gone"
+
+
+async def test_pinned_context_holds_against_the_page_until_it_is_let_go() -> None:
+    async with Host({"counter": counter()}) as host:
+        host.pin_context(theme="dark")
+        page, greeting, _ = await shown(host)
+        assert greeting["hostContext"]["theme"] == "dark"
+        await page.link.receive({"type": "context", "context": {"theme": "light", "locale": "de"}, "n": 3}, 0)
+        assert await heard(page, "ui/notifications/host-context-changed") == {"locale": "de"}
+        host.pin_context(safeAreaInsets={"top": 40, "right": 0, "bottom": 0, "left": 0})
+        changed = await heard(page, "ui/notifications/host-context-changed")
+        assert changed["safeAreaInsets"]["top"] == 40
+        host.pin_context(theme=None)
+        assert await heard(page, "ui/notifications/host-context-changed") == {"theme": "light"}
+
+
+async def test_a_server_that_is_not_told_of_views_offers_none() -> None:
+    async with Host({"counter": counter()}) as host:
+        connection = host.servers["counter"]
+        await connection.ready()
+        assert "ui" in connection.tools[0]["_meta"]
+        host.profile = Profile(extension=False)
+        with anyio.fail_after(5):
+            while "ui" in connection.tools[0].get("_meta", {}):  # noqa: ASYNC110 (there is no event for it)
+                await anyio.sleep(0.01)
+        assert "ui" not in connection.tools[0].get("_meta", {})
+        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        assert call.view is None
+
+
+async def test_a_profile_from_the_start_does_not_connect_twice() -> None:
+    connected = 0
+
+    def count(news: Any) -> None:
+        nonlocal connected
+        connected += getattr(getattr(news, "status", None), "state", None) == "ready"
+
+    host = Host({"counter": counter()}, profile=Profile(extension=False))
+    host.servers.listen(count)
+    async with host:
+        await host.call_tool("counter", "add", {"a": 1, "b": 2})
+    assert connected == 1
+
+
+async def test_a_tap_hears_both_directions(child: list[str]) -> None:
+    messages: list[tuple[str, dict[str, Any]]] = []
+    servers = Servers({"child": child})
+    servers["child"].tap = lambda direction, message: messages.append((direction, message))
+    async with servers:
+        await servers["child"].ready()
+        listed = [message for direction, message in messages if message.get("method") == "tools/list"]
+        assert listed
+        answers = [message for direction, message in messages if direction == "received" and "result" in message]
+        assert any(message["id"] == listed[0]["id"] and "tools" in message["result"] for message in answers)
+
+
+async def test_a_stand_in_answers_delays_or_fails_in_the_servers_place() -> None:
+    async with Host({"counter": counter()}) as host:
+        connection = host.servers["counter"]
+        asked: list[tuple[str, dict[str, Any]]] = []
+
+        async def stand_in(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+            asked.append((method, params))
+            if params["arguments"]["a"] == 7:
+                raise ServerError("counter", -32603, "told to fail")
+            return {"content": [], "structuredContent": {"sum": 99}} if params["arguments"]["a"] == 5 else None
+
+        connection.stand_in = stand_in
+        assert (await connection.call_tool("add", {"a": 5, "b": 1}))["structuredContent"] == {"sum": 99}
+        assert (await connection.call_tool("add", {"a": 1, "b": 1}))["structuredContent"] == {"sum": 2}
+        assert asked[0] == ("tools/call", {"name": "add", "arguments": {"a": 5, "b": 1}})
+        call = await host.call_tool("counter", "add", {"a": 7, "b": 1})
+        assert call.result is not None
+        assert call.result["isError"]
+
+
+def test_a_profile_is_checked() -> None:
+    with pytest.raises(TypeError, match=r"profile is 'ChatGPT', expected a Profile"):
+        Host({"x": str(Path("x"))}, profile="ChatGPT")  # type: ignore[arg-type]
