@@ -1,8 +1,12 @@
-"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's."""
+"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's; and the
+shims, which the host puts in front of documents that speak another dialect.
+"""
 
+import json
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Any, Literal
 
 # These rely on the conventions that view.js states at its top, and tests/browser/test_sdk_size.py checks.
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
@@ -18,6 +22,26 @@ def script(name: str) -> str:
     """Return a script of ours as it is served: without the comments and the indentation, which are for readers."""
     source = _COMMENT.sub("", files(__name__).joinpath(name).read_text(encoding="utf-8"))
     return "\n".join(line for line in map(str.strip, source.splitlines()) if line) + "\n"
+
+
+_MODULE = re.compile(r"^(?:import .*|export \{[^}]*\};)$\n?", re.MULTILINE)
+
+
+@cache
+def _shim(name: str) -> str:
+    return _MODULE.sub("", script("shim.js")) + _MODULE.sub("", script(f"shim-{name}.js"))
+
+
+def shim(name: Literal["mcpui", "openai"], given: dict[str, Any]) -> str:
+    """Return the script element that gives a document a shim, with what the shim is given."""
+    # Nothing in it may end the script or begin a comment.
+    words = json.dumps(given).replace("<", "\\u003c")
+    return f"<script>(()=>{{\n{_shim(name)}start(window,{words});\n}})();</script>"
+
+
+def page(name: str) -> str:
+    """Return an HTML file of ours."""
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
