@@ -15,8 +15,8 @@ from fanlight.host import Host, Limits, Policy
 from fanlight.host.line import Line, decode, encode
 from fanlight.host.origins import Names
 from fanlight.protocol import jsonrpc
-from fanlight.protocol.dialects import ROWS
 from fanlight.protocol.bridge import Bridge, State
+from fanlight.protocol.dialects import ROWS
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
