@@ -34,9 +34,9 @@ def _shim(name: str) -> str:
 
 def shim(name: Literal["mcpui", "openai"], given: dict[str, Any]) -> str:
     """Return the script element that gives a document a shim, with what the shim is given."""
-    # Nothing in it may end the script or begin a comment.
-    words = json.dumps(given).replace("<", "\\u003c")
-    return f"<script>(()=>{{\n{_shim(name)}start(window,{words});\n}})();</script>"
+    # Nothing in it may end the script or begin a comment; and as a literal, `__proto__` would be more than a name.
+    words = json.dumps(json.dumps(given)).replace("<", "\\u003c")
+    return f"<script>(()=>{{\n{_shim(name)}start(window,JSON.parse({words}));\n}})();</script>"
 
 
 def page(name: str) -> str:

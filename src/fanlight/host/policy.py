@@ -266,7 +266,9 @@ def _within(source: str, allowed: str) -> bool:
 def _same_way(source: str, allowed: str) -> bool:
     """Tell whether scheme and port are those that are allowed, where these are said. Unsaid, the scheme is https."""
     one, other = urlsplit(source), urlsplit(allowed if "://" in allowed else f"https://{allowed}")
-    return one.scheme == other.scheme and (other.netloc.endswith(":*") or one.port == other.port)
+    usual = {"http": 80, "https": 443}.get(one.scheme)
+    any_port = other.netloc.endswith(":*")
+    return one.scheme == other.scheme and (any_port or (one.port or usual) == (other.port or usual))
 
 
 def _overlap(source: str, blocked: str) -> bool:
