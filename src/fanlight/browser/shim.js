@@ -139,7 +139,8 @@ const connect = (window, name, ears) => {
     get: (_, key) => (key === "postMessage" ? postMessage : host[key]),
     set: (_, key, value) => {
       if (key === "postMessage") postMessage = value;
-      return key === "postMessage";
+      else host[key] = value;
+      return true;
     },
   });
   Object.defineProperty(window, "parent", { value: parent, configurable: true, writable: true });

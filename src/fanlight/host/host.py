@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import TaskGroup
@@ -30,7 +31,7 @@ from fanlight.host.open_views import OpenViews
 from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
-from fanlight.host.policy import Allow, App, Policy, allowed_domains, reachable
+from fanlight.host.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
 from fanlight.host.profile import Profile
 from fanlight.host.questions import Handler
 from fanlight.host.resources import (
@@ -462,7 +463,7 @@ class Host:
         except FanlightError as error:
             raise Refused(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256)
-        await self._admit(app, document, channel)
+        await self._admit(app, document, origins, channel)
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
@@ -489,7 +490,7 @@ class Host:
         }
         return show, document
 
-    async def _admit(self, app: App, document: ViewDocument, page: Socket) -> None:
+    async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
         """Raise unless a document may be shown."""
         decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri))
         details = (("Server", app.server), ("SHA-256", document.sha256))
@@ -497,11 +498,17 @@ class Host:
             await self._gate.check(app, decision, "document", document.sha256, details, asker=page)
             if document.url is not None:
                 (origin,) = reachable(document.csp)
-                decision = self._policy.external(app, document.url, origin)
+                decision = self._external(app, document.url, origin, origins)
                 await self._gate.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
         except RequestFailed as failed:
             raise Refused(f"The View is not shown. {failed}") from None
         self._store.pin(app.server, app.uri, document.sha256)
+
+    def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
+        """Decide on framing a page. One of the program's own, or of its sandbox, never is: it would not be apart."""
+        authority = urlsplit(origin).netloc
+        ours = authority == urlsplit(origins.host).netloc or self._names.role(authority)[0] in ("proxy", "view")
+        return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
 
     async def _document(self, record: ViewRecord) -> ViewDocument:
         """Return the document of a View: what its result brought, if the tool has no link to it, or the server's."""
