@@ -9,7 +9,7 @@ import anyio
 import pytest
 from playwright.async_api import BrowserContext, ConsoleMessage, Error, Frame, Page
 
-from attacks.arena import ATTEMPTS, DEFENDED, Arena, Way, arena, host_of, hostile, profile
+from attacks.arena import ATTEMPTS, DEFENDED, Arena, Way, arena, every_kind, host_of, hostile, profile
 from attacks.catalogue import OUT, Attack
 from attacks.listener import Listener, listening
 from fanlight import Csp
@@ -137,7 +137,7 @@ async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory)
     """Let a View try everything, shown in every way, and in a page without any defence."""
     folder: Path = tmp_path_factory.mktemp("way-out")
     log = folder / "net.json"
-    servers = {name: hostile(name)[0] for name in ("strict", "compat")}
+    servers = every_kind()
     found: dict[Way, Outcome] = {}
     with arena(host_of(**servers)) as stage:
         async with profile(folder / "profile", f"--log-net-log={log}") as context:
@@ -168,10 +168,12 @@ def test_way_out(attack: Attack, way: Way, outcomes: dict[Way, Outcome]) -> None
     """Each goes red without what `attack.defence.without` names: by a visit, or by the sign that is missing then."""
     assert way != "plain"
     outcome = outcomes[way]
-    sign = attack.expected_sign(way)
+    # A shim changes nothing: what holds for our own document holds for one with a shim.
+    like = "strict" if way == "mcpui" or way == "openai" else way
+    sign = attack.expected_sign(like)
     assert any(sign in found for found in outcome.signs.get(attack.id, [])), outcome.signs.get(attack.id)
     # If this goes red for one that is known to be open: it is closed now, and the catalogue can say so.
-    assert (attack.id in outcome.visits) is (way in attack.open_in)
+    assert (attack.id in outcome.visits) is (like in attack.open_in)
 
 
 @pytest.mark.parametrize("attack", [attack for attack in OUT if attack.control], ids=lambda attack: attack.id)
