@@ -164,11 +164,12 @@ async def test_an_older_word_of_a_view_is_written_down_once() -> None:
 async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
     server: MCPServer[Any] = MCPServer("made")
     template = {"openai/outputTemplate": "ui://made/view"}
-    for name, meta in {
+    metas: dict[str, dict[str, Any]] = {
         "public": template,
         "both": {**template, "openai/widgetAccessible": True},
         "private": {**template, "openai/widgetAccessible": True, "openai/visibility": "private"},
-    }.items():
+    }
+    for name, meta in metas.items():
         server.add_tool(lambda: "x", name=name, meta=meta)
 
     @server.resource("ui://made/view", mime_type="text/html+skybridge")
@@ -379,8 +380,8 @@ async def test_no_other_view_keeps_a_state_and_none_keeps_too_much() -> None:
 
 def test_what_is_too_much_for_an_address_is_left_to_the_messages() -> None:
     small, large = {"a": 1}, {"text": "x" * 1_200_000}
-    for given, kept in (((small, small), {"input", "result"}), ((small, large), {"input"}), ((large, large), set())):
-        text = known_at_start({"theme": "dark"}, {"serverTools": {}}, *given, None)
+    for input, result, kept in ((small, small, {"input", "result"}), (small, large, {"input"}), (large, large, set())):
+        text = known_at_start({"theme": "dark"}, {"serverTools": {}}, input, result, None)
         found = json.loads(base64.b64decode(text))
         assert found.keys() - {"context", "capabilities"} == kept
     assert known_at_start({}, {}, None, None, "x" * 2_000_000) == ""

@@ -1,5 +1,6 @@
 // What a published @mcp-ui/server makes of options: `node mcpui_made.js PACKAGE < options.json`. One that raises is null.
 import { readFileSync } from "node:fs";
+import process from "node:process";
 
 const { createUIResource } = await import(process.argv[2] ?? "");
 
