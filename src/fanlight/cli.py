@@ -59,6 +59,7 @@ def _add_dev(commands: Any) -> None:
     dev.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
     dev.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
     dev.add_argument("--no-open", action="store_true", help="do not open a browser")
+    dev.add_argument("--theme", choices=["light", "dark"], help="the theme to begin with (default: the system's)")
     dev.add_argument("--no-reload", action="store_true", help="do not watch files")
     dev.add_argument(
         "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow all (default: ask)"
@@ -82,6 +83,7 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
             open_browser=not options.no_open,
             reload=not options.no_reload,
             policy=options.policy,
+            theme=options.theme,
         )
     except FanlightError as error:
         print(f"fanlight dev: {error}", file=sys.stderr)

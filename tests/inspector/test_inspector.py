@@ -1,73 +1,32 @@
 """`fanlight dev` in a real browser: from the first page to a rendered View, and what can be seen of it."""
 
 import json
+import re
 import shutil
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.async_api import Browser, Frame, Page, expect
+from playwright.async_api import Browser, expect
 
-from fanlight.host.targets import Served, servers
-from fanlight.inspector.app import Inspector
-from support.stage import chromium
-from support.wire import serving
+from fanlight.host.targets import servers
+from support.inspecting import EXAMPLES, call, form, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
-
-
-@contextmanager
-def running(found: dict[str, Served], **options: Any) -> Iterator[tuple[Inspector, str]]:
-    inspector = Inspector(found, **options)
-    with serving(inspector.app, sockets=True) as address:
-        yield inspector, address.replace("127.0.0.1", "localhost")
-
-
-@asynccontextmanager
-async def opened(
-    browser: Browser, inspector: Inspector, address: str, **options: Any
-) -> AsyncIterator[tuple[Page, list[str]]]:
-    problems: list[str] = []
-    page = await browser.new_page(**options)
-    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    await page.goto(f"{address}/?token={inspector.token}")
-    assert page.url.rstrip("/").startswith(address)
-    assert inspector.token not in page.url
-    yield page, problems
-    await page.close()
-
-
-async def view_of(page: Page, number: int = 0) -> Frame:
-    for _ in range(300):
-        found = [frame for frame in page.frames if "sandbox.localhost" in frame.url and "/proxy" not in frame.url]
-        if len(found) > number:
-            return found[number]
-        await page.wait_for_timeout(50)
-    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")
 
 
 async def test_from_the_first_page_to_a_view_in_two_clicks(browser: Browser) -> None:
     with running(servers([])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
-            await page.get_by_role("button", name="show_todos").click()
-            await page.get_by_role("button", name="Call", exact=True).click()
-            view = await view_of(page)
-            await expect(view.get_by_role("listitem")).to_have_count(3)
+            await call(page, "show_todos")
+            await expect(view(page).get_by_text("Read the tutorial")).to_be_visible()
             await expect(page.get_by_role("tabpanel")).to_contain_text("ui/notifications/tool-result")
+            await expect(page.locator(".size")).to_have_text(re.compile(r"\d+ × \d+"))
             await page.get_by_role("tab", name="Security").click()
-            await expect(page.get_by_role("tabpanel")).to_contain_text("default-src 'none'")
+            await expect(page.get_by_role("tabpanel")).to_contain_text("default-src")
+            await expect(page.get_by_role("tabpanel")).to_contain_text("SHA-256")
             await page.get_by_role("tab", name="Result").click()
             await expect(page.get_by_role("tabpanel")).to_contain_text("structuredContent")
             await page.get_by_text("What the model sees").click()
@@ -76,74 +35,195 @@ async def test_from_the_first_page_to_a_view_in_two_clicks(browser: Browser) -> 
 
 
 async def test_the_form_comes_from_the_schema_and_the_address_repeats_the_call(browser: Browser) -> None:
-    with running(servers([str(ROOT / "examples" / "chart")])) as (inspector, address):
+    with running(servers([str(EXAMPLES / "chart")])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("button", name="draw_chart").click()
-            await page.get_by_label("title").fill("Lakes")
-            await page.get_by_label("rows").fill("[{]")
-            await page.get_by_role("button", name="Call", exact=True).click()
-            await expect(page.get_by_role("alert").filter(has_text="rows is not JSON")).to_be_visible()
-            await page.get_by_label("rows").fill('[{"label": "Superior", "value": 82100}]')
-            await page.get_by_role("button", name="Call", exact=True).click()
-            await expect((await view_of(page)).get_by_role("heading")).to_have_text("Lakes")
+            await form(page).get_by_label("title").fill("Lakes")
+            for name, size in (("Superior", "82100"), ("Huron", "59600")):
+                await page.get_by_role("button", name="+ Add").click()
+                await form(page).get_by_label("label *").last.fill(name)
+                await form(page).get_by_label("value *").last.fill(size)
+            await call(page)
+            await expect(view(page).get_by_role("heading")).to_have_text("Lakes")
+            await expect(view(page).get_by_text("82,100")).to_be_visible()
             link = page.url
             await page.goto("about:blank")
             await page.goto(link)
-            await expect(page.get_by_label("title")).to_have_value("Lakes")
+            await expect(form(page).get_by_label("title")).to_have_value("Lakes")
+            await expect(form(page).get_by_label("label *").nth(1)).to_have_value("Huron")
+            await page.get_by_role("button", name="Remove an item").first.click()
+            await page.get_by_role("checkbox", name="as JSON").check()
+            assert json.loads(await page.get_by_label("Arguments as JSON").input_value())["rows"] == [
+                {"label": "Huron", "value": 59600}
+            ]
+            assert problems == []
+
+
+async def test_arguments_are_remembered_and_bad_json_says_so(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await page.get_by_role("navigation").get_by_role("button", name="plain").click()
+            await form(page).get_by_label("count").fill("3")
+            await call(page)
+            await expect(page.get_by_role("article")).to_contain_text("plain plain plain")
+            await page.reload()
+            await page.get_by_role("navigation").get_by_role("button", name="plain").click()
+            await expect(form(page).get_by_label("count")).to_have_value("3")
+            await page.get_by_role("checkbox", name="as JSON").check()
+            await page.get_by_label("Arguments as JSON").fill('{"count": }')
+            await call(page)
+            await expect(page.get_by_role("alert").filter(has_text="JSON")).to_be_visible()
+
+
+FORM = """
+from typing import Literal
+from pydantic import BaseModel, Field
+from mcp.server import MCPServer
+
+server = MCPServer("form")
+
+class Circle(BaseModel):
+    kind: Literal["circle"]
+    radius: float
+
+class Square(BaseModel):
+    kind: Literal["square"]
+    side: float = Field(2, description="How long each side is.")
+
+class Place(BaseModel):
+    name: str
+    open: bool = True
+
+@server.tool()
+def draw(shape: Circle | Square, places: list[Place], colour: Literal["red", "green"] = "green",
+         note: str | None = None, anything: dict | None = None, many: list[list[int]] | None = None) -> str:
+    import json
+    return json.dumps({"shape": shape.model_dump(), "places": [p.model_dump() for p in places], "colour": colour,
+                       "note": note, "anything": anything, "many": many})
+
+server.run("stdio")
+"""
+
+
+async def test_unions_lists_nested_objects_and_anything_else_have_controls(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "form.py"
+    path.write_text(FORM, encoding="utf-8")
+    with running(servers([str(path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            await expect(page.get_by_role("navigation")).to_contain_text("No tool of this server has a View")
+            await page.get_by_role("button", name="draw").click()
+            await page.get_by_label("shape *: which kind").select_option("Square")
+            await expect(page.get_by_text("How long each side is.")).to_be_visible()
+            await form(page).get_by_label("side").fill("4")
+            await page.get_by_role("group", name="places").get_by_role("button", name="+ Add").click()
+            await form(page).get_by_label("name *").fill("Oslo")
+            await form(page).get_by_label("open").uncheck()
+            await form(page).get_by_label("colour").select_option("red")
+            await form(page).get_by_label("anything").fill('{"a": [1, 2]}')
+            many = page.get_by_role("group", name="many")
+            await many.get_by_role("button", name="+ Add").last.click()
+            await many.get_by_role("button", name="+ Add").first.click()
+            await many.get_by_role("spinbutton").fill("7")
+            await call(page)
+            seen = page.get_by_role("article").locator("pre").first
+            await expect(seen).to_contain_text('"kind": "square"')
+            assert json.loads(await seen.inner_text()) == {
+                "shape": {"kind": "square", "side": 4},
+                "places": [{"name": "Oslo", "open": False}],
+                "colour": "red",
+                "note": None,
+                "anything": {"a": [1, 2]},
+                "many": [[7]],
+            }
             assert problems == []
 
 
 async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Browser, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
     folder = tmp_path / "examples" / "clock"
     with running(servers([str(folder)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
-            await page.get_by_role("button", name="get_time").click()
-            await page.get_by_role("button", name="Call", exact=True).click()
-            view = await view_of(page)
-            await expect(view.locator("time").first).not_to_be_empty()
+            await form(page).get_by_label("zone").fill("Asia/Tokyo")
+            await call(page)
+            await expect(view(page).locator("time").first).not_to_be_empty()
             html = folder / "clock.html"
-            html.write_text(
-                html.read_text("utf-8").replace("<body>", "<body><p id=new>brand new</p>"), encoding="utf-8"
-            )
-            await expect(page.frame_locator("mcp-app iframe").frame_locator("iframe").locator("#new")).to_be_visible()
+            changed = html.read_text("utf-8").replace("<body>", "<body><p id=new>brand new</p>")
+            html.write_text(changed, encoding="utf-8")
+            await expect(view(page).locator("#new")).to_be_visible()
+            await expect(view(page).get_by_text("Asia/Tokyo")).to_be_visible()
             server = folder / "server.py"
             server.write_text(server.read_text("utf-8").replace("def get_time", "def get_the_time"), encoding="utf-8")
             await expect(page.get_by_role("button", name="get_the_time")).to_be_visible()
+            await expect(form(page).get_by_label("zone")).to_have_value("Asia/Tokyo")
 
 
-async def test_a_server_that_does_not_start_shows_what_it_wrote(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "broken.py"
-    path.write_text("raise RuntimeError('no database here')", encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
+async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Path) -> None:
+    path = mirror(tmp_path)
+    with running(servers([path]), reload=False) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
-            await expect(page.get_by_role("alert")).to_contain_text("no database here")
+            await call(page, "mirror")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            (tmp_path / "mirror.html").write_text("<p id=new>new</p>", encoding="utf-8")
+            await page.wait_for_timeout(1_500)
+            await expect(view(page).locator("#new")).to_have_count(0)
 
 
-async def test_arguments_are_streamed_and_a_call_is_cancelled(browser: Browser) -> None:
-    with running(servers([str(ROOT / "examples" / "chart")])) as (inspector, address):
+async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        arguments = quote(json.dumps({"words": ["from the address"]}))
+        place = f"#/{tmp_path.name}/mirror?args={arguments}&panel=Security&theme=dark&width=390&locale=de-DE"
+        async with opened(browser, inspector, address, place) as (page, problems):
+            await expect(page.get_by_role("tab", name="Security")).to_have_attribute("aria-selected", "true")
+            await expect(form(page).get_by_label("Item 1")).to_have_value("from the address")
+            await call(page)
+            await expect(view(page).locator("#context")).to_contain_text('"locale":"de-DE"')
+            await expect(view(page).locator("#context")).to_contain_text('"theme":"dark"')
+            assert await page.locator("mcp-app").evaluate("element => element.clientWidth") == 390
+            await page.get_by_role("tab", name="Model").click()
+            assert "panel=Model" in page.url
+            assert "width=390" in page.url
+            assert problems == []
+
+
+async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
-            values = {"title": "Slow", "rows": [{"label": f"row {i}", "value": i} for i in range(40)]}
-            await page.goto(f"{address}/#chart/draw_chart?{json.dumps(values)}")
-            await page.reload()
-            await page.locator("#pace").select_option("200")
-            await page.get_by_role("button", name="Call", exact=True).click()
-            await expect(page.get_by_role("tabpanel")).to_contain_text("ui/notifications/tool-input-partial")
-            await page.get_by_role("button", name="Cancel").click()
-            await expect(page.get_by_role("tabpanel")).to_contain_text("ui/notifications/tool-cancelled")
+            await expect(page.get_by_role("button", name="plain")).to_be_visible()
+
+            async def tab_to(words: str) -> None:
+                for _ in range(60):
+                    await page.keyboard.press("Tab")
+                    focused = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
+                    if (await page.evaluate(focused)).strip().startswith(words):
+                        return
+                raise AssertionError(f"{words} cannot be reached by Tab")
+
+            await tab_to("plain")
+            await page.keyboard.press("Enter")
+            await tab_to("count")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("article")).to_contain_text("plain")
+            await page.get_by_role("tab", name="Messages").focus()
+            await page.keyboard.press("ArrowRight")
+            await expect(page.get_by_role("tab", name="Problems")).to_be_focused()
+            await page.keyboard.press("ArrowLeft")
+            await page.keyboard.press("ArrowLeft")
+            await expect(page.get_by_role("tab", name="Result")).to_be_focused()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (800, "light"), (1400, "light")])
 async def test_nothing_is_wider_than_the_page(width: int, scheme: Any, browser: Browser) -> None:
     with running(servers([])) as (inspector, address):
         viewport: Any = {"width": width, "height": 800}
         async with opened(browser, inspector, address, viewport=viewport, color_scheme=scheme) as (page, problems):
-            await page.get_by_role("button", name="get_time").click()
-            await page.get_by_role("button", name="Call", exact=True).click()
-            await view_of(page)
-            for name in ("Problems", "Security", "Model", "Result"):
+            await call(page, "get_time")
+            await expect(view(page).locator("time").first).not_to_be_empty()
+            await page.get_by_text("More of the stage").click()
+            await page.get_by_text("More of this server").first.click()
+            await page.get_by_label("Show as").select_option("claude")
+            for name in ("Problems", "Security", "Model", "Result", "Messages"):
                 await page.get_by_role("tab", name=name).click()
-            assert await page.evaluate("document.documentElement.scrollWidth") <= width
+                assert await page.evaluate("document.documentElement.scrollWidth") <= width
             assert problems == []
 
 
@@ -152,11 +232,20 @@ async def test_only_the_page_that_was_opened_with_the_token_is_answered() -> Non
         async with httpx2.AsyncClient(base_url=address) as http:
             assert (await http.get("/")).status_code == 403
             assert (await http.get("/api/servers")).status_code == 403
+            assert (await http.get("/pages/inspector.js")).status_code == 403
             assert (await http.get("/?token=wrong")).status_code == 403
-            assert (await http.get(f"/?token={inspector.token}")).status_code == 303
+            assert (await http.get(f"/?token={inspector.guard.token}")).status_code == 303
             assert (await http.get("/api/servers")).json() == []
-            assert (await http.post("/api/context", json={})).status_code == 403
+            assert (await http.get("/pages/..%2fapp.py")).status_code == 404
+            assert (await http.post("/api/stage", json={})).status_code == 403
+            assert (
+                await http.post("/api/stage", json={}, headers={"origin": "http://evil.example"})
+            ).status_code == 403
             own = {"origin": address}
-            assert (await http.post("/api/context", json={}, headers=own)).status_code == 200
+            assert (await http.post("/api/stage", json={}, headers=own)).status_code == 200
+            bad = await http.post("/api/call", content=b"[", headers=own)
+            assert (bad.status_code, bad.json()["error"]) == (400, "Expected a JSON object.")
+            unknown = await http.post("/api/call", json={"server": "x", "tool": "y", "arguments": {}}, headers=own)
+            assert "There is no server 'x'" in unknown.json()["error"]
             other = {"host": "evil.example"}
             assert (await http.get("/api/servers", headers=other)).status_code == 421

@@ -563,7 +563,7 @@ class Host:
         profile = self._profile
         capabilities = profile.served(self._capabilities())
         bridge = Bridge(
-            self._info,
+            self._info if profile.info is None else dict(profile.info),
             capabilities,
             profile.told(context),
             tools=_CallableTools(connection),

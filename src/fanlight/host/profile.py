@@ -11,6 +11,8 @@ JSONObject = dict[str, Any]
 class Profile:
     """Narrows what Views and servers are offered, to be like another host. Without arguments it narrows nothing."""
 
+    info: Mapping[str, Any] | None = None
+    """What the host calls itself; None: what `Host(info=...)` says."""
     capabilities: Mapping[str, Any] | None = None
     """The `hostCapabilities` that Views are told of, less those that this host lacks; None: all it has."""
     refused: Collection[str] = ()

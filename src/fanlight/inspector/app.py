@@ -1,51 +1,76 @@
-"""The program behind `fanlight dev`: a host, and the JSON that its pages show."""
+"""The program behind `fanlight dev`: a host, and the JSON behind each panel of its page."""
 
-import secrets
-from collections.abc import AsyncIterator, Mapping
+import functools
+import mimetypes
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
+from time import time
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import anyio
 import orjson
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from fanlight import __version__
-from fanlight.host import Call, Host, Policy, Unfinished
+from fanlight.host import Host, Policy
 from fanlight.host.news import News
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
+from fanlight.host.session import RequestFailed
 from fanlight.host.targets import Served
+from fanlight.inspector.calls import Calls
+from fanlight.inspector.events import Events
+from fanlight.inspector.guard import Guard
+from fanlight.inspector.presets import PRESETS
+from fanlight.inspector.recording import Recording
+from fanlight.inspector.trials import Trials
 from fanlight.inspector.watch import changes
 from fanlight.protocol.errors import FanlightError
 
 JSONObject = dict[str, Any]
+Answer = Callable[[JSONObject], Awaitable[Any]]
 
-_COOKIE: Final = "fanlight-dev"
-_PAGES: Final = {"index.html": "text/html", "inspector.js": "text/javascript", "inspector.css": "text/css"}
 _CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; frame-src {sandbox}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _KINDS: Final = ("tools", "app_tools", "links", "downloads", "messages", "sampling")
+_STAGE: Final = frozenset(
+    {"theme", "locale", "timeZone", "containerDimensions", "safeAreaInsets", "deviceCapabilities", "styles"}
+)
+_MOST_RECORDS: Final = 500
+_MOST_MESSAGES: Final = 2_000
+
+
+class Unusable(Exception):
+    """What the page asked for cannot be done, and why."""
 
 
 class Inspector:
     """Shows the apps of some servers."""
 
-    def __init__(self, servers: Mapping[str, Served], *, policy: str = "ask", reload: bool = True) -> None:
-        self.token = secrets.token_urlsafe(18)
+    def __init__(
+        self,
+        servers: Mapping[str, Served],
+        *,
+        policy: str = "ask",
+        reload: bool = True,
+        theme: str | None = None,
+    ) -> None:
+        self.guard = Guard()
         self._served = dict(servers)
         self._reload = reload
-        self._calls: dict[str, Call] = {}
+        self._theme = theme
         self._messages: list[JSONObject] = []
-        self._listeners: set[Any] = set()
+        self._passed: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_MESSAGES) for name in servers}
+        self._events = Events()
         rules = dict.fromkeys(_KINDS, "allow") if policy == "allow" else {}
         self.host = Host(
             {name: served.target for name, served in servers.items()},
@@ -56,48 +81,68 @@ class Inspector:
         )
         self.host.on_message(self._heard)
         self.host.servers.listen(self._news)
+        for name, connection in self.host.servers.items():
+            connection.tap = functools.partial(self._overheard, name)
+        self._calls = Calls(self.host)
+        self._trials = Trials(self.host.servers)
+        self._preset = "fanlight"
+        self._stage: JSONObject = {}
+        asked: Mapping[str, Answer] = {
+            "servers": self._list_servers,
+            "presets": self._list_presets,
+            "resources": self._list_resources,
+            "resource": self._read_resource,
+            "model": self._model,
+            "audit": self._audit,
+            "grants": self._grants,
+            "connection": self._connection,
+        }
+        told: Mapping[str, Answer] = {
+            "call": self._call,
+            "stream": self._stream,
+            "cancel": self._cancel,
+            "replay": self._replay,
+            "stage": self._set_stage,
+            "mode": self._set_mode,
+            "host": self._set_host,
+            "trial": self._set_trial,
+            "reconnect": self._reconnect,
+            "close": self._close,
+            "app-tool": self._call_app_tool,
+            "revoke": self._revoke,
+        }
         routes = [
             Route("/", self._page),
-            Route("/inspector.js", self._file),
-            Route("/inspector.css", self._file),
-            Route("/api/servers", self._servers),
-            Route("/api/call", self._call, methods=["POST"]),
-            Route("/api/cancel", self._cancel, methods=["POST"]),
-            Route("/api/context", self._context, methods=["POST"]),
-            Route("/api/model", self._model),
-            Route("/api/audit", self._audit),
-            Route("/api/events", self._events),
+            Route("/pages/{name}", self._file),
+            Route("/api/events", self._listen),
+            *(Route(f"/api/{name}", _query(answer)) for name, answer in asked.items()),
+            *(Route(f"/api/{name}", _posted(answer), methods=["POST"]) for name, answer in told.items()),
         ]
         program = Starlette(routes=routes, lifespan=self._lifespan)
-        self.app: ASGIApp = self.host.wrap(_Guarded(program, self))
-
-    # Who may look
-
-    def allows(self, connection: HTTPConnection) -> bool:
-        """Tell whether a request comes from the page that was opened with the token."""
-        given = connection.cookies.get(_COOKIE, "")
-        return secrets.compare_digest(given.encode(), self.token.encode())
+        self.app: ASGIApp = self.host.wrap(self.guard.wrap(program))
 
     def _is_ours(self, connection: HTTPConnection, view: str) -> bool:
-        return self.allows(connection)
+        return self.guard.knows(connection)
+
+    # The page
 
     async def _page(self, request: Request) -> Response:
-        if (given := request.query_params.get("token")) is not None:
-            if not secrets.compare_digest(given.encode(), self.token.encode()):
-                return PlainTextResponse("This address is of another run of fanlight dev. Use the one it printed.", 403)
-            response = RedirectResponse("/", 303)
-            response.set_cookie(_COOKIE, self.token, httponly=True, samesite="strict")
-            return response
+        if (answer := self.guard.admit(request)) is not None:
+            return answer
         sandbox = f"{request.url.scheme}://sandbox.localhost:{request.url.port or 80}"
-        return _served("index.html", {"content-security-policy": _CSP.format(sandbox=sandbox)})
+        return _file("index.html", {"content-security-policy": _CSP.format(sandbox=sandbox)})
 
     async def _file(self, request: Request) -> Response:
-        return _served(request.url.path.removeprefix("/"))
+        return _file(request.path_params["name"])
 
-    # What the panels show
+    async def _listen(self, request: Request) -> Response:
+        start = {"servers": await self._list_servers({}), "preset": self._preset, "theme": self._theme}
+        return self._events.stream({"kind": "start", **start})
 
-    async def _servers(self, request: Request) -> Response:
-        return _json([self._server(name) for name in self._served])
+    # Servers
+
+    async def _list_servers(self, asked: JSONObject) -> list[JSONObject]:
+        return [self._server(name) for name in self._served]
 
     def _server(self, name: str) -> JSONObject:
         connection = self.host.servers[name]
@@ -108,89 +153,173 @@ class Inspector:
             "protocol": connection.protocol_version,
             "info": connection.info,
             "instructions": connection.instructions,
+            "capabilities": connection.capabilities,
+            "trial": asdict(self._trials.of(name)),
             "tools": [_tool(tool) for tool in connection.tools],
         }
 
-    async def _call(self, request: Request) -> Response:
-        asked = await _body(request)
-        server, name, arguments = str(asked.get("server")), str(asked.get("tool")), asked.get("arguments")
+    async def _list_resources(self, asked: JSONObject) -> JSONObject:
+        """List what a server has besides tools; what it does not offer is empty."""
+        connection = self.host.servers[_text(asked, "server")]
+        found: JSONObject = {"resources": [], "resourceTemplates": [], "prompts": []}
+        lists = {
+            "resources": connection.list_resources,
+            "resourceTemplates": connection.list_resource_templates,
+            "prompts": connection.list_prompts,
+        }
+        for name, pages in lists.items():
+            if ("prompts" if name == "prompts" else "resources") not in connection.capabilities:
+                continue
+            page = await pages(None)
+            found[name] = page.get(name, [])
+            while (cursor := page.get("nextCursor")) and len(found[name]) < _MOST_RECORDS:
+                page = await pages(cursor)
+                found[name] += page.get(name, [])
+        return found
+
+    async def _read_resource(self, asked: JSONObject) -> JSONObject:
+        return await self.host.servers[_text(asked, "server")].read_resource(_text(asked, "uri"))
+
+    async def _set_trial(self, told: JSONObject) -> JSONObject:
+        server, slow = _text(told, "server"), told.get("slow", 0)
+        seconds = float(slow) if isinstance(slow, int | float) else 0.0
+        self._trials.set(server, seconds, failing=told.get("failing") is True, lost=told.get("lost") is True)
+        self._events.publish("server", self._server(server))
+        return {}
+
+    async def _reconnect(self, told: JSONObject) -> JSONObject:
+        self.host.servers[_text(told, "server")].restart()
+        return {}
+
+    async def _connection(self, asked: JSONObject) -> list[JSONObject]:
+        return list(self._passed[_text(asked, "server")])
+
+    # Calls
+
+    async def _call(self, told: JSONObject) -> JSONObject:
+        server, tool, arguments = _text(told, "server"), _text(told, "tool"), told.get("arguments")
         if not isinstance(arguments, dict):
-            return _json({"error": "arguments is not an object."}, 400)
-        try:
-            await self.host.servers[server].ready()
-            call = self.host.begin(server, name, "dev")
-        except (FanlightError, KeyError) as error:
-            return _json({"error": str(error)}, 400)
-        id = secrets.token_urlsafe(6)
-        self._calls[id] = call
-        self._publish("called", {"id": id, "server": server, "tool": name, "view": call.view})
-        if "pace" in asked:
-            await self._stream(call, orjson.dumps(arguments).decode(), float(asked["pace"]))
-        try:
-            await call.run(arguments)
-        except Unfinished as error:
-            return _json({"id": id, "view": call.view, "token": call.token, "cancelled": str(error)})
-        return _json({"id": id, "view": call.view, "token": call.token, "result": call.result, "model": call.for_model})
+            raise Unusable("The arguments are no JSON object.")
+        self._trials.stop(server)
+        id, call = await self._calls.begin(server, tool)
+        self._events.publish("called", {"id": id, "key": told.get("key"), "view": call.view})
+        pace = told.get("pace")
+        paused = told.get("paused") is True
+        return await self._calls.finish(
+            id, arguments, float(pace) if isinstance(pace, int | float) else None, paused=paused
+        )
 
-    async def _stream(self, call: Call, text: str, pace: float) -> None:
-        """Write the arguments as a model would, so many characters a second."""
-        for start in range(0, len(text), 4):
-            if call.cancelled is not None:
-                return
-            call.feed(text[start : start + 4])
-            await anyio.sleep(4 / max(pace, 1.0))
+    async def _stream(self, told: JSONObject) -> JSONObject:
+        writing = self._calls.writing(_text(told, "id"))
+        if writing is None:
+            raise Unusable("The arguments of this call are complete.")
+        pace, paused, steps = told.get("pace"), told.get("paused"), told.get("steps")
+        writing.change(
+            float(pace) if isinstance(pace, int | float) else None,
+            paused if isinstance(paused, bool) else None,
+            steps if isinstance(steps, int) else 0,
+        )
+        return {"written": writing.written, "of": len(writing.text), "paused": writing.paused}
 
-    async def _cancel(self, request: Request) -> Response:
-        call = self._calls.get(str((await _body(request)).get("id")))
-        if call is None:
-            return _json({"error": "There is no such call."}, 404)
-        await call.cancel("The developer cancelled it.")
-        return _json({})
+    async def _cancel(self, told: JSONObject) -> JSONObject:
+        if not await self._calls.cancel(_text(told, "id")):
+            raise Unusable("There is no such call.")
+        return {}
 
-    async def _context(self, request: Request) -> Response:
-        self.host.set_context(**await _body(request))
-        return _json({})
+    async def _replay(self, told: JSONObject) -> JSONObject:
+        """Show a View what it was shown then, its server's answers included."""
+        recording = Recording(_text(told, "lines"))
+        server, tool = _text(told, "server"), _text(told, "tool")
+        id, call = await self._calls.begin(server, tool)
+        self._trials.play(server, recording)
+        self._events.publish("called", {"id": id, "key": told.get("key"), "view": call.view})
+        answer = await self._calls.finish(id, recording.arguments)
+        return {**answer, "arguments": recording.arguments, "said": recording.said}
 
-    async def _model(self, request: Request) -> Response:
-        return _json({"context": self.host.model_context("dev"), "messages": self._messages})
+    async def _close(self, told: JSONObject) -> JSONObject:
+        await self.host.close_view(_text(told, "view"))
+        return {}
 
-    async def _audit(self, request: Request) -> Response:
-        view = request.query_params.get("view")
-        return _json([record._asdict() for record in self.host.audit(view=view)][-500:])
+    # The stage
+
+    async def _set_stage(self, told: JSONObject) -> JSONObject:
+        """Set what Views are told of where they are; what is null is left to the page."""
+        self._stage = {key: value for key, value in told.items() if key in _STAGE and value is not None}
+        self._pin()
+        return {}
+
+    def _pin(self) -> None:
+        values = {**dict.fromkeys((*_STAGE, "platform")), **PRESETS[self._preset].context, **self._stage}
+        self.host.pin_context(**values)
+
+    async def _set_mode(self, told: JSONObject) -> JSONObject:
+        await self.host.show_as(_text(told, "view"), _text(told, "mode"))
+        return {}
+
+    async def _list_presets(self, asked: JSONObject) -> JSONObject:
+        return {
+            id: {
+                "name": preset.name,
+                "seen": preset.seen,
+                "differs": preset.differs,
+                "modes": list(preset.profile.display_modes),
+                "container": preset.context.get("containerDimensions"),
+            }
+            for id, preset in PRESETS.items()
+        }
+
+    async def _set_host(self, told: JSONObject) -> JSONObject:
+        """Be like another host; the Views that are open are loaded anew."""
+        preset = _text(told, "preset")
+        if preset not in PRESETS:
+            raise Unusable(f"There is no preset {preset!r}. The presets are: {', '.join(PRESETS)}.")
+        self._preset = preset
+        self.host.profile = PRESETS[preset].profile
+        self._pin()
+        for name in self._served:
+            await self.host.reload_views(name)
+        self._events.publish("preset", {"preset": preset})
+        return {}
+
+    # What the model sees, and what was decided
+
+    async def _model(self, asked: JSONObject) -> JSONObject:
+        tools = [asdict(tool) for tool in self.host.app_tools("dev")]
+        return {"context": self.host.model_context("dev"), "messages": self._messages, "appTools": tools}
+
+    async def _call_app_tool(self, told: JSONObject) -> JSONObject:
+        arguments = told.get("arguments")
+        if not isinstance(arguments, dict):
+            raise Unusable("The arguments are no JSON object.")
+        return await self.host.call_app_tool(_text(told, "view"), _text(told, "name"), arguments)
+
+    async def _audit(self, asked: JSONObject) -> list[JSONObject]:
+        return [record._asdict() for record in self.host.audit(view=asked.get("view"))][-_MOST_RECORDS:]
+
+    async def _grants(self, asked: JSONObject) -> list[JSONObject]:
+        return [asdict(grant) for grant in self.host.grants()]
+
+    async def _revoke(self, told: JSONObject) -> JSONObject:
+        for grant in self.host.grants():
+            if asdict(grant) == told.get("grant"):
+                self.host.revoke(grant)
+                return {}
+        raise Unusable("There is no such permission any more.")
 
     # What happens meanwhile
 
-    async def _events(self, request: Request) -> Response:
-        send, receive = anyio.create_memory_object_stream[JSONObject](100)
-        self._listeners.add(send)
-
-        async def lines() -> AsyncIterator[bytes]:
-            try:
-                async with receive:
-                    # What changed before anybody listened is in here.
-                    now = {"kind": "servers", "servers": [self._server(name) for name in self._served]}
-                    yield b"data: " + orjson.dumps(now) + b"\n\n"
-                    async for event in receive:
-                        yield b"data: " + orjson.dumps(event) + b"\n\n"
-            finally:
-                self._listeners.discard(send)
-                send.close()
-
-        return StreamingResponse(lines(), media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-    def _publish(self, kind: str, data: JSONObject) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                listener.send_nowait({"kind": kind, **data})
-            except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self._listeners.discard(listener)
-
     def _news(self, news: News) -> None:
-        self._publish("server", self._server(news.server))
+        self._events.publish("server", self._server(news.server))
+
+    def _overheard(self, server: str, direction: str, message: JSONObject) -> None:
+        entry = {"at": time(), "direction": direction, "message": message}
+        self._passed[server].append(entry)
+        self._events.publish("passed", {"server": server, **entry})
 
     async def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        self._messages.append({"role": role, "content": content})
-        self._publish("message", {"role": role, "content": content})
+        message = {"role": role, "content": content, "at": time()}
+        self._messages.append(message)
+        self._events.publish("message", message)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -208,62 +337,58 @@ class Inspector:
                 self.host.servers[name].restart()
             else:
                 await self.host.reload_views(name)
-            self._publish("changed", {"server": name, "files": sorted(path.name for path in changed)})
-
-
-class _Guarded:
-    """A program that answers only the page that was opened with the token."""
-
-    def __init__(self, program: ASGIApp, inspector: Inspector) -> None:
-        self._program = program
-        self._inspector = inspector
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = HTTPConnection(scope)
-            if (refusal := self._refusal(request, scope["method"])) is not None:
-                await refusal(scope, receive, send)
-                return
-        await self._program(scope, receive, send)
-
-    def _refusal(self, request: HTTPConnection, method: str) -> Response | None:
-        if request.url.hostname not in ("localhost", "127.0.0.1", "::1"):
-            return PlainTextResponse("This program does not answer for that host name.", 421)
-        opens = request.url.path == "/" and "token" in request.query_params
-        if not opens and not self._inspector.allows(request):
-            return PlainTextResponse("Open the address that fanlight dev printed: it has a token in it.", 403)
-        origin = request.headers.get("origin")
-        if method != "GET" and (origin is None or urlsplit(origin).netloc != request.headers.get("host")):
-            return PlainTextResponse("This came from another page.", 403)
-        return None
+            self._events.publish("changed", {"server": name, "files": sorted(path.name for path in changed)})
 
 
 def _tool(tool: JSONObject) -> JSONObject:
-    kind = (
-        "both"
-        if for_model(tool) and for_app(tool)
-        else "model"
-        if for_model(tool)
-        else "app"
-        if for_app(tool)
-        else "none"
-    )
-    return {**tool, "who": kind, "view": view_uri(tool), "problem": link_problem(tool)}
+    kinds = {(True, True): "both", (True, False): "model", (False, True): "app", (False, False): "none"}
+    who = kinds[for_model(tool), for_app(tool)]
+    return {**tool, "who": who, "view": view_uri(tool), "problem": link_problem(tool)}
 
 
-async def _body(request: Request) -> JSONObject:
+def _query(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await _answered(answer, dict(request.query_params))
+
+    return endpoint
+
+
+def _posted(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            told = orjson.loads(await request.body())
+        except ValueError:
+            told = None
+        if not isinstance(told, dict):
+            return _json({"error": "Expected a JSON object."}, 400)
+        return await _answered(answer, told)
+
+    return endpoint
+
+
+async def _answered(answer: Answer, asked: JSONObject) -> Response:
     try:
-        body = orjson.loads(await request.body())
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
+        return _json(await answer(asked))
+    except (FanlightError, RequestFailed, Unusable, KeyError, ValueError) as error:
+        words = error.args[0] if isinstance(error, KeyError) and error.args else error
+        return _json({"error": str(words)}, 400)
+
+
+def _text(fields: JSONObject, key: str) -> str:
+    value = fields.get(key)
+    if isinstance(value, str):
+        return value
+    raise Unusable(f"{key} is {value!r}, expected a string.")
 
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, media_type="application/json", headers={"cache-control": "no-store"})
 
 
-def _served(name: str, headers: Mapping[str, str] | None = None) -> Response:
-    body = files("fanlight.inspector").joinpath("pages", name).read_bytes()
+def _file(name: str, headers: Mapping[str, str] | None = None) -> Response:
+    page = files("fanlight.inspector").joinpath("pages", name)
+    if not page.is_file():
+        return PlainTextResponse("There is no such page.", 404)
     fixed = {"cache-control": "no-cache", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
-    return Response(body, media_type=_PAGES[name], headers={**fixed, **(headers or {})})
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Response(page.read_bytes(), media_type=kind, headers={**fixed, **(headers or {})})

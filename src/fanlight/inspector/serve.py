@@ -22,14 +22,20 @@ def serve(
     open_browser: bool,
     reload: bool,
     policy: str,
+    theme: str | None = None,
 ) -> None:
     """Serve until Ctrl+C."""
-    inspector = Inspector(servers(given, command), policy=policy, reload=reload)
+    inspector = Inspector(servers(given, command), policy=policy, reload=reload, theme=theme)
     with _listener(host, port) as listener:
-        url = f"http://localhost:{listener.getsockname()[1]}/?token={inspector.token}"
+        taken = listener.getsockname()[1]
+        url = f"http://localhost:{taken}/?token={inspector.guard.token}"
+        if taken != port:
+            print(f"  Port {port} is taken.", flush=True)
         print(f"\n  fanlight dev: {url}\n  Stop with Ctrl+C.\n", flush=True)
+        if host not in ("127.0.0.1", "::1", "localhost"):
+            print(f"  From another machine: ssh -L {taken}:localhost:{taken} THIS-MACHINE, then the same address.\n")
         if open_browser:
-            threading.Timer(0.5, webbrowser.open, [url]).start()
+            threading.Thread(target=_open, args=[url], daemon=True).start()
         config = uvicorn.Config(
             inspector.app,
             log_level="warning",
@@ -39,6 +45,12 @@ def serve(
         )
         with contextlib.suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
+
+
+def _open(url: str) -> None:
+    """Open a browser, where there is one; the address was printed for where there is none."""
+    with contextlib.suppress(Exception):
+        webbrowser.open(url)
 
 
 def _listener(host: str, first: int) -> socket.socket:

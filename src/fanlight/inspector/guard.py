@@ -1,0 +1,60 @@
+"""Who may look: the page that was opened with the token, and nobody else."""
+
+import secrets
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_COOKIE: Final = "fanlight-dev"
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Guard:
+    """Gives a page that has the token a cookie, and answers no other."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(18)
+
+    def knows(self, connection: HTTPConnection) -> bool:
+        """Tell whether a request comes from the page that was opened with the token."""
+        given = connection.cookies.get(_COOKIE, "")
+        return secrets.compare_digest(given.encode(), self.token.encode())
+
+    def admit(self, request: Request) -> Response | None:
+        """Answer a request that brings a token; None for one that brings none."""
+        given = request.query_params.get("token")
+        if given is None:
+            return None
+        if not secrets.compare_digest(given.encode(), self.token.encode()):
+            return PlainTextResponse("This address is of another run of fanlight dev. Use the one it printed.", 403)
+        # The token leaves the address, so that it is not shared with a link.
+        response = RedirectResponse("/", 303)
+        response.set_cookie(_COOKIE, self.token, httponly=True, samesite="strict")
+        return response
+
+    def wrap(self, program: ASGIApp) -> ASGIApp:
+        """Return the program, behind the guard."""
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                refusal = self._refusal(HTTPConnection(scope), scope["method"])
+                if refusal is not None:
+                    await refusal(scope, receive, send)
+                    return
+            await program(scope, receive, send)
+
+        return guarded
+
+    def _refusal(self, request: HTTPConnection, method: str) -> Response | None:
+        if request.url.hostname not in _LOOPBACK:
+            return PlainTextResponse("This program does not answer for that host name.", 421)
+        opens = request.url.path == "/" and "token" in request.query_params
+        if not opens and not self.knows(request):
+            return PlainTextResponse("Open the address that fanlight dev printed: it has a token in it.", 403)
+        origin = request.headers.get("origin")
+        if method != "GET" and (origin is None or urlsplit(origin).netloc != request.headers.get("host")):
+            return PlainTextResponse("This came from another page.", 403)
+        return None

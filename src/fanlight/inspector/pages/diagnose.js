@@ -1,0 +1,45 @@
+// @ts-check
+/** Why a View stays blank: which step is missing, and what to do about it. */
+
+/** @typedef {Record<string, any>} Json */
+
+// What the messages of the host say, and what helps.
+const HINTS = /** @type {[RegExp, string][]} */ ([
+  [/MIME|mimeType/i, "Serve the resource as text/html;profile=mcp-app. Apps(server) and View(...) do."],
+  [/no resource|not found|unknown resource|does not exist|-32002/i, "Register the View under the URI that the tool's _meta.ui.resourceUri names, byte for byte."],
+  [/frame-src|Content-Security-Policy must/i, "Allow the sandbox origin in frame-src of the page that hosts the View."],
+  [/too large|bytes/i, "Make the document smaller, or raise Limits on the host."],
+  [/connect/i, "Look at the server's state on the left, and at what it wrote."],
+]);
+
+/** @param {string} reason @returns {{ what: string, todo?: string }} */
+export const ofReason = (reason) => {
+  const hint = HINTS.find(([pattern]) => pattern.test(reason));
+  return { what: reason, ...(hint && { todo: hint[1] }) };
+};
+
+/**
+ * Say why a View has not come up.
+ * @param {Json[]} messages What passed between the View and the host.
+ * @param {Json[]} records The host's records of the View.
+ * @returns {{ what: string, todo?: string }[]}
+ */
+export const diagnose = (messages, records) => {
+  const said = (/** @type {string} */ method) => messages.find(({ from, message }) => from === "view" && message.method === method);
+  if (said("ui/notifications/initialized")) return [];
+  const failure = messages.find(({ message }) => message.params?.logger === "fanlight.error");
+  if (failure) {
+    const { text, file, line, column } = failure.message.params.data ?? {};
+    return [{ what: `JavaScript error at ${file || "the document"}:${line}:${column}: ${text}`, todo: "The View stopped there, before it could connect." }];
+  }
+  const greeting = said("ui/initialize");
+  if (greeting) {
+    const answer = messages.find(({ from, message }) => from === "host" && message.id === greeting.message.id && !message.method);
+    if (answer?.message.error) return [{ what: `The handshake was rejected: ${answer.message.error.message}`, todo: "Send ui/initialize with protocolVersion, appInfo and appCapabilities." }];
+    return [{ what: "The View was answered its ui/initialize, and never sent ui/notifications/initialized.", todo: "Await app.connect(), and look for an error after it." }];
+  }
+  const blocked = records.filter(({ kind, outcome }) => kind === "violation" && outcome === "blocked");
+  const script = blocked.find(({ name }) => String(name).startsWith("script")) ?? blocked[0];
+  if (script) return [{ what: `The View's policy blocked ${script.data.blocked} (${script.name})${script.data.line ? `, line ${script.data.line}` : ""}, and the View never sent ui/initialize.`, todo: "Inline the script, or declare its origin: see Security." }];
+  return [{ what: "The View was loaded, and never sent ui/initialize.", todo: "Does its script create an App and call app.connect()? Is it valid HTML with a <script>?" }];
+};

@@ -1,0 +1,73 @@
+"""`fanlight dev` running, and its page in a browser; and a server whose View shows what it is told."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page
+
+from fanlight.host.targets import Served
+from fanlight.inspector.app import Inspector
+from support.wire import serving
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def mirror(folder: Path) -> str:
+    """Write the server into a folder, and return its path."""
+    shutil.copytree(Path(__file__).parent / "mirror", folder, dirs_exist_ok=True)
+    return str(folder / "server.py")
+
+
+@contextmanager
+def running(found: dict[str, Served], **options: Any) -> Iterator[tuple[Inspector, str]]:
+    inspector = Inspector(found, **options)
+    with serving(inspector.app, sockets=True) as address:
+        yield inspector, address.replace("127.0.0.1", "localhost")
+
+
+@asynccontextmanager
+async def opened(
+    browser: Browser, inspector: Inspector, address: str, place: str = "", **options: Any
+) -> AsyncIterator[tuple[Page, list[str]]]:
+    """Open the page; what it complains of is collected."""
+    problems: list[str] = []
+    page = await browser.new_page(**options)
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    await page.goto(f"{address}/?token={inspector.guard.token}")
+    assert inspector.guard.token not in page.url
+    if place:
+        await page.goto(f"{address}/{place}")
+        await page.reload()
+    yield page, problems
+    await page.close()
+
+
+async def call(page: Page, tool: str | None = None) -> None:
+    """Choose a tool, and call it."""
+    if tool is not None:
+        await page.get_by_role("navigation").get_by_role("button", name=tool).first.click()
+    await page.get_by_role("button", name="Call", exact=True).click()
+
+
+def form(page: Page) -> Locator:
+    return page.get_by_role("region", name="Call", exact=True)
+
+
+def view(page: Page, number: int = 0) -> FrameLocator:
+    """Return the View of a card, the newest first."""
+    return page.locator("mcp-app").nth(number).locator("iframe").content_frame.locator("iframe").content_frame
+
+
+async def view_frame(page: Page) -> Frame:
+    """Return the frame of the only View."""
+    for _ in range(300):
+        found = [frame for frame in page.frames if "sandbox.localhost" in frame.url and "/proxy" not in frame.url]
+        if found:
+            return found[0]
+        await page.wait_for_timeout(50)
+    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")
