@@ -95,7 +95,7 @@ const note = (/** @type {string} */ method, params = {}) => ({ jsonrpc: "2.0", m
 describe("the shim for mcp-ui", () => {
   it("greets when the document is there, with an id that no SDK chooses", async () => {
     const window = new FakeWindow().begin(mcpui);
-    assert.deepEqual(window.said, []);
+    assert.equal(window.said.length, 0);
     await window.greeted();
     const [hello, initialized] = window.said;
     assert.equal(typeof hello.id, "string");
