@@ -1,5 +1,7 @@
 """Each row of the table, in each direction that it has."""
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -193,3 +195,12 @@ def test_any_other_type_is_of_no_dialect(mime: object) -> None:
 def test_the_extension_is_found_by_either_name_in_either_place(place: str, id: str) -> None:
     assert negotiated({place: {id: {"mimeTypes": [MIME_TYPE]}}})
     assert not negotiated({place: {id: {"mimeTypes": ["text/html"]}}})
+
+
+def test_the_reference_page_carries_the_table_as_it_is() -> None:
+    """Write it with `python scripts/dialects_page.py`."""
+    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "dialects_page.py"))
+    page = script["PAGE"].read_text(encoding="utf-8")
+    assert script["filled"](page) == page
+    for row in ROWS:
+        assert f"| `{row.older}` |" in page
