@@ -161,6 +161,20 @@ async def test_an_older_word_of_a_view_is_written_down_once() -> None:
         )
 
 
+async def test_without_dialects_an_older_word_of_a_view_is_refused_and_the_audit_says_why() -> None:
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}}), dialects=False) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        answer = await page.ask("initialize", {"clientInfo": {"name": "Old", "version": "1"}}, id=0)
+        reason = "initialize is of an older dialect, which this host refuses. Say ui/initialize."
+        assert answer["error"] == {"code": -32601, "message": reason}
+        await page.ask("ui/initialize", HELLO, id=1)
+        await page.say({"method": "ui/size-change", "params": {"height": 5}})
+        records = list(host.audit(kind="message"))
+        assert records[0].data is not None
+        assert records[0].data["error"]["message"] == reason
+        assert records[-1].outcome.startswith("dropped: ui/size-change is of an older dialect")
+
+
 async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
     server: MCPServer[Any] = MCPServer("made")
     template = {"openai/outputTemplate": "ui://made/view"}

@@ -235,8 +235,9 @@ class Session:
             self._heard[heard.id] = heard
         known = len(self.bridge.older_words)
         event = self.bridge.receive(message)
-        for older, today in tuple(self.bridge.older_words.items())[known:]:
-            self._backend.spoke(self, older, today)
+        if len(self.bridge.older_words) > known:
+            for older, today in tuple(self.bridge.older_words.items())[known:]:
+                self._backend.spoke(self, older, today)
         if heard.id is None:
             self._backend.told(self, heard, event)
         await self.flush()

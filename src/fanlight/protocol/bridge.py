@@ -173,9 +173,9 @@ class Bridge:
         message, older = self._speech.from_view(message)
         if older is not None and not self._dialects:
             return self._refuse_older(message, older.older, older.today)
-        if self._dialects:
-            self._speech.heard(message, older)
         method, id = message.get("method"), message.get("id")
+        if self._dialects and (older is not None or method == "ui/initialize"):
+            self._speech.heard(message, older)
         if isinstance(method, str):
             params = message.get("params")
             if "id" not in message:
