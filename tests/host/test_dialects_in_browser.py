@@ -16,7 +16,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from fanlight.host import Host, Policy
-from support.mcpui import embedding, made
+from fanlight.protocol.dialects import ROWS
+from support.mcpui import embedding, html_resource, made
 from support.program import program_of, view_of
 from support.stage import chromium, until
 from support.wire import serving
@@ -378,4 +379,55 @@ async def test_a_widget_that_is_shown_while_its_tool_runs_is_told_what_comes(bro
             await program.inside(program.call.run({"owner": "you"}))
             await expect(view.get_by_role("listitem")).to_have_text(["Read"])
             assert await view.evaluate("openai.toolInput") == {"owner": "you"}
+            assert problems == []
+
+
+async def test_window_openai_has_the_members_of_the_table_and_not_those_without_an_equivalent(browser: Browser) -> None:
+    host = Host({"chatgpt": chatgpt(PLAIN_WIDGET)}, policy=Policy(ALLOW))
+    Heard(host)
+    members = [row for row in ROWS if row.kind == "member" and ":" not in row.older]
+    none = {row.older for row in members if row.note.startswith("undefined")}
+    with program_of(host) as program:
+        async with program.shown(browser, "chatgpt", "list_todos", {"owner": "me"}) as (page, _):
+            view = await view_of(page)
+            found = set(await view.evaluate("Object.keys(openai).filter((name) => openai[name] !== undefined)"))
+            # No page says how high a View may be unless it is told.
+            assert found == {row.older for row in members} - none - {"maxHeight"} | {"sendFollowupTurn"}
+            assert await view.evaluate("(names) => names.filter((name) => openai[name] !== undefined)", [*none]) == []
+
+
+# Documents that speak the standard, inside what another dialect brings
+
+BOTH = """
+import { App } from "ext-apps-2";
+const app = new App({ name: "Published", version: "1" }, {});
+const log = (words) => (document.getElementById("root").textContent += `${words} `);
+app.ontoolinput = () => log("input");
+app.ontoolresult = () => log("result");
+window.later = async () => {
+  await app.connect();
+  log(`connected ${(await app.callServerTool({ name: "look", arguments: { at: "both" } })).content[0].text}`);
+};
+if (!WAITS) window.later();
+"""
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "late"])
+@pytest.mark.parametrize("mime", ["text/html", "text/html;profile=mcp-app", "text/html+skybridge"])
+async def test_the_published_app_runs_in_a_document_with_a_shim_also_if_it_connects_late(
+    mime: str, waits: bool, browser: Browser
+) -> None:
+    html = bundled(BOTH.replace("WAITS", str(waits).lower()))
+    host = Host({"made": embedding("made", show=html_resource(html, mime))}, policy=Policy(ALLOW))
+    with program_of(host) as program:
+        async with program.shown(browser, "made", "show", {}) as (page, problems):
+            view = await view_of(page)
+            if waits:
+                await until(view, "document.readyState === 'complete'")
+                await page.evaluate("new Promise((done) => setTimeout(done, 300))")
+                await view.evaluate("later()")
+            root = view.locator("#root")
+            for words in ("input", "result", "connected looked at both"):
+                await expect(root).to_contain_text(words)
+            assert (await root.text_content() or "").count("result") == 1
             assert problems == []
