@@ -4,12 +4,12 @@ VENV := .venv/bin
 NODE := $(VENV)/node
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: help demo test unit js types lint format bench clean setup-demo setup python
+.PHONY: help demo test unit js types lint format bench screenshots clean setup-demo setup python
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
-demo: setup-demo ## Show the example apps in a browser; EXAMPLE=clock serves one of them to your own client
+demo: setup-demo ## Show the example apps in fanlight dev; EXAMPLE=clock serves one of them to your own client
 	@$(VENV)/python scripts/demo.py $(EXAMPLE)
 
 test: lint types js unit ## Set everything up and run every check
@@ -35,6 +35,9 @@ format: setup ## Write the formatting
 
 bench: setup ## The benchmarks, as ratios against peers in one run
 	$(VENV)/python bench/run.py
+
+screenshots: setup ## The pictures in docs/images
+	$(VENV)/python scripts/screenshots.py
 
 clean: ## Remove what the other commands made
 	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache

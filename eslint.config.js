@@ -1,7 +1,7 @@
 import js from "@eslint/js";
 
 const browser = [
-  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement ResizeObserver".split(" "),
+  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent ResizeObserver".split(" "),
   ..."URL URLSearchParams WebSocket".split(" "),
   ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator".split(" "),
   ..."queueMicrotask setTimeout window".split(" "),

@@ -1,6 +1,6 @@
-"""Show the example apps in a page of our own; or serve one of them, and say how to connect a client to it.
+"""Show the example apps in `fanlight dev`; or serve one of them, and say how to connect a client to it.
 
-python scripts/demo.py [host|clock|todo|chart|wizard] [--port 8000] [--no-open]
+python scripts/demo.py [dev|host|clock|...] [--port 8000] [--no-open]
 """
 
 import argparse
@@ -45,14 +45,17 @@ QUESTIONS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("example", nargs="?", default="host", choices=["host", *NAMES])
+    parser.add_argument("example", nargs="?", default="dev", choices=["dev", "host", *NAMES])
     parser.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
     options = parser.parse_args()
+    quiet = ["--no-open"] if options.no_open else []
+    if options.example == "dev":
+        print("  One of them alone, for a client of yours: make demo EXAMPLE=clock", flush=True)
+        sys.exit(fanlight("dev", "--port", str(options.port), *quiet))
     port = free_port(options.port)
     if options.example == "host":
-        print("  One of them alone, for a client of yours: make demo EXAMPLE=clock", flush=True)
-        sys.argv = [str(EXAMPLES / "host" / "app.py"), "--port", str(port), *(["--no-open"] if options.no_open else [])]
+        sys.argv = [str(EXAMPLES / "host" / "app.py"), "--port", str(port), *quiet]
         runpy.run_path(sys.argv[0], run_name="__main__")
         return
     script = EXAMPLES / options.example / "server.py"
@@ -69,6 +72,12 @@ def main() -> None:
     print(words, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         server.run("streamable-http", host="127.0.0.1", port=port)
+
+
+def fanlight(*arguments: str) -> int:
+    from fanlight.cli import main
+
+    return main(arguments)
 
 
 def free_port(first: int) -> int:

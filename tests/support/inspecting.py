@@ -17,9 +17,9 @@ EXAMPLES = ROOT / "examples"
 
 
 def mirror(folder: Path) -> str:
-    """Write the server into a folder, and return its path."""
-    shutil.copytree(Path(__file__).parent / "mirror", folder, dirs_exist_ok=True)
-    return str(folder / "server.py")
+    """Write the server, "mirror", into a folder, and return its path."""
+    shutil.copytree(Path(__file__).parent / "mirror", folder / "mirror")
+    return str(folder / "mirror")
 
 
 @contextmanager

@@ -1,5 +1,7 @@
-"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's; and the
-shims, which the host puts in front of documents that speak another dialect.
+"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's.
+
+`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them. The host puts a shim before
+documents that speak another dialect.
 """
 
 import json
@@ -7,6 +9,8 @@ import re
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
+
+_SDK = 'globalThis[Symbol.for("fanlight")]'
 
 # These rely on the conventions that view.js states at its top, and tests/browser/test_sdk_size.py checks.
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
@@ -29,14 +33,15 @@ _MODULE = re.compile(r"^(?:import .*|export \{[^}]*\};)$\n?", re.MULTILINE)
 
 @cache
 def _shim(name: str) -> str:
-    return _MODULE.sub("", script("shim.js")) + _MODULE.sub("", script(f"shim-{name}.js"))
+    source = script("shim.js") + script(f"shim-{name}.js")
+    return " ".join(_MODULE.sub("", source).splitlines())
 
 
 def shim(name: Literal["mcpui", "openai"], given: dict[str, Any]) -> str:
-    """Return the script element that gives a document a shim, with what the shim is given."""
+    """Return the element that gives a document a shim, with what the shim is given, in one line."""
     # Nothing in it may end the script or begin a comment; and as a literal, `__proto__` would be more than a name.
     words = json.dumps(json.dumps(given)).replace("<", "\\u003c")
-    return f"<script>(()=>{{\n{_shim(name)}start(window,JSON.parse({words}));\n}})();</script>"
+    return f"<script>(() => {{ {_shim(name)} start(window, JSON.parse({words})); }})();</script>"
 
 
 def page(name: str) -> str:
@@ -45,26 +50,42 @@ def page(name: str) -> str:
 
 
 @cache
-def _parts() -> tuple[str, tuple[str, ...]]:
-    """Split view.js into its code, without comments and idle white space, and the names that it exports."""
-    source = script("view.js")
+def watch_element() -> str:
+    """Return the element that tells of a View's errors, in one line."""
+    return f"<script>(() => {{ {' '.join(script('watch.js').splitlines())} }})();</script>"
+
+
+@cache
+def _parts(name: str) -> tuple[str, tuple[str, ...]]:
+    """Split a script into its code, without comments and idle white space, and the names that it exports."""
+    source = script(name)
     export = _EXPORT.search(source)
     if export is None:
-        raise RuntimeError("view.js does not end with its one export statement")
+        raise RuntimeError(f"{name} does not end with its one export statement")
     code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], source[: export.start()].rstrip("\n"))
     return _LINE_END.sub("", code), tuple(re.findall(r"\w+", export[1]))
 
 
 @cache
-def view_sdk() -> str:
-    """Return view.js as one classic-script statement, to be inlined before the View's own scripts.
+def view_sdk(*, openai: bool = False) -> str:
+    """Return view.js as classic-script statements, to be inlined before the View's own scripts.
 
-    It puts what view.js exports into `globalThis[Symbol.for("fanlight")]`.
+    They put what view.js exports into `globalThis[Symbol.for("fanlight")]`. With `openai` the `App` there also
+    runs where there is `window.openai` and no MCP Apps host.
     """
-    code, names = _parts()
-    return f'globalThis[Symbol.for("fanlight")]=(()=>{{{code}\nreturn{{{",".join(names)}}};}})();'
+    code, names = _parts("view.js")
+    sdk = f"{_SDK}=(()=>{{{code}\nreturn{{{','.join(names)}}};}})();"
+    return sdk + f"\n{_SDK}=(()=>{{{_parts('view-openai.js')[0]}\nreturn withOpenAI;}})()({_SDK});" if openai else sdk
+
+
+def mcpui_adapter(options: dict[str, Any], *, openai: bool = False) -> str:
+    """Return classic-script statements by which a widget written for mcp-ui runs as a View, the SDK included."""
+    # Nothing in it may end the script; and as a literal, `__proto__` would be more than a name.
+    given = json.dumps(json.dumps(options)).replace("<", "\\u003c")
+    adapter = f"(()=>{{{_parts('mcpui-adapter.js')[0]}\nadapt({_SDK},JSON.parse({given}));}})();"
+    return f"{view_sdk(openai=openai)}\n{adapter}"
 
 
 def view_sdk_exports() -> tuple[str, ...]:
     """Return the names that view.js exports."""
-    return _parts()[1]
+    return _parts("view.js")[1]

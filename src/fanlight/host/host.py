@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
+from fanlight.browser import watch_element
 from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.background import guarded
@@ -32,6 +33,7 @@ from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
 from fanlight.host.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
+from fanlight.host.prelude import put_first
 from fanlight.host.profile import Profile
 from fanlight.host.questions import Handler
 from fanlight.host.resources import (
@@ -78,7 +80,8 @@ class Host:
 
     `servers` maps names to command lines, URLs, transports or servers in this program. `policy` decides what Views may
     do; without one, what is harmless passes and the user is asked about the rest. With `dialects`, Views of mcp-ui, of
-    ChatGPT and of older drafts are shown, too; without, they are refused.
+    ChatGPT and of older drafts are shown, too; without, they are refused. With `report_errors`, what goes wrong in a
+    View's scripts comes as its log (`fanlight.error`), which is for developers: its documents are changed for it.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Host:
         linger: float = 300.0,
         dialects: bool = True,
         profile: Profile | None = None,
+        report_errors: bool = False,
         audit_arguments: Keep = "hashed",
         on_server_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
@@ -120,6 +124,7 @@ class Host:
         self._info = info or {"name": "fanlight", "version": _version()}
         self._profile = profile or Profile()
         self._pinned: JSONObject = {}
+        self._report_errors = report_errors
         self._context: JSONObject = {
             "displayMode": "inline",
             "availableDisplayModes": ["inline", "fullscreen", "pip"],
@@ -468,8 +473,10 @@ class Host:
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
         self._shown[label] = (record.server, record.uri)
-        html, profile = served_html(document), self._policy.profile(app)
-        served = self.documents.serve(label, html, csp, granted, origins.ancestors, profile)
+        html = served_html(document)
+        if self._report_errors:
+            html = put_first(watch_element(), html)
+        served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
         for older, today in document.older.items():
             self._desk.translated(app.view, app.server, app.conversation, older, today)
         policy = served.headers["content-security-policy"]

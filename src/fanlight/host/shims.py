@@ -6,12 +6,12 @@ the standard.
 
 import base64
 import html
-import re
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fanlight.browser import page, shim
 from fanlight.host.line import encode
+from fanlight.host.prelude import DOCTYPE, put_first
 from fanlight.host.resources import ViewDocument
 from fanlight.protocol.csp import Csp
 
@@ -20,9 +20,6 @@ JSONObject = dict[str, Any]
 _EXTERNAL_HEIGHT: Final = 400.0
 _MOST_KNOWN: Final = 1_500_000
 """What may stand behind the # of an address. A browser takes addresses of two million characters."""
-
-# What may stand before the first element without ending the head.
-_DOCTYPE: Final = re.compile(r"\A\ufeff?(?:\s|<!--.*?-->)*<!doctype[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
 def served_html(document: ViewDocument) -> str:
@@ -67,14 +64,11 @@ def _canonical(origin: str) -> str:
 
 
 def _with(script: str, text: str) -> str:
-    """Put a script before everything else in a document; before its doctype, it would change how the document looks.
+    """Put a script before everything else in a document.
 
     One without a doctype gets one: mcp-ui's documents were shown by `srcdoc`, which needs none.
     """
-    found = _DOCTYPE.match(text)
-    if found is None:
-        return f"<!doctype html>{script}{text.removeprefix(chr(0xFEFF))}"
-    return text[: found.end()] + script + text[found.end() :]
+    return put_first(script, text if DOCTYPE.match(text) else f"<!doctype html>{text.removeprefix(chr(0xFEFF))}")
 
 
 def known_at_start(context: JSONObject, capabilities: JSONObject, arguments: Any, result: Any, state: Any) -> str:

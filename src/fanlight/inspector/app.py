@@ -78,6 +78,7 @@ class Inspector:
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_ours,
             audit_arguments="whole",
+            report_errors=True,
         )
         self.host.on_message(self._heard)
         self.host.servers.listen(self._news)
@@ -219,6 +220,7 @@ class Inspector:
             paused if isinstance(paused, bool) else None,
             steps if isinstance(steps, int) else 0,
         )
+        await writing.stepped()
         return {"written": writing.written, "of": len(writing.text), "paused": writing.paused}
 
     async def _cancel(self, told: JSONObject) -> JSONObject:
@@ -367,9 +369,12 @@ def _posted(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _answered(answer: Answer, asked: JSONObject) -> Response:
+    """Answer, also with what went wrong: that a server fails is no fault of the page, and no error of HTTP."""
     try:
         return _json(await answer(asked))
-    except (FanlightError, RequestFailed, Unusable, KeyError, ValueError) as error:
+    except (FanlightError, RequestFailed) as error:
+        return _json({"error": str(error)})
+    except (Unusable, KeyError, ValueError) as error:
         words = error.args[0] if isinstance(error, KeyError) and error.args else error
         return _json({"error": str(words)}, 400)
 

@@ -4,6 +4,7 @@ import secrets
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 import orjson
 
 from fanlight.host import Call, Host, Unfinished
@@ -32,6 +33,11 @@ class Writing:
         self._steps += steps
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+
+    async def stepped(self) -> None:
+        """Wait until the steps that were asked for are taken, as far as that is possible."""
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
 
     async def feed(self, call: Call) -> None:
         """Write to a call until all is written or the call is cancelled."""

@@ -11,6 +11,7 @@ from fanlight.protocol.extension import URI_SCHEME
 
 UI_KEY: Final = "ui"
 FLAT_URI_KEY: Final = "ui/resourceUri"  # deprecated, and all that some hosts read (DSC-07)
+UI_KEYS: Final = (UI_KEY, FLAT_URI_KEY)
 
 Visibility = Literal["model", "app"]
 Permission = Literal["camera", "microphone", "geolocation", "clipboard-write"]
@@ -21,6 +22,7 @@ _PERMISSION_KEYS: Final[Mapping[str, str]] = {
     "geolocation": "geolocation",
     "clipboard-write": "clipboardWrite",
 }
+_CSP_KEYS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _URI = re.compile(r"ui://(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
 
 
@@ -108,6 +110,29 @@ def resource_meta(
     return {UI_KEY: ui} if ui else {}
 
 
+def read_resource_meta(ui: object, uri: str) -> dict[str, Any]:
+    """Return what a UI resource's `_meta.ui` declares, checked, by the names of a View's options."""
+    if not isinstance(ui, Mapping):
+        raise RegistrationError(
+            f'The _meta.ui of {uri} is {ui!r}, expected an object such as {{"prefersBorder": true}}.'
+        )
+    domains = ui.get("csp", {})
+    asked = ui.get("permissions", {})
+    if not isinstance(domains, Mapping) or not isinstance(asked, Mapping):
+        raise RegistrationError(f"The _meta.ui.csp and _meta.ui.permissions of {uri} must be objects.")
+    names = {key: name for name, key in _PERMISSION_KEYS.items()}
+    return {
+        "csp": Csp(**{_snake(key): value for key, value in domains.items() if key in _CSP_KEYS}) if domains else None,
+        "permissions": check_permissions([names.get(key, key) for key in asked]),
+        "domain": ui.get("domain"),
+        "prefers_border": ui.get("prefersBorder"),
+    }
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+
+
 def hidden_from_model(meta: object) -> bool:
     """Tell whether a tool's `_meta` keeps it from the model (VIS-02, VIS-05).
 
@@ -118,11 +143,11 @@ def hidden_from_model(meta: object) -> bool:
     return isinstance(visibility, list | tuple) and "model" not in visibility
 
 
-def without_ui(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a wire object without its UI metadata; the object itself when it has none."""
+def without_ui(item: dict[str, Any], keys: tuple[str, ...] = UI_KEYS) -> dict[str, Any]:
+    """Return a wire object without its UI metadata, which is under `keys`; the object itself when it has none."""
     meta = item.get("_meta")
-    if not isinstance(meta, Mapping) or not (UI_KEY in meta or FLAT_URI_KEY in meta):
+    if not isinstance(meta, Mapping) or meta.keys().isdisjoint(keys):
         return item
-    rest = {key: value for key, value in meta.items() if key not in (UI_KEY, FLAT_URI_KEY)}
+    rest = {key: value for key, value in meta.items() if key not in keys}
     plain = {key: value for key, value in item.items() if key != "_meta"}
     return {**plain, "_meta": rest} if rest else plain

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
+from mcp_types import EmbeddedResource
 
-from fanlight.protocol import metadata
+from fanlight.protocol import metadata, openai
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import RegistrationError
-from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY, Permission, Visibility
+from fanlight.protocol.metadata import UI_KEYS, Permission, Visibility
+from fanlight.protocol.openai import Dialect
 from fanlight.server import negotiation
 from fanlight.server.document import Maker, resolve
 from fanlight.server.negotiation import Mode
-from fanlight.server.view import Encoding, View
+from fanlight.server.view import Encoding, View, tool_meta
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -37,28 +39,33 @@ class Apps:
 
     `server` is an `mcp.server.MCPServer` or a `fastmcp.FastMCP`. With `negotiate="strict"` a client that
     did not negotiate MCP Apps sees ordinary text tools and nothing else; `"always"` sends everything to
-    everyone, for hosts that show Views without asking for them.
+    everyone, for hosts that show Views without asking for them. With `also=["openai"]` tools and Views have
+    ChatGPT's own keys too, and Views run where there is `window.openai` and no other host.
     """
 
-    def __init__(self, server: "MCPServer[Any] | FastMCP[Any]", negotiate: Mode = "strict") -> None:
+    def __init__(
+        self, server: "MCPServer[Any] | FastMCP[Any]", negotiate: Mode = "strict", also: Iterable[Dialect] = ()
+    ) -> None:
         if isinstance(server, Server):
             raise RegistrationError(
                 "A lowlevel Server keeps its own lists, so Apps cannot add to them. Call negotiate(server) and build "
                 "the lists from a View's parts: view.tool_meta(), view.resource() and view.contents()."
             )
         self.server = server
-        self._negotiation = negotiation.install(server, negotiate)
+        self._also = openai.check_dialects(also)
+        self._negotiation = negotiation.install(server, negotiate, self._also)
         if self._negotiation.taken:
             raise RegistrationError("This server has its Apps already. Use that object; a server has one.")
         self._views: dict[str, View] = {}
         self._sources: dict[Hashable, View] = {}
+        self._embedded: list[tuple[EmbeddedResource, View]] = []
         self._registry = _registry(server)
         self._negotiation.find_meta = self._registry.find_meta
         self._negotiation.taken = True
 
     def view(
         self,
-        source: str | Path | Maker | View,
+        source: "str | Path | Maker | View | EmbeddedResource",
         uri: str | None = None,
         name: str | None = None,
         title: str | None = None,
@@ -70,7 +77,9 @@ class Apps:
         encoding: Encoding = "text",
         listed: bool = True,
     ) -> View:
-        """Register a View and return it. The options are those of `View`; a `View` brings its own."""
+        """Register a View and return it. The options are those of `View`; a `View` or a resource brings its own."""
+        if isinstance(source, EmbeddedResource):
+            source = self._view_of(source)
         if not isinstance(source, View):
             source = View(
                 source,
@@ -84,6 +93,7 @@ class Apps:
                 prefers_border,
                 encoding,
                 listed,
+                self._also,
             )
         elif (encoding, listed) != ("text", True) or any(
             option is not None for option in (uri, name, title, description, csp, permissions, domain, prefers_border)
@@ -95,15 +105,18 @@ class Apps:
         self,
         name: str | None = None,
         *,
-        view: str | Path | Maker | View | None = None,
+        view: "str | Path | Maker | View | EmbeddedResource | None" = None,
         visibility: Iterable[Visibility] | None = None,
+        invoking: str | None = None,
+        invoked: str | None = None,
         **options: Any,
     ) -> Callable[[Function], Function]:
         """Register a tool, linked to a View; `options` are those of the server's own tool decorator.
 
         `view` is a path to an `.html` file or to a folder, relative to the file that registers it; a
-        `View`; or the `ui://` URI of a registered one. `visibility=["app"]` makes a tool that only the
-        View can call, with or without a View of its own.
+        `View`; what `fanlight.mcpui.create_ui_resource` returned; or the `ui://` URI of a registered one.
+        `visibility=["app"]` makes a tool that only the View can call, with or without a View of its own.
+        With `also=["openai"]` ChatGPT says `invoking` while the tool runs and `invoked` after it.
         """
         if callable(name):
             raise TypeError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
@@ -111,11 +124,12 @@ class Apps:
         if not isinstance(meta, Mapping | None):
             raise RegistrationError(f"meta is {meta!r}, expected a dict.")
         meta = dict(meta or {})
-        for key in (UI_KEY, FLAT_URI_KEY):
+        for key in (*UI_KEYS, *(openai.IMPLIED_KEYS if self._also else ())):
             if key in meta:
                 raise RegistrationError(f"apps.tool writes _meta[{key!r}] itself. Write view=... and visibility=....")
         chosen = metadata.check_visibility(visibility)
-        meta |= metadata.tool_meta(None if view is None else self._linked(view).uri, chosen)
+        uri = None if view is None else self._linked(view).uri
+        meta = tool_meta(uri, chosen, self._also, invoking, invoked) | meta
         if name is not None:
             options["name"] = name
 
@@ -129,18 +143,29 @@ class Apps:
 
     def supported(self, ctx: Any) -> bool:
         """Tell whether the client of a request negotiated apps, so that a tool can answer otherwise in text."""
-        return negotiation.supported(ctx)
+        return self._negotiation.supported(ctx)
 
-    def _linked(self, view: str | Path | Maker | View) -> View:
+    def _linked(self, view: "str | Path | Maker | View | EmbeddedResource") -> View:
         """Return the registered View that `view` means, registering it if this is its first use."""
         if isinstance(view, str) and "://" in view:
             return self._known(metadata.check_uri(view))
+        if isinstance(view, EmbeddedResource):
+            view = self._view_of(view)
         if isinstance(view, View):
             return view if view.is_bound and self._views.get(view.uri) is view else self._register(view)
         if isinstance(view, str | Path):
             view = resolve(view)
         known = self._sources.get(view)
-        return known if known is not None else self._register(View(view))
+        return known if known is not None else self._register(View(view, also=self._also))
+
+    def _view_of(self, resource: EmbeddedResource) -> View:
+        """Return the one View that an embedded resource is, however often it is given."""
+        for known, view in self._embedded:
+            if known is resource:
+                return view
+        view = View.embedded(resource, self._also)
+        self._embedded.append((resource, view))
+        return view
 
     def _known(self, uri: str) -> View:
         if uri in self._views:
@@ -153,6 +178,7 @@ class Apps:
 
     def _register(self, view: View) -> View:
         view.bind(self.server.name)
+        view.speak(self._also)
         known = self._views.get(view.uri)
         if known is not None:
             raise RegistrationError(

@@ -38,8 +38,8 @@ class Document(abc.ABC):
 class TextDocument(Document):
     """A document given as a string."""
 
-    def __init__(self, text: str, csp: Csp) -> None:
-        bundle = bundle_text(text, csp)
+    def __init__(self, text: str, csp: Csp, openai: bool) -> None:
+        bundle = bundle_text(text, csp, openai=openai)
         self._html = bundle.html
         self.title = bundle.title
         self.description = bundle.description
@@ -51,11 +51,12 @@ class TextDocument(Document):
 class MadeDocument(Document):
     """A document that a function makes for each read, so its faults show at the read."""
 
-    def __init__(self, maker: Maker, csp: Csp) -> None:
+    def __init__(self, maker: Maker, csp: Csp, openai: bool) -> None:
         _check_maker(maker)
         self._maker = maker
         self.sources = (maker,) if isinstance(maker, Hashable) else ()
         self._csp = csp
+        self._openai = openai
         name = getattr(maker, "__name__", type(maker).__name__)
         self._label = f"{name}()"
         self.stem = name if name.isidentifier() else None
@@ -76,7 +77,7 @@ class MadeDocument(Document):
                 raise BundleError(self._label, None, f"returned bytes that are not UTF-8: {error}.") from None
         if not isinstance(made, str):
             raise BundleError(self._label, None, f"returned {type(made).__name__}, expected the HTML as a str.")
-        return bundle_text(made, self._csp, name=self._label).html
+        return bundle_text(made, self._csp, openai=self._openai, name=self._label).html
 
 
 def _check_maker(maker: Maker) -> None:
@@ -94,10 +95,11 @@ def _check_maker(maker: Maker) -> None:
 class FileDocument(Document):
     """A document on disk with all it refers to; a change to any of the files shows at the next read."""
 
-    def __init__(self, path: Path, csp: Csp) -> None:
+    def __init__(self, path: Path, csp: Csp, openai: bool) -> None:
         self._path = _document_path(path)
         self.sources = (self._path,) if self._path.name != "index.html" else (self._path, self._path.parent)
         self._csp = csp
+        self._openai = openai
         self.stem = path.stem if self._path == path else path.name
         self._load()
         self.title = self._bundle.title
@@ -118,7 +120,7 @@ class FileDocument(Document):
 
     def _load(self) -> None:
         started = time.time_ns()
-        bundle = bundle_file(self._path, self._csp)
+        bundle = bundle_file(self._path, self._csp, openai=self._openai)
         self._bundle: Bundle = bundle
         stamps = {str(path): _stamp(str(path)) for path in bundle.files}
         settled = all(

@@ -10,7 +10,7 @@ version, because all of them pass there, as the wire form of each result:
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,9 +22,11 @@ from mcp_types import INVALID_PARAMS
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
+from fanlight.protocol import openai
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME, has_our_type, negotiated
-from fanlight.protocol.metadata import hidden_from_model, without_ui
+from fanlight.protocol.metadata import UI_KEYS, hidden_from_model, without_ui
+from fanlight.protocol.openai import Dialect
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -41,19 +43,27 @@ logger = logging.getLogger(__name__)
 _HIDDEN_TOOL: Final = "{} (hidden: the client did not negotiate MCP Apps)"
 _HIDDEN_URI: Final = "hidden-{}"
 
+_KEYS_WITH_CHATGPT: Final = (*UI_KEYS, *openai.KEYS)
+
 _MOST_PAGES = 1000
 
 
-def negotiate(server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode = "strict") -> None:
+def negotiate(
+    server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode = "strict", also: Iterable[Dialect] = ()
+) -> None:
     """Make a server negotiate MCP Apps, whoever registered its UI tools.
 
-    `mode="always"` sends everything to every client, for hosts that show Views without asking.
+    `mode="always"` sends everything to every client, for hosts that show Views without asking. With
+    `also=["openai"]` ChatGPT counts as a client that asked, and its keys are taken off for those that did not.
     """
-    install(server, mode)
+    install(server, mode, also)
 
 
-def install(server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode) -> "Negotiation":
+def install(
+    server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode, also: Iterable[Dialect] = ()
+) -> "Negotiation":
     """Return the negotiation of a server, putting one in place if there is none."""
+    chatgpt = "openai" in openai.check_dialects(also)
     if mode not in ("strict", "always"):
         raise RegistrationError(f'negotiate is {mode!r}, expected "strict" or "always".')
     middleware = lowlevel(server).middleware
@@ -64,8 +74,10 @@ def install(server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode) -
                     f"This server already negotiates {entry.mode!r} and cannot also negotiate {mode!r}. "
                     "Give the mode once: to Apps(server, negotiate=...) or to negotiate(server, ...)."
                 )
+            entry.chatgpt = entry.chatgpt or chatgpt
             return entry
     negotiation = Negotiation(mode)
+    negotiation.chatgpt = chatgpt
     middleware.append(negotiation)
     return negotiation
 
@@ -108,6 +120,8 @@ class Negotiation:
         """Finds a tool's metadata by its name; without it, the tools are listed."""
         self.taken = False
         """Whether an `Apps` serves this server."""
+        self.chatgpt = False
+        """Whether ChatGPT's keys are UI metadata here, and ChatGPT a client that asked for apps."""
         self._warned = False
         self._handlers: dict[str, Callable[[_Context, CallNext], Awaitable[HandlerResult]]] = {
             "initialize": self._initialize,
@@ -125,9 +139,20 @@ class Negotiation:
             return await call_next(ctx)
         return await handler(ctx, call_next)
 
+    def supported(self, ctx: Any) -> bool:
+        """Tell whether the client behind a request context asked for apps, in any of the ways that count here."""
+        if supported(ctx):
+            return True
+        capabilities = ctx.session.client_capabilities if self.chatgpt else None
+        return capabilities is not None and openai.is_chatgpt(capabilities.experimental)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return _KEYS_WITH_CHATGPT if self.chatgpt else UI_KEYS
+
     def _shows(self, ctx: _Context) -> bool:
         """Tell whether this request's client gets the apps."""
-        if self.mode == "always" or supported(ctx):
+        if self.mode == "always" or self.supported(ctx):
             return True
         if (
             not self._warned
@@ -143,7 +168,10 @@ class Negotiation:
 
     async def _initialize(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         capabilities = (ctx.params or {}).get("capabilities")
-        shows = self.mode == "always" or negotiated(capabilities if isinstance(capabilities, Mapping) else None)
+        if not isinstance(capabilities, Mapping):
+            capabilities = {}
+        is_chatgpt = self.chatgpt and openai.is_chatgpt(capabilities.get("experimental"))
+        shows = self.mode == "always" or is_chatgpt or negotiated(capabilities)
         return _advertise(await call_next(ctx), shows)
 
     async def _discover(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
@@ -153,7 +181,7 @@ class Negotiation:
         result = _wire(await call_next(ctx))
         if not self._shows(ctx):
             tools = result.get("tools", [])
-            shown = [without_ui(tool) for tool in tools if not hidden_from_model(tool.get("_meta"))]
+            shown = [without_ui(tool, self._keys) for tool in tools if not hidden_from_model(tool.get("_meta"))]
             result = {**result, "tools": shown}
         return self._private(result)
 
@@ -164,14 +192,14 @@ class Negotiation:
             return self._with_text(name, _wire(await call_next(ctx)))
         if await self._is_hidden(name, ctx, call_next):
             return await _ask_for(_HIDDEN_TOOL.format(name), "name", ctx, call_next)
-        return self._with_text(name, _without_views(without_ui(_wire(await call_next(ctx)))))
+        return self._with_text(name, _without_views(without_ui(_wire(await call_next(ctx)), self._keys)))
 
     async def _list_resources(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = _wire(await call_next(ctx))
         shows = self._shows(ctx)
         if not shows or self.unlisted:
             listed = [
-                entry if shows else without_ui(entry)
+                entry if shows else without_ui(entry, self._keys)
                 for entry in result.get("resources", [])
                 if entry["uri"] not in self.unlisted and (shows or not entry["uri"].startswith(URI_SCHEME))
             ]

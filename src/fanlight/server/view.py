@@ -3,18 +3,20 @@
 import base64
 import logging
 import urllib.parse
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from mcp_types import BlobResourceContents, Resource, TextResourceContents
+from mcp_types import BlobResourceContents, EmbeddedResource, Resource, TextResourceContents
 
-from fanlight.protocol import metadata
+from fanlight.protocol import metadata, openai
 from fanlight.protocol.csp import Csp, check_host_name
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.metadata import Permission, Visibility
+from fanlight.protocol.openai import Dialect
+from fanlight.server.bundle.document import as_document
 from fanlight.server.document import Document, FileDocument, MadeDocument, Maker, TextDocument, resolve
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class View:
         prefers_border: bool | None = None,
         encoding: Encoding = "text",
         listed: bool = True,
+        also: Iterable[Dialect] = (),
     ) -> None:
         self._uri = None if uri is None else metadata.check_uri(uri)
         if csp is not None and not isinstance(csp, Csp):
@@ -69,8 +72,10 @@ class View:
         self.prefers_border = prefers_border
         self.encoding: Encoding = encoding
         self.listed = listed
-        self.meta: dict[str, Any] = metadata.resource_meta(self.csp, self.permissions, self.domain, self.prefers_border)
-        self._document = _document(source, csp or _NO_DOMAINS)
+        self.also = openai.check_dialects(also)
+        self.meta = self._made_meta({})
+        self._source = resolve(source) if isinstance(source, str | Path) else source
+        self._document = _document(self._source, csp or _NO_DOMAINS, "openai" in self.also)
         self.name = name or self._document.stem or (uri.rsplit("/", 1)[-1] if uri else None)
         self.title = title or self._document.title
         self.description = description or self._document.description or _description(self.title or self.name)
@@ -82,6 +87,25 @@ class View:
             raise RegistrationError(f"View.html takes the document as a str, not {type(text).__name__}.")
         return cls(_Text(text), uri, **options)
 
+    @classmethod
+    def embedded(cls, resource: EmbeddedResource, also: Iterable[Dialect] = ()) -> Self:
+        """Make a View from an embedded resource, such as those of `fanlight.mcpui`.
+
+        It brings its URI, its HTML and what its `_meta` declares. A piece of HTML becomes a document.
+        """
+        contents = resource.resource
+        kind = (contents.mime_type or "").split(";")[0].strip().lower()
+        if not kind.startswith("text/html"):
+            raise RegistrationError(f"{contents.uri} is {contents.mime_type}, and only HTML can be a View.")
+        text = contents.text if isinstance(contents, TextResourceContents) else _decoded(contents)
+        meta = dict(contents.meta or {})
+        declared = metadata.read_resource_meta(meta.pop(metadata.UI_KEY, {}), contents.uri)
+        facts: dict[str, Any] = {name: getattr(contents, name, None) for name in ("name", "title", "description")}
+        encoding: Encoding = "text" if isinstance(contents, TextResourceContents) else "blob"
+        view = cls(_Text(as_document(text)), contents.uri, **facts, **declared, encoding=encoding, also=also)
+        view.meta = {**meta, **view.meta}
+        return view
+
     @property
     def uri(self) -> str:
         if self._uri is None:
@@ -90,6 +114,14 @@ class View:
                 'or give it one: View(..., uri="ui://clock/view").'
             )
         return self._uri
+
+    def speak(self, also: Iterable[Dialect]) -> None:
+        """Speak other dialects too, besides those that the View was made with."""
+        also = openai.check_dialects((*self.also, *also))
+        if also != self.also:
+            self.also = also
+            self.meta = self._made_meta(self.meta)
+            self._document = _document(self._source, self.csp or _NO_DOMAINS, "openai" in also)
 
     @property
     def is_bound(self) -> bool:
@@ -113,9 +145,15 @@ class View:
         parts = (urllib.parse.quote(part, safe="-._~") for part in (server_name, self._document.stem))
         self._uri = metadata.check_uri("ui://" + "/".join(parts))
 
-    def tool_meta(self, visibility: Iterable[Visibility] | None = None) -> dict[str, Any]:
-        """The `_meta` of a tool that shows this View."""
-        return metadata.tool_meta(self.uri, metadata.check_visibility(visibility))
+    def tool_meta(
+        self,
+        visibility: Iterable[Visibility] | None = None,
+        invoking: str | None = None,
+        invoked: str | None = None,
+    ) -> dict[str, Any]:
+        """The `_meta` of a tool that shows this View. ChatGPT says `invoking` while it runs and `invoked` after."""
+        chosen = metadata.check_visibility(visibility)
+        return tool_meta(self.uri, chosen, self.also, invoking, invoked)
 
     def resource(self) -> Resource:
         """The View's entry for `resources/list`."""
@@ -151,17 +189,47 @@ class View:
             logger.error("The View %s cannot be read: %s", self.uri, error)
             raise failure(f"The View {self.uri} cannot be read; the server's log says why.") from None
 
+    def _made_meta(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the `_meta` of the list entry and of the content item, beside other keys."""
+        meta = {**other, **metadata.resource_meta(self.csp, self.permissions, self.domain, self.prefers_border)}
+        if "openai" in self.also:
+            meta |= openai.resource_meta(self.csp, self.domain, self.prefers_border)
+        return meta
+
     def __repr__(self) -> str:
         return f"<View {self._uri or self.name or 'without URI'}>"
 
 
-def _document(source: "str | Path | Maker | _Text", csp: Csp) -> Document:
+def tool_meta(
+    uri: str | None,
+    visibility: Iterable[Visibility] | None,
+    also: Iterable[Dialect],
+    invoking: str | None = None,
+    invoked: str | None = None,
+) -> dict[str, Any]:
+    """Build a tool's `_meta` in all dialects."""
+    meta = metadata.tool_meta(uri, visibility)
+    if "openai" in also:
+        return meta | openai.tool_meta(uri, visibility, invoking, invoked)
+    if invoking is not None or invoked is not None:
+        raise RegistrationError('invoking and invoked are for ChatGPT alone. Write also=["openai"] as well.')
+    return meta
+
+
+def _decoded(contents: BlobResourceContents) -> str:
+    try:
+        return base64.b64decode(contents.blob, validate=True).decode("utf-8")
+    except ValueError as error:
+        raise RegistrationError(f"The blob of {contents.uri} is not base64 of UTF-8: {error}.") from None
+
+
+def _document(source: "Path | Maker | _Text", csp: Csp, openai: bool) -> Document:
     if isinstance(source, _Text):
-        return TextDocument(source.html, csp)
-    if isinstance(source, str | Path):
-        return FileDocument(resolve(source), csp)
+        return TextDocument(source.html, csp, openai)
+    if isinstance(source, Path):
+        return FileDocument(source, csp, openai)
     if callable(source):
-        return MadeDocument(source, csp)
+        return MadeDocument(source, csp, openai)
     raise RegistrationError(
         f"A View's source is {source!r}. Expected a path to an .html file or folder, View.html(text), or a function."
     )

@@ -3,7 +3,7 @@
 import { diagnose, ofReason } from "./diagnose.js";
 import { $, ask, make, pretty, say } from "./dom.js";
 import { differences } from "./replay.js";
-import { layOut, pace } from "./stage.js";
+import { layOut, makeGrip, pace } from "./stage.js";
 import { changed, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
@@ -41,7 +41,8 @@ export const call = async (server, tool, values, recording) => {
 const begin = (server, tool, values, replayed) => {
   last += 1;
   const app = make("mcp-app");
-  const box = make("div", { className: "box" }, app);
+  const box = make("div", { className: "easel" }, app);
+  const grip = makeGrip(box);
   const card = make("article", { className: "card", tabIndex: -1, "aria-label": `${tool.name} (${server})` });
   /** @type {Call} */
   const made = { key: String(last), server, tool, values, app, card, messages: [], problems: [], began: Date.now() };
@@ -53,7 +54,7 @@ const begin = (server, tool, values, replayed) => {
     close: make("button", { type: "button", className: "plain", "aria-label": `Close ${tool.name}` }, "✕"),
     stream: make("div", { className: "stream", hidden: true }),
     problems: make("div", { className: "problems", role: "alert" }),
-    stage: make("div", { className: "stage", hidden: !tool.view }, box),
+    stage: make("div", { className: "stage", hidden: !tool.view }, box, grip),
     model: make("pre"),
     seen: make("details", { hidden: true }),
   };
@@ -96,6 +97,7 @@ export const opened = ({ key, id, view }) => {
 const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   const { parts } = made;
   made.over = true;
+  $("pace").removeEventListener("input", made.onPace);
   opened({ key: made.key, ...answer });
   parts.stream.hidden = true;
   const failed = answer.failed ?? (answer.result?.isError && "the tool failed");
@@ -124,7 +126,7 @@ const watch = (/** @type {any} */ made) => {
     }
     made.messages.push(entry);
     if (made.messages.length > MOST_MESSAGES) made.messages.shift();
-    if (message.method === "ui/notifications/initialized") {
+    if (message.method === "ui/notifications/initialized" && from === "view") {
       clearTimeout(made.timer);
       parts.mode.hidden = false;
       if (made.said) setTimeout(() => compare(made), 1_500);
@@ -149,10 +151,23 @@ const watch = (/** @type {any} */ made) => {
 /** Say which step is missing when a View stays blank. */
 const examine = async (/** @type {Call} */ made) => {
   const records = made.view ? await ask(`audit?view=${made.view}`).catch(() => []) : [];
-  const found = diagnose(made.messages, records).filter(({ what }) => !made.problems.some((each) => each.what === what));
+  const failure = made.messages.find(({ message }) => message.params?.logger === "fanlight.error");
+  const source = failure ? await sourceLine(made, failure.message.params.data) : undefined;
+  const found = diagnose(made.messages, records, source).filter(({ what }) => !made.problems.some((each) => each.what === what));
   made.problems.push(...found);
   if (found.length) say(`${made.tool.name}: the View does not come up.`);
   drawProblems(made);
+};
+
+/** The line of a View's document where something went wrong. @param {Call} made @param {Json} data */
+const sourceLine = async ({ server, tool }, { file, line }) => {
+  if (file || !line || !tool.view) return undefined;
+  try {
+    const { contents } = await ask(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`);
+    return { uri: tool.view, text: contents[0].text?.split("\n")[line - 1]?.trim().slice(0, 200) };
+  } catch {
+    return undefined;
+  }
 };
 
 const compare = (/** @type {Call} */ made) => {
@@ -177,7 +192,7 @@ const drawStream = (/** @type {any} */ made) => {
     setTimeout(() => !made.over && (made.parts.stream.hidden = false), 400);
     return;
   }
-  const change = (/** @type {Json} */ body) => made.id && ask("stream", { id: made.id, ...body }).then(({ written, of }) => (words.textContent = `${Math.min(written, of)} of ${of} characters`), () => {});
+  const change = (/** @type {Json} */ body) => made.id && !made.over && ask("stream", { id: made.id, ...body }).then(({ written, of }) => (words.textContent = `${Math.min(written, of)} of ${of} characters`), () => {});
   const words = make("span", { className: "small quiet" }, "writing the arguments …");
   const paused = $("paused").checked;
   const pause = make("button", { type: "button" }, paused ? "Go on" : "Pause");
@@ -192,8 +207,8 @@ const drawStream = (/** @type {any} */ made) => {
     void change({ paused: true, steps: 1 });
   };
   const cancel = make("button", { type: "button", onclick: () => made.id && ask("cancel", { id: made.id }) }, "Cancel");
-  const onPace = () => void change({ pace: pace() ?? 100_000 });
-  $("pace").addEventListener("input", onPace);
+  made.onPace = () => void change({ pace: pace() ?? 100_000 });
+  $("pace").addEventListener("input", made.onPace);
   made.parts.stream.replaceChildren(pause, step, cancel, words);
   made.parts.stream.hidden = false;
 };

@@ -22,16 +22,19 @@ export const ofReason = (reason) => {
  * Say why a View has not come up.
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.
- * @returns {{ what: string, todo?: string }[]}
+ * @param {{ uri: string, text?: string }} [source] The line where its script failed, if it is known.
+ * @returns {{ what: string, code?: string, todo?: string }[]}
  */
-export const diagnose = (messages, records) => {
+export const diagnose = (messages, records, source) => {
   const said = (/** @type {string} */ method) => messages.find(({ from, message }) => from === "view" && message.method === method);
-  if (said("ui/notifications/initialized")) return [];
+  const came = said("ui/notifications/initialized");
   const failure = messages.find(({ message }) => message.params?.logger === "fanlight.error");
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
-    return [{ what: `JavaScript error at ${file || "the document"}:${line}:${column}: ${text}`, todo: "The View stopped there, before it could connect." }];
+    const what = `JavaScript error at ${file || source?.uri || "the document"}:${line}:${column}: ${text}`;
+    return [{ what, ...(source?.text && { code: source.text }), ...(!came && { todo: "The View stopped there, before it could connect." }) }];
   }
+  if (came) return [];
   const greeting = said("ui/initialize");
   if (greeting) {
     const answer = messages.find(({ from, message }) => from === "host" && message.id === greeting.message.id && !message.method);

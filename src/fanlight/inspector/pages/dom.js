@@ -36,7 +36,7 @@ export const ask = async (path, body) => {
   }
   if (response.headers.get("content-type") !== "application/json") throw new Error(await response.text());
   const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error ?? `The answer was ${response.status}.`);
+  if (!response.ok || answer.error !== undefined) throw new Error(answer.error ?? `The answer was ${response.status}.`);
   return answer;
 };
 

@@ -54,7 +54,7 @@ const drawTabs = (/** @type {(panel: string) => void} */ chose) => {
 
 const problems = async (/** @type {Call} */ made) =>
   made.problems.length
-    ? made.problems.map(({ what, todo }) => make("div", { className: "finding" }, make("p", { className: "bad" }, what), todo && make("p", {}, todo)))
+    ? made.problems.map(({ what, code, todo }) => make("div", { className: "finding" }, make("p", { className: "bad" }, what), code && make("pre", {}, code), todo && make("p", {}, todo)))
     : [make("p", { className: "empty" }, "None that we know of.")];
 
 const FIELDS = /** @type {Json} */ ({

@@ -1,6 +1,6 @@
 // @ts-check
 /** Where Views are shown: how wide, on what device, in which language, and what they are told of it. */
-import { $, ask, say } from "./dom.js";
+import { $, ask, make, say } from "./dom.js";
 import { state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
@@ -59,6 +59,31 @@ export const layOut = (app) => {
   const theme = $("theme").value;
   if (theme) app.setAttribute("theme", theme);
   else app.removeAttribute("theme");
+};
+
+/** What drags the box of a View to any width, by pointer or by arrow keys. @param {any} box */
+export const makeGrip = (box) => {
+  const grip = make("div", { className: "grip", role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": "Width of the View", title: "Drag, or use the arrow keys" });
+  const set = (/** @type {number} */ width) => {
+    box.style.maxWidth = "";
+    box.style.width = `${Math.max(Math.round(width), 120)}px`;
+  };
+  grip.onpointerdown = (/** @type {PointerEvent} */ down) => {
+    const start = box.clientWidth;
+    grip.setPointerCapture(down.pointerId);
+    box.style.pointerEvents = "none"; // a frame of another origin would keep what happens over it
+    // The box is centred: it grows on both sides.
+    grip.onpointermove = (/** @type {PointerEvent} */ { clientX }) => set(start + 2 * (clientX - down.clientX));
+    grip.onlostpointercapture = () => {
+      grip.onpointermove = null;
+      box.style.pointerEvents = "";
+    };
+  };
+  grip.onkeydown = (/** @type {KeyboardEvent} */ { key }) => {
+    const step = key === "ArrowRight" ? 16 : key === "ArrowLeft" ? -16 : 0;
+    if (step) set(box.clientWidth + step);
+  };
+  return grip;
 };
 
 const AREAS = /** @type {Json} */ ({ phone: { top: 47, right: 0, bottom: 34, left: 0 }, sideways: { top: 0, right: 47, bottom: 21, left: 47 } });

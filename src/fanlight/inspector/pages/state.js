@@ -14,7 +14,7 @@
  * @property {any} app
  * @property {any} card
  * @property {Json[]} messages What passed between the View and the host.
- * @property {Json[]} problems Each has `what` and, if there is something, `todo`.
+ * @property {Json[]} problems Each has `what`, and perhaps `code` and `todo`.
  * @property {number} began
  * @property {Json} [result]
  * @property {string[]} [said] What the View said when it was recorded, in a replay.

@@ -13,6 +13,9 @@ from fanlight.server.bundle.source import Source, decode
 _DOCTYPE = re.compile(
     r"""<!doctype\s++html\s*+(?:system\s++(?:"about:legacy-compat"|'about:legacy-compat')\s*+)?>""", re.IGNORECASE
 )
+_HTML_TAG, _HEAD_TAG = (
+    re.compile(rf"""<{name}(?:\s(?:[^>"']|"[^"]*"|'[^']*')*)?>""", re.IGNORECASE) for name in ("html", "head")
+)
 _NOT_SPACE = re.compile(r"[^\s\ufeff]")
 
 
@@ -30,16 +33,19 @@ class Bundle:
     description: str | None
 
 
-def bundle_file(path: Path, csp: Csp) -> Bundle:
-    """Make an `.html` file and all that it refers to one document, or raise BundleError."""
+def bundle_file(path: Path, csp: Csp, *, openai: bool = False) -> Bundle:
+    """Make an `.html` file and all that it refers to one document, or raise BundleError.
+
+    With `openai` its View SDK also runs where there is `window.openai` and no MCP Apps host.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise BundleError(path, None, f"cannot be read: {error.strerror}. Check the path.") from None
-    return _bundle(Source(path, decode(path, content), path.parent), csp, (path,))
+    return _bundle(Source(path, decode(path, content), path.parent), csp, (path,), openai)
 
 
-def bundle_text(text: str, csp: Csp, *, name: str = "View.html(...)") -> Bundle:
+def bundle_text(text: str, csp: Csp, *, openai: bool = False, name: str = "View.html(...)") -> Bundle:
     """Make a document that is not in a file, so has no files beside it, ready to be served."""
     source = Source(name, text, None)
     try:
@@ -49,17 +55,38 @@ def bundle_text(text: str, csp: Csp, *, name: str = "View.html(...)") -> Bundle:
         raise source.error(
             error.start, f"holds {code}, half of a surrogate pair, which UTF-8 cannot write. Remove it."
         ) from None
-    return _bundle(source, csp, ())
+    return _bundle(source, csp, (), openai)
 
 
-def _bundle(source: Source, csp: Csp, files: tuple[Path, ...]) -> Bundle:
+def _bundle(source: Source, csp: Csp, files: tuple[Path, ...], openai: bool) -> Bundle:
     _check_document(source)
     scanner = Scanner(source.text)
-    elements = Elements(source, csp)
+    elements = Elements(source, csp, openai)
     for tag in scanner.tags():
         elements.add(tag)
     text = elements.apply(scanner.body_end)
     return Bundle(text, (*files, *elements.files), _folded(elements.title), _folded(elements.description))
+
+
+def as_document(text: str) -> str:
+    """Return HTML that begins as a document does: itself, or with the doctype that a piece of HTML lacks."""
+    return text if _DOCTYPE.match(text, _begin(text)) else f"<!doctype html>\n{text}"
+
+
+def first_script(text: str) -> int:
+    """Return where a script can stand before all others: after the tags that begin the document, if it has any."""
+    place = 0
+    for beginning in (_DOCTYPE, _HTML_TAG, _HEAD_TAG):
+        found = beginning.match(text, _begin(text, place))
+        place = found.end() if found else place
+    return place
+
+
+def _begin(text: str, pos: int = 0) -> int:
+    """Return where the first tag or text is, after comments."""
+    while (found := _NOT_SPACE.search(text, pos)) and text.startswith("<!--", found.start()):
+        pos = skip_comment(text, found.start())
+    return found.start() if found else len(text)
 
 
 def _folded(text: str | None) -> str | None:
@@ -69,13 +96,9 @@ def _folded(text: str | None) -> str | None:
 def _check_document(source: Source) -> None:
     """Raise unless the text begins as an HTML5 document does (RES-05)."""
     text = source.text
-    pos = 0
-    while (found := _NOT_SPACE.search(text, pos)) and text.startswith("<!--", found.start()):
-        pos = skip_comment(text, found.start())
-    if found is None:
+    start = _begin(text)
+    if start == len(text):
         raise source.error(0, "is empty, expected an HTML document. Begin it with <!doctype html>.")
-    if not _DOCTYPE.match(text, found.start()):
-        begin = text[found.start() : found.start() + 40].splitlines()[0]
-        raise source.error(
-            found.start(), f"starts with `{begin}`, expected `<!doctype html>`. Write that on the first line."
-        )
+    if not _DOCTYPE.match(text, start):
+        begin = text[start : start + 40].splitlines()[0]
+        raise source.error(start, f"starts with `{begin}`, expected `<!doctype html>`. Write that on the first line.")

@@ -45,7 +45,7 @@ _PAST_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*")
 class Elements:
     """Collects the edits that make one document stand alone."""
 
-    def __init__(self, source: Source, csp: Csp) -> None:
+    def __init__(self, source: Source, csp: Csp, openai: bool) -> None:
         self.title: str | None = None
         self.description: str | None = None
         self._source = source
@@ -54,6 +54,7 @@ class Elements:
         self._edits: list[tuple[int, int, str]] = []
         self._deferred: list[str] = []
         self._sdk_at: int | None = None
+        self._openai = openai
         self._is_built = False  # by a bundler
 
     @property
@@ -74,7 +75,7 @@ class Elements:
         if self._references.dead and not self._is_built:
             self._references.data_uri(*self._references.dead, advice=_IF_BUILT)  # raises
         if self._sdk_at is not None:
-            self._edits.append((self._sdk_at, self._sdk_at, sdk_element()))
+            self._edits.append((self._sdk_at, self._sdk_at, sdk_element(self._openai)))
         if self._deferred:
             self._edits.append((body_end, body_end, "".join(self._deferred)))
         return replace(self._source.text, self._edits)

@@ -21,9 +21,9 @@ Fail = Callable[[Import, str, str], BundleError]  # (the import, the name that i
 
 
 @cache
-def sdk_element() -> str:
+def sdk_element(openai: bool) -> str:
     """Return the script element that defines the SDK, made once per process."""
-    source = Source("view.js", browser.view_sdk(), None)
+    source = Source("view.js", browser.view_sdk(openai=openai), None)
     return f"<script>{script_text(source, module=False)}</script>"
 
 

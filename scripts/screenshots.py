@@ -1,0 +1,115 @@
+"""Take the pictures of docs/images: `fanlight dev` on the examples, in its main states.
+
+python scripts/screenshots.py [NAME ...]
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from playwright.async_api import Page, expect  # noqa: E402
+
+from fanlight.host.targets import servers  # noqa: E402
+from support.inspecting import call, opened, running, view  # noqa: E402
+from support.stage import chromium  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+MOUNTAINS = {"Everest": 8849, "K2": 8611, "Kangchenjunga": 8586, "Lhotse": 8516, "Makalu": 8485}
+CHART = {
+    "title": "The five highest mountains",
+    "unit": "m",
+    "rows": [{"label": name, "value": height} for name, height in MOUNTAINS.items()],
+}
+BLANK = """
+from mcp.server import MCPServer
+from fanlight import Apps, View
+
+server = MCPServer("report")
+apps = Apps(server)
+apps.view(View.html('''<!doctype html>
+<h1>Report</h1>
+<script>
+  const rows = document.querySelector("#rows").children;
+</script>''', uri="ui://report/view"))
+
+
+@apps.tool(view="ui://report/view")
+def show_report() -> str:
+    "Show the report."
+    return "No news."
+
+
+server.run()
+"""
+
+
+def place(server: str, tool: str, arguments: dict[str, Any], **settings: str) -> str:
+    more = "".join(f"&{name}={value}" for name, value in settings.items())
+    return f"#/{server}/{tool}?args={quote(json.dumps(arguments))}{more}"
+
+
+async def with_todos(page: Page) -> None:
+    await call(page)
+    await expect(view(page).get_by_text("Read the tutorial")).to_be_visible()
+
+
+async def with_chart(page: Page) -> None:
+    await call(page)
+    await expect(view(page).get_by_text("8,849")).to_be_visible()
+
+
+async def with_clock(page: Page) -> None:
+    await call(page)
+    await expect(view(page).locator("time").first).not_to_be_empty()
+
+
+async def with_problem(page: Page) -> None:
+    await call(page)
+    await expect(page.locator(".problems code")).to_contain_text("querySelector")
+
+
+Pose = tuple[str, str, dict[str, int], str, Callable[[Page], Awaitable[None]]]
+POSES: dict[str, Pose] = {
+    "dev": ("", place("todo", "show_todos", {}), DESKTOP, "light", with_todos),
+    "dev-dark": ("", place("clock", "get_time", {"zone": "Asia/Tokyo"}, panel="Security"), DESKTOP, "dark", with_clock),
+    "dev-as-vscode": ("", place("chart", "draw_chart", CHART, host="vscode"), DESKTOP, "light", with_chart),
+    "dev-blank": ("report", place("report", "show_report", {}, panel="Problems"), DESKTOP, "light", with_problem),
+    "dev-phone": ("", place("todo", "show_todos", {}), PHONE, "light", with_todos),
+    "dev-phone-dark": ("", place("clock", "get_time", {"zone": "UTC"}), PHONE, "dark", with_clock),
+}
+
+
+async def take(names: list[str]) -> None:
+    IMAGES.mkdir(exist_ok=True)
+    expect.set_options(timeout=30_000)
+    report = IMAGES / "report.py"
+    report.write_text(BLANK, encoding="utf-8")
+    try:
+        async with chromium() as browser:
+            for name in names:
+                target, start, viewport, scheme, pose = POSES[name]
+                found = servers([str(report)] if target else [])
+                with running(found, reload=False) as (inspector, address):
+                    async with opened(browser, inspector, address, start, viewport=viewport, color_scheme=scheme) as (
+                        page,
+                        problems,
+                    ):
+                        await pose(page)
+                        await page.locator("article").scroll_into_view_if_needed()
+                        await page.wait_for_timeout(700)  # the View has its size, and the page has scrolled
+                        await page.screenshot(path=IMAGES / f"{name}.png", animations="disabled")
+                        print(f"{name}.png", *problems)
+    finally:
+        report.unlink()
+
+
+if __name__ == "__main__":
+    asyncio.run(take(sys.argv[1:] or list(POSES)))

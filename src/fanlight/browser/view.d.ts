@@ -1,0 +1,333 @@
+/** The types of view.js, the View SDK. Made from its comments by scripts/view_types.py. */
+export type Json = Record<string, any>;
+export type RequestOptions = {
+    /**
+     * How long to wait for the answer, in milliseconds. 60 000 unless told.
+     */
+    timeout?: number;
+    /**
+     * The same, but not prolonged by progress. None unless told.
+     */
+    maxTotalTimeout?: number;
+    /**
+     * Whether progress prolongs `timeout`. True unless told.
+     */
+    resetTimeoutOnProgress?: boolean;
+    /**
+     * Gives the request up, here and at the host.
+     */
+    signal?: AbortSignal;
+    onprogress?: (progress: {
+        progress: number;
+        total?: number;
+        message?: string;
+    }) => void;
+};
+export type Transport = {
+    start: () => Promise<void>;
+    send: (message: any) => Promise<void>;
+    close: () => Promise<void>;
+    onmessage?: (message: any) => void;
+    onclose?: () => void;
+    onerror?: (error: any) => void;
+};
+export type Implementation = {
+    name: string;
+    version: string;
+    [key: string]: any;
+};
+export type EventName = "toolinput" | "toolinputpartial" | "toolresult" | "toolcancelled" | "hostcontextchanged";
+export type Listener = (params: any) => unknown;
+export type Handler = (params: any, extra: any) => unknown;
+export type Extra = {
+    /**
+     * Aborted when the host cancels the request or the link closes.
+     */
+    signal: AbortSignal;
+    requestId: string | number;
+    /**
+     * The same, where SDK 2.x has it.
+     */
+    mcpReq: {
+        id: string | number;
+        method: string;
+        signal: AbortSignal;
+    };
+};
+export type ToolConfig = {
+    title?: string;
+    description?: string;
+    /**
+     * A Standard Schema (Zod 4, ArkType, Valibot) or a JSON Schema.
+     */
+    inputSchema?: any;
+    /**
+     * The same, for `structuredContent`.
+     */
+    outputSchema?: any;
+    annotations?: Json;
+    _meta?: Json;
+};
+export type RegisteredTool = ToolConfig & {
+    enabled: boolean;
+    handler: (...args: any[]) => any;
+    enable(): void;
+    disable(): void;
+    update(updates: Partial<ToolConfig & {
+        enabled: boolean;
+        handler: (...args: any[]) => any;
+    }>): void;
+    remove(): void;
+};
+export type Pending = {
+    settle(error: unknown, result?: Json): void;
+    progress(params: Json): void;
+};
+declare const LATEST_PROTOCOL_VERSION = "2026-01-26";
+declare const RESOURCE_MIME_TYPE = "text/html;profile=mcp-app";
+declare const RESOURCE_URI_META_KEY = "ui/resourceUri";
+/**
+ * JSON-RPC over `postMessage`, with one other window.
+ * @implements {Transport}
+ */
+declare class PostMessageTransport implements Transport {
+    #private;
+    /** @type {((message: any) => void) | undefined} */
+    onmessage: ((message: any) => void) | undefined;
+    /** @type {(() => void) | undefined} */
+    onclose: (() => void) | undefined;
+    /** @type {((error: any) => void) | undefined} */
+    onerror: ((error: any) => void) | undefined;
+    /**
+     * @param {Window} [eventTarget] Where messages go.
+     * @param {MessageEventSource | null} [eventSource] Whose messages are read; nobody else's are.
+     */
+    constructor(eventTarget?: Window, eventSource?: MessageEventSource | null);
+    start(): Promise<void>;
+    /** @param {any} message */
+    send(message: any): Promise<void>;
+    close(): Promise<void>;
+}
+/** The View's end of the link. Set the handlers, then `await app.connect()`. */
+declare class App {
+    #private;
+    /**
+     * Called before the View is removed, with `{ reason }` if the host gave one; the host waits for it.
+     * @type {((params: Json, extra: Extra) => unknown) | undefined}
+     */
+    onteardown: ((params: Json, extra: Extra) => unknown) | undefined;
+    /**
+     * Called for app tools that were not registered with `registerTool`.
+     * @type {((params: Json, extra: Extra) => any) | undefined}
+     */
+    oncalltool: ((params: Json, extra: Extra) => any) | undefined;
+    /**
+     * Lists app tools besides those that were registered with `registerTool`.
+     * @type {((params: Json, extra: Extra) => any) | undefined}
+     */
+    onlisttools: ((params: Json, extra: Extra) => any) | undefined;
+    /**
+     * Told about errors that have no caller, such as one in a listener.
+     * @type {((error: any) => void) | undefined}
+     */
+    onerror: ((error: any) => void) | undefined;
+    /** @type {(() => void) | undefined} */
+    onclose: (() => void) | undefined;
+    /**
+     * @param {Implementation} appInfo
+     * @param {Json} [capabilities] `tools`, `availableDisplayModes`, `experimental`.
+     * @param {{ autoResize?: boolean, [key: string]: any }} [options] Resizing is on unless told.
+     */
+    constructor(appInfo: Implementation, capabilities?: Json, { autoResize }?: {
+        autoResize?: boolean;
+        [key: string]: any;
+    });
+    /**
+     * Shake hands with the host. What else the View asks meanwhile waits until that is done.
+     * @param {Transport} [transport] The parent window unless told.
+     * @param {RequestOptions} [options]
+     * @returns {Promise<void>}
+     */
+    connect(transport?: Transport, options?: RequestOptions): Promise<void>;
+    /** Close the link: pending requests reject, running handlers are aborted, resizing stops. */
+    close(): Promise<void>;
+    /** @returns {Implementation | undefined} */
+    getHostVersion(): Implementation | undefined;
+    /** @returns {Json | undefined} What the host advertised; undefined if it advertised nothing. */
+    getHostCapabilities(): Json | undefined;
+    /** @returns {Json | undefined} The newest context: what came first, and every change since. */
+    getHostContext(): Json | undefined;
+    /**
+     * Send any request, after the handshake.
+     * @param {{ method: string, params?: Json }} message
+     * @param {...any} rest The options, last. A schema before them is ignored.
+     * @returns {Promise<any>}
+     */
+    request({ method, params }: {
+        method: string;
+        params?: Json;
+    }, ...rest: any[]): Promise<any>;
+    /**
+     * Send any notification, after the handshake.
+     * @param {{ method: string, params?: Json }} message
+     */
+    notification(message: {
+        method: string;
+        params?: Json;
+    }): Promise<void>;
+    /**
+     * Call a tool of the server. A tool that fails resolves with `isError`.
+     * @param {{ name: string, arguments?: Json, [key: string]: any }} params
+     * @param {RequestOptions} [options]
+     * @returns {Promise<any>}
+     */
+    callServerTool(params: {
+        name: string;
+        arguments?: Json;
+        [key: string]: any;
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * @param {{ uri: string, [key: string]: any }} params
+     * @param {RequestOptions} [options]
+     */
+    readServerResource(params: {
+        uri: string;
+        [key: string]: any;
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * @param {{ cursor?: string }} [params]
+     * @param {RequestOptions} [options]
+     */
+    listServerResources(params?: {
+        cursor?: string;
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * Ask the host's model. D-SMP-01 and -02: only where `sampling`, or `sampling.tools`, is offered.
+     * @param {Json} params
+     * @param {RequestOptions} [options]
+     */
+    createSamplingMessage(params: Json, options?: RequestOptions): Promise<any>;
+    /**
+     * Put a message into the conversation.
+     * @param {{ role: "user", content: Json[] }} params
+     * @param {RequestOptions} [options]
+     */
+    sendMessage(params: {
+        role: "user";
+        content: Json[];
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * Tell the model something for its next turn. Each call replaces the one before (MCX-01).
+     * @param {{ content?: Json[], structuredContent?: Json }} params
+     * @param {RequestOptions} [options]
+     */
+    updateModelContext(params: {
+        content?: Json[];
+        structuredContent?: Json;
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * @param {{ url: string }} params
+     * @param {RequestOptions} [options]
+     */
+    openLink(params: {
+        url: string;
+    }, options?: RequestOptions): Promise<any>;
+    /** @deprecated Use `openLink`. */
+    sendOpenLink: (params: {
+        url: string;
+    }, options?: RequestOptions) => Promise<any>;
+    /**
+     * @param {{ contents: Json[] }} params
+     * @param {RequestOptions} [options]
+     */
+    downloadFile(params: {
+        contents: Json[];
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * Ask for another display mode and learn which one it became (DSP-03). A mode that the host does
+     * not offer (DSP-02) or that this View did not declare (DSP-01) is not asked for.
+     * @param {{ mode: string }} params
+     * @param {RequestOptions} [options]
+     * @returns {Promise<any>}
+     */
+    requestDisplayMode(params: {
+        mode: string;
+    }, options?: RequestOptions): Promise<any>;
+    /**
+     * Log at the host. Dropped, like any log that nobody reads, if the host does not take logs.
+     * @param {{ level: string, data: unknown, logger?: string }} params
+     */
+    sendLog(params: {
+        level: string;
+        data: unknown;
+        logger?: string;
+    }): Promise<void>;
+    /** @param {{ width?: number, height?: number }} params */
+    sendSizeChanged(params: {
+        width?: number;
+        height?: number;
+    }): Promise<void>;
+    /**
+     * Ask the host to remove this View. If it agrees, `onteardown` is called as always.
+     * @param {Json} [params]
+     */
+    requestTeardown(params?: Json): Promise<void>;
+    /** @param {Json} [params] */
+    sendToolListChanged(params?: Json): Promise<void>;
+    get ontoolinput(): Listener | undefined;
+    set ontoolinput(listener: Listener | undefined);
+    get ontoolinputpartial(): Listener | undefined;
+    set ontoolinputpartial(listener: Listener | undefined);
+    get ontoolresult(): Listener | undefined;
+    set ontoolresult(listener: Listener | undefined);
+    get ontoolcancelled(): Listener | undefined;
+    set ontoolcancelled(listener: Listener | undefined);
+    get onhostcontextchanged(): Listener | undefined;
+    set onhostcontextchanged(listener: Listener | undefined);
+    /**
+     * Add a listener. An event that came before any listener of its kind is delivered to it.
+     * @param {EventName} event
+     * @param {Listener} listener
+     */
+    addEventListener(event: EventName, listener: Listener): void;
+    /**
+     * @param {EventName} event
+     * @param {Listener} listener
+     */
+    removeEventListener(event: EventName, listener: Listener): void;
+    /**
+     * Handle a request of the host: `(method, handler)`, which gets `{ method, params }`, or
+     * `(method, schemas, handler)`, which gets the parameters, and checks them itself.
+     * @param {string} method
+     * @param {...(Handler | object)} rest
+     */
+    setRequestHandler(method: string, ...rest: (Handler | object)[]): void;
+    /** Hear a notification of the host, besides what this class does with it: called as the above. */
+    setNotificationHandler: (method: string, ...rest: (Handler | object)[]) => void;
+    /**
+     * Offer a tool to the host and its model.
+     * @param {string} name
+     * @param {ToolConfig} config
+     * @param {(...args: any[]) => any} handler Called with `(args, extra)`, or with `(extra)` alone if
+     *   there is no input schema.
+     * @returns {RegisteredTool}
+     */
+    registerTool(name: string, config: ToolConfig, handler: (...args: any[]) => any): RegisteredTool;
+    /**
+     * Report the size of the content to the host whenever it changes, until the link closes.
+     * @returns {() => void} Stops it.
+     */
+    setupSizeChangedNotifications(): () => void;
+}
+/** @returns {"light" | "dark"} */
+declare const getDocumentTheme: () => "light" | "dark";
+/** @param {string} theme */
+declare const applyDocumentTheme: (theme: string) => void;
+/**
+ * @param {Record<string, string | null | undefined>} variables
+ * @param {HTMLElement} [root]
+ */
+declare const applyHostStyleVariables: (variables: Record<string, string | null | undefined>, root?: HTMLElement) => void;
+/** @param {string} css */
+declare const applyHostFonts: (css: string) => void;
+export { App, PostMessageTransport, applyDocumentTheme, applyHostFonts, applyHostStyleVariables, getDocumentTheme, LATEST_PROTOCOL_VERSION, RESOURCE_MIME_TYPE, RESOURCE_URI_META_KEY, };

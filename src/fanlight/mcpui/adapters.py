@@ -1,0 +1,71 @@
+"""Adapters: scripts by which a widget that speaks mcp-ui runs in a host that does not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanlight import browser
+from fanlight.mcpui.exceptions import InvalidContentError
+from fanlight.protocol.extension import MIME_TYPE
+from fanlight.server.bundle.document import first_script
+
+SKYBRIDGE_MIME_TYPE = "text/html+skybridge"
+
+_NAMES = ("appsSdk", "mcpApps")
+
+
+def get_adapter_mime_type(adapters: Mapping[str, Any] | None) -> str | None:
+    """Return the MIME type of HTML with the adapter that is enabled, or None if none is."""
+    match _enabled(adapters):
+        case "appsSdk", options:
+            return str(options.get("mimeType") or SKYBRIDGE_MIME_TYPE)
+        case "mcpApps", _:
+            return MIME_TYPE
+        case _:
+            return None
+
+
+def wrap_html_with_adapters(
+    html: str, adapters: Mapping[str, Any] | None, render_data: Mapping[str, Any] | None = None
+) -> str:
+    """Return HTML with the adapter that is enabled, before any script of its own; the HTML itself if none is."""
+    if _enabled(adapters) is None:
+        return html
+    at = first_script(html)
+    return f"{html[:at]}<script>{adapter_script(adapters, render_data)}</script>{html[at:]}"
+
+
+def adapter_script(
+    adapters: Mapping[str, Any] | None, render_data: Mapping[str, Any] | None, frame: str | None = None
+) -> str:
+    """Return the adapter's script, by default that for MCP Apps; `frame` is the id of the frame with the widget."""
+    name, options = _enabled(adapters) or ("mcpApps", {})
+    config = options.get("config") or {}
+    given = {
+        "frame": frame,
+        "renderData": dict(render_data or {}),
+        "structured": name == "appsSdk",
+        "timeout": config.get("timeout"),
+        "intents": config.get("intentHandling"),
+    }
+    known = {key: value for key, value in given.items() if value is not None}
+    return browser.mcpui_adapter(known, openai=name == "appsSdk")
+
+
+def _enabled(adapters: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the adapter that is enabled and its options. One resource has one MIME type, so there is one at most."""
+    if adapters is None:
+        return None
+    if not isinstance(adapters, Mapping):
+        raise InvalidContentError(f'adapters is {adapters!r}, not a dict. Write {{"mcpApps": {{"enabled": True}}}}.')
+    for name, options in adapters.items():
+        if name not in _NAMES:
+            raise InvalidContentError(f"There is no adapter {name!r}. There are {' and '.join(_NAMES)}.")
+        if options is not None and not isinstance(options, Mapping):
+            raise InvalidContentError(f'adapters[{name!r}] is {options!r}, not a dict. Write {{"enabled": True}}.')
+    enabled = [(name, options) for name, options in adapters.items() if options and options.get("enabled")]
+    if len(enabled) > 1:
+        raise InvalidContentError(
+            "Both adapters are enabled, and a resource has one MIME type. Leave mcpApps out: with appsSdk the widget "
+            "runs in MCP Apps hosts too."
+        )
+    return enabled[0] if enabled else None

@@ -1,0 +1,317 @@
+"""`create_ui_resource`: HTML, a page on the web, or a remote-dom script, as a resource for a tool's result.
+
+content        emits                                                       with legacy=True
+rawHtml        text/html;profile=mcp-app                                   text/html
+externalUrl    text/html;profile=mcp-app, a View that frames the page      text/uri-list
+remoteDom      application/vnd.mcp-ui.remote-dom+javascript; framework=…   the same: there is no standard form
+"""
+
+import base64
+import html
+import re
+import string
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, Literal, Required, TypedDict
+from urllib.parse import urlsplit
+
+from mcp_types import Annotations, BlobResourceContents, EmbeddedResource, TextResourceContents
+from pydantic import ConfigDict
+
+from fanlight.mcpui.adapters import adapter_script, get_adapter_mime_type, wrap_html_with_adapters
+from fanlight.mcpui.exceptions import EncodingError, InvalidContentError, InvalidURIError
+from fanlight.protocol.csp import Csp
+from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.extension import MIME_TYPE
+from fanlight.protocol.metadata import UI_KEY, check_uri
+
+URI = str
+Encoding = Literal["text", "blob"]
+MimeType = Literal[
+    "text/html;profile=mcp-app",
+    "text/html",
+    "text/html+skybridge",
+    "text/uri-list",
+    "application/vnd.mcp-ui.remote-dom+javascript; framework=react",
+    "application/vnd.mcp-ui.remote-dom+javascript; framework=webcomponents",
+]
+
+UI_METADATA_PREFIX = "mcpui.dev/ui-"
+
+_OPTIONS = {
+    "uri": "uri",
+    "content": "content",
+    "encoding": "encoding",
+    "uiMetadata": "ui_metadata",
+    "metadata": "metadata",
+    "resourceProps": "resource_props",
+    "embeddedResourceProps": "embedded_resource_props",
+    "adapters": "adapters",
+    "legacy": "legacy",
+}
+_FRAMEWORKS = ("react", "webcomponents")
+_CSS_SIZE = re.compile(r"(?:0|[0-9]{1,6}(?:\.[0-9]{1,4})?(?:px|%|vh|vw|vmin|vmax|rem|em|ch|svh|dvh|lvh))")
+_HEIGHT = "600px"
+
+
+class RawHtmlPayload(TypedDict):
+    """HTML, as a string."""
+
+    type: Literal["rawHtml"]
+    htmlString: str
+
+
+class ExternalUrlPayload(TypedDict):
+    """A page on the web."""
+
+    type: Literal["externalUrl"]
+    iframeUrl: str
+
+
+class RemoteDomPayload(TypedDict):
+    """A script that describes elements for the host to draw."""
+
+    type: Literal["remoteDom"]
+    script: str
+    framework: Literal["react", "webcomponents"]
+
+
+ResourceContentPayload = RawHtmlPayload | ExternalUrlPayload | RemoteDomPayload
+
+
+class CreateUIResourceOptions(TypedDict, total=False):
+    """What `create_ui_resource` takes in a dict."""
+
+    uri: Required[URI]
+    content: Required[ResourceContentPayload]
+    encoding: Encoding
+    uiMetadata: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    resourceProps: Mapping[str, Any]
+    embeddedResourceProps: Mapping[str, Any]
+    adapters: Mapping[str, Any]
+    legacy: bool
+
+
+class UIMetadataKey:
+    """The keys of `uiMetadata` that hosts know."""
+
+    PREFERRED_FRAME_SIZE = "preferred-frame-size"
+    INITIAL_RENDER_DATA = "initial-render-data"
+
+
+class _Text(TextResourceContents):
+    model_config = ConfigDict(extra="allow")
+
+
+class _Blob(BlobResourceContents):
+    model_config = ConfigDict(extra="allow")
+
+
+class UIResource(EmbeddedResource):
+    """A resource for the content of a tool's result, or for `view=` of `apps.tool`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as it goes over the wire."""
+        return self.model_dump(by_alias=True, mode="json", exclude_none=True, serialize_as_any=True)
+
+
+def create_ui_resource(
+    options: Mapping[str, Any] | None = None,
+    /,
+    *,
+    uri: str | None = None,
+    content: Mapping[str, Any] | None = None,
+    encoding: Encoding | None = None,
+    ui_metadata: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    resource_props: Mapping[str, Any] | None = None,
+    embedded_resource_props: Mapping[str, Any] | None = None,
+    adapters: Mapping[str, Any] | None = None,
+    legacy: bool | None = None,
+) -> UIResource:
+    """Make a UI resource from a dict, with the names that mcp-ui gives its options, or from keywords.
+
+    It has the standard's MIME type for HTML. `legacy=True` makes what hosts of mcp-ui itself read instead.
+    """
+    keywords = {
+        "uri": uri,
+        "content": content,
+        "encoding": encoding,
+        "ui_metadata": ui_metadata,
+        "metadata": metadata,
+        "resource_props": resource_props,
+        "embedded_resource_props": embedded_resource_props,
+        "adapters": adapters,
+        "legacy": legacy,
+    }
+    return _create(**_merged(options, {name: value for name, value in keywords.items() if value is not None}))
+
+
+def _merged(options: Mapping[str, Any] | None, keywords: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(options, Mapping | None):
+        raise InvalidContentError(f"create_ui_resource takes a dict or keywords, not {type(options).__name__}.")
+    given: dict[str, Any] = {}
+    for key, value in (options or {}).items():
+        name = _OPTIONS.get(key, key)
+        if name not in _OPTIONS.values():
+            raise InvalidContentError(f"There is no option {key!r}. There are {', '.join(_OPTIONS)}.")
+        if value is not None:
+            given[name] = value
+    if twice := given.keys() & keywords.keys():
+        raise InvalidContentError(f"{', '.join(sorted(twice))} is given twice, in the dict and as a keyword.")
+    return given | keywords
+
+
+def _create(
+    uri: object = None,
+    content: object = None,
+    encoding: object = "text",
+    ui_metadata: object = None,
+    metadata: object = None,
+    resource_props: object = None,
+    embedded_resource_props: object = None,
+    adapters: Any = None,
+    legacy: object = False,
+) -> UIResource:
+    address = _checked_uri(uri)
+    ui = _dict(ui_metadata, "uiMetadata")
+    props = _dict(resource_props, "resourceProps")
+    text, mime_type, framed = _content(_dict(content, "content"), ui, adapters, bool(legacy))
+    meta = {
+        **{f"{UI_METADATA_PREFIX}{key}": value for key, value in ui.items()},
+        **_dict(metadata, "metadata"),
+        **_dict(props.pop("_meta", None), "resourceProps._meta"),
+    }
+    if framed is not None:
+        meta[UI_KEY] = _declared(framed, meta.get(UI_KEY))
+    for key in ("uri", "mimeType", "text", "blob"):
+        if key in props:
+            raise InvalidContentError(f"resourceProps has {key!r}, which create_ui_resource writes itself.")
+    contents = _contents(address, text, mime_type, encoding, meta or None, props)
+    outer = _dict(embedded_resource_props, "embeddedResourceProps")
+    annotations = outer.get("annotations")
+    return UIResource(
+        type="resource",
+        resource=contents,
+        annotations=None if annotations is None else Annotations.model_validate(annotations),
+        _meta=outer.get("_meta"),
+    )
+
+
+def _checked_uri(uri: object) -> str:
+    try:
+        return check_uri(uri)
+    except RegistrationError as error:
+        raise InvalidURIError(str(error)) from None
+
+
+def _dict(value: object, field: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping | None):
+        raise InvalidContentError(f"{field} is {value!r}, expected a dict.")
+    return dict(value or {})
+
+
+def _contents(
+    uri: str, text: str, mime_type: str, encoding: object, meta: dict[str, Any] | None, props: dict[str, Any]
+) -> _Text | _Blob:
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise EncodingError(f"The content of {uri} cannot be written in UTF-8: {error.reason}.") from None
+    if encoding == "text":
+        return _Text(uri=uri, mime_type=mime_type, text=text, _meta=meta, **props)
+    if encoding == "blob":
+        blob = base64.b64encode(content).decode("ascii")
+        return _Blob(uri=uri, mime_type=mime_type, blob=blob, _meta=meta, **props)
+    raise InvalidContentError(f'encoding is {encoding!r}, expected "text" or "blob".')
+
+
+def _content(content: dict[str, Any], ui: dict[str, Any], adapters: Any, legacy: bool) -> tuple[str, str, str | None]:
+    """Return the text of a content, its MIME type, and the origin that it shows in a frame, if any."""
+    adapted = get_adapter_mime_type(adapters)
+    match content.get("type"):
+        case "rawHtml":
+            text = wrap_html_with_adapters(_part(content, "htmlString"), adapters, _render_data(ui))
+            return text, adapted or ("text/html" if legacy else MIME_TYPE), None
+        case "externalUrl":
+            url = _part(content, "iframeUrl")
+            origin = _origin(url)
+            if legacy:
+                return url, "text/uri-list", None
+            return _frame(url, ui, adapters), adapted or MIME_TYPE, origin
+        case "remoteDom":
+            framework = content.get("framework")
+            if framework not in _FRAMEWORKS:
+                raise InvalidContentError(f"content.framework is {framework!r}, expected one of {_FRAMEWORKS}.")
+            kind = f"application/vnd.mcp-ui.remote-dom+javascript; framework={framework}"
+            return _part(content, "script"), kind, None
+        case kind:
+            raise InvalidContentError(f'content.type is {kind!r}, expected "rawHtml", "externalUrl" or "remoteDom".')
+
+
+def _part(content: dict[str, Any], name: str) -> str:
+    value = content.get(name)
+    if isinstance(value, str) and value:
+        return value
+    raise InvalidContentError(f"content.{name} is {value!r}, expected a string that is not empty.")
+
+
+def _render_data(ui: dict[str, Any]) -> dict[str, Any]:
+    return _dict(ui.get(UIMetadataKey.INITIAL_RENDER_DATA), UIMetadataKey.INITIAL_RENDER_DATA)
+
+
+def _frame(url: str, ui: dict[str, Any], adapters: Any) -> str:
+    """Make the View that shows a page in a frame. Nothing is fetched here."""
+    data = _render_data(ui)
+    width, height = _size(ui.get(UIMetadataKey.PREFERRED_FRAME_SIZE))
+    page = string.Template(files("fanlight.mcpui").joinpath("frame.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        title=html.escape(urlsplit(url).hostname or ""),
+        url=html.escape(_waiting(url) if data else url),
+        width=width,
+        height=height,
+        adapter=adapter_script(adapters, data, frame="page"),
+    )
+
+
+def _declared(origin: str, ui: object) -> dict[str, Any]:
+    """Return a `_meta.ui` that declares a frame's origin, beside what it declares already."""
+    given = _dict(ui, "_meta.ui")
+    csp = _dict(given.get("csp"), "_meta.ui.csp")
+    frames = dict.fromkeys([origin, *csp.get("frameDomains", [])])
+    return {**given, "csp": {**csp, "frameDomains": list(frames)}}
+
+
+def _origin(url: str) -> str:
+    """Return the origin of a page that can be shown in a frame, or raise with what to write instead."""
+    try:
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if parts.scheme not in ("http", "https") or parts.username is not None or re.search(r"[\s\\*]", url):
+            raise ValueError
+        return Csp(frame_domains=[origin]).wire()["frameDomains"][0]
+    except ValueError:
+        raise InvalidContentError(
+            f'content.iframeUrl is {url!r}, expected the address of a page. Write something like "https://example.com/".'
+        ) from None
+
+
+def _waiting(url: str) -> str:
+    """Return the address that tells a page that data will come, as hosts of mcp-ui do."""
+    parts = urlsplit(url)
+    query = "&".join(filter(None, (parts.query, "waitForRenderData=true")))
+    return parts._replace(query=query).geturl()
+
+
+def _size(value: object) -> tuple[str, str]:
+    """Return the width and height that the frame prefers, as CSS."""
+    if value is None:
+        return "100%", _HEIGHT
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise InvalidContentError(f'preferred-frame-size is {value!r}, expected a pair such as ["100%", "400px"].')
+    sizes = [f"{part}px" if isinstance(part, int | float) else str(part) for part in value]
+    for size in sizes:
+        if not _CSS_SIZE.fullmatch(size):
+            raise InvalidContentError(f'preferred-frame-size has {size!r}, expected a CSS length such as "400px".')
+    return sizes[0], sizes[1]

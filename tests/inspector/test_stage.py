@@ -1,0 +1,140 @@
+"""Where a View is shown: what is set on the stage reaches it at once, and it is shown that way."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from fanlight.host.targets import servers
+from support.inspecting import call, mirror, opened, running, view
+
+pytestmark = pytest.mark.anyio
+
+
+async def size(page: Page) -> dict[str, int]:
+    found: dict[str, int] = await page.locator("mcp-app").evaluate(
+        "app => { const { width, height } = app.shadowRoot.querySelector('iframe').getBoundingClientRect();"
+        " return { width: Math.round(width), height: Math.round(height) } }"
+    )
+    return found
+
+
+async def test_each_setting_reaches_the_view_live(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        wide = {"width": 1700, "height": 1000}
+        async with opened(browser, inspector, address, viewport=wide) as (page, problems):
+            await call(page, "mirror")
+            context = view(page).locator("#context")
+            await expect(context).to_contain_text('"displayMode":"inline"')
+            await page.get_by_text("More of the stage").click()
+            stage = page.get_by_role("region", name="Stage")
+            await page.get_by_label("Theme").select_option("dark")
+            await expect(context).to_contain_text('"theme":"dark"')
+            await page.get_by_label("Theme").select_option("light")
+            await expect(context).to_contain_text('"theme":"light"')
+            await stage.get_by_label("Locale").fill("ar-EG")
+            await stage.get_by_label("Time zone").fill("Asia/Tokyo")
+            await stage.get_by_label("Safe areas").select_option("phone")
+            await expect(context).to_contain_text('"locale":"ar-EG"')
+            await expect(context).to_contain_text('"timeZone":"Asia/Tokyo"')
+            await expect(context).to_contain_text('"safeAreaInsets":{"top":47,"right":0,"bottom":34,"left":0}')
+            await stage.get_by_label("Device").select_option("touch, no hover")
+            await expect(context).to_contain_text('"deviceCapabilities":{"touch":true,"hover":false}')
+            await stage.get_by_label("Device").select_option("mouse")
+            await expect(context).to_contain_text('"deviceCapabilities":{"touch":false,"hover":true}')
+            await stage.get_by_label("Style variables").check()
+            await expect(context).to_contain_text("--color-background-primary")
+            await stage.get_by_label("Fonts").check()
+            await expect(context).to_contain_text("@font-face")
+            assert problems == []
+
+
+async def test_widths_and_containers_are_told_and_real(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        wide = {"width": 1900, "height": 1000}
+        async with opened(browser, inspector, address, viewport=wide) as (page, problems):
+            await call(page, "mirror")
+            context = view(page).locator("#context")
+            await expect(context).to_contain_text("containerDimensions")
+            for name, width in (("phone", 390), ("tablet", 768), ("desktop", 1100)):
+                await page.locator("#width").select_option(f"{name}, {width}")
+                await expect(context).to_contain_text(f'"width":{width}')
+                assert (await size(page))["width"] == width
+                await expect(page.locator(".size")).to_contain_text(f"{width} × ")
+            await page.locator("#width").select_option("free, drag it")
+            await page.get_by_text("More of the stage").click()
+            await page.get_by_label("Container").select_option("fixed")
+            await page.get_by_label("wide").fill("500")
+            await page.get_by_label("wide").press("Tab")
+            await page.get_by_label("high").fill("300")
+            await page.get_by_label("high").press("Tab")
+            await expect(context).to_contain_text('"containerDimensions":{"width":500,"height":300}')
+            assert await size(page) == {"width": 500, "height": 300}
+            await page.get_by_label("Container").select_option("flexible, up to")
+            await expect(context).to_contain_text('"containerDimensions":{"maxWidth":500,"maxHeight":300}')
+            assert (await size(page))["width"] <= 500
+            await page.get_by_label("Container").select_option("unbounded")
+            await expect(context).to_contain_text('"containerDimensions":{}')
+            await page.get_by_label("Container").select_option("as it is")
+            await expect(context).not_to_contain_text('"containerDimensions":{}')
+            assert problems == []
+
+
+async def test_a_view_is_dragged_to_any_width(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "mirror")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(page.locator(".size")).to_contain_text("×")
+            await page.wait_for_timeout(500)  # the page scrolls to a View that has got its size
+            box = await page.locator(".easel").bounding_box()
+            assert box is not None
+            grip = page.get_by_role("separator", name="Width of the View")
+            await grip.hover()
+            await page.mouse.down()
+            await page.mouse.move(box["x"] + box["width"] - 40, box["y"] + 20, steps=5)
+            await page.mouse.up()
+            after = await page.locator(".easel").bounding_box()
+            assert after is not None
+            assert after["width"] < box["width"] - 60
+            await grip.press("ArrowLeft")
+            await expect(page.locator(".size")).to_contain_text(f"{round(after['width']) - 16} × ")
+
+
+async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            await call(page, "mirror")
+            context = view(page).locator("#context")
+            mode = page.get_by_label("Display mode")
+            await mode.select_option("pip")
+            await expect(context).to_contain_text('"displayMode":"pip"')
+            await mode.select_option("fullscreen")
+            await expect(context).to_contain_text('"displayMode":"fullscreen"')
+            await page.locator("mcp-app").get_by_role("button", name="Close").click()
+            await expect(context).to_contain_text('"displayMode":"inline"')
+            await expect(mode).to_have_value("inline")
+            assert problems == []
+
+
+async def test_views_stand_side_by_side_with_what_they_said(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+        wide = {"width": 1800, "height": 1000}
+        async with opened(browser, inspector, address, viewport=wide) as (page, problems):
+            await page.get_by_text("More of the stage").click()
+            await page.get_by_label("Side by side").check()
+            await call(page, "mirror")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await call(page)
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            first, second = [await page.get_by_role("article").nth(number).bounding_box() for number in (0, 1)]
+            assert first is not None
+            assert second is not None
+            assert first["y"] == second["y"]
+            await view(page, 0).locator("#say").click()
+            await expect(page.locator(".message")).to_contain_text("hello from the View")
+            await page.get_by_role("tab", name="Model").click()
+            await expect(page.get_by_role("tabpanel")).to_contain_text("hello from the View")
+            await page.get_by_role("button", name="Close mirror").first.click()
+            await expect(page.get_by_role("article")).to_have_count(1)
+            assert problems == []
