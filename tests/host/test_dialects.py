@@ -1,18 +1,21 @@
 """Other dialects in the host, without a browser: what is shown, kept, refused, and written down."""
 
 import base64
+import gzip
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types as types
 import pytest
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
+from fanlight.browser import shim
 from fanlight.host import Allow, App, Deny, Host, Limits, Policy, SqliteStore, ViewRecord
 from fanlight.host.documents import ServedDocument
 from fanlight.host.origins import Names
@@ -441,6 +444,16 @@ def test_what_a_server_gives_a_shim_cannot_end_its_script() -> None:
     assert text.count("</script") == 1
     assert "<!--" not in text
     assert "\u2028" not in text
+
+
+@pytest.mark.parametrize("name", ["mcpui", "openai"])
+def test_a_shim_is_small_and_in_one_line_so_that_a_documents_lines_keep_their_numbers(
+    name: Literal["mcpui", "openai"],
+) -> None:
+    text = shim(name, {})
+    assert len(gzip.compress(text.encode(), 9)) <= 3_000
+    assert "\n" not in text
+    assert not re.search(r"\b(?:import|export)\b|//", text)
 
 
 @pytest.mark.parametrize(
