@@ -282,6 +282,9 @@ async def test_an_embedded_view_comes_back_from_the_store(tmp_path: Path) -> Non
         call = await host.call_tool("made", "show", {})
     async with running(embedding("made", show=EMBEDDED), store=store) as host:
         assert served(host, await opened(host, call)).body.decode().endswith("<p>Hello</p>")
+    async with running(embedding("made", show=EMBEDDED), store=store, dialects=False) as host:
+        with pytest.raises(Refused, match="of another dialect, which this host refuses"):
+            await opened(host, call)
 
 
 # External pages

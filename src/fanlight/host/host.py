@@ -38,6 +38,7 @@ from fanlight.host.profile import Profile
 from fanlight.host.questions import Handler
 from fanlight.host.resources import (
     ViewDocument,
+    ViewError,
     Views,
     embedded,
     embedded_view,
@@ -523,6 +524,8 @@ class Host:
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
         item = embedded(record.result or {}, record.uri)
         if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
+            if not self._dialects:
+                raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")
             return embedded_view(item)
         return await self._resources.read(connection, record.uri)
 
