@@ -529,7 +529,14 @@ class Host:
         for older, today in document.older.items():
             self._desk.translated(app.view, app.server, app.conversation, older, today)
         policy = served.headers["content-security-policy"]
-        data = {"uri": record.uri, "sha256": document.sha256, "csp": policy, "permissions": granted, "denied": denied}
+        data = {
+            "uri": record.uri,
+            "sha256": document.sha256,
+            "csp": policy,
+            "asked": document.permissions,
+            "permissions": granted,
+            "denied": denied,
+        }
         self._audit.write(
             AuditRecord(now(), "document", document.uri, "shown", app.view, app.server, app.conversation, data=data)
         )

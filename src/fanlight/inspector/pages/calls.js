@@ -86,11 +86,14 @@ const begin = (server, tool, values, replayed) => {
 /** Take note of a call's id and View. @param {Json} event */
 export const opened = ({ key, id, view }) => {
   const made = state.calls.find((each) => each.key === key);
-  if (!made || made.id) return;
+  if (!made) return;
   made.id = id;
-  if (!view) return;
+  if (!view || made.view) return;
   made.view = view;
+  // A result may bring a View that the tool did not promise.
+  /** @type {any} */ (made).parts.stage.hidden = false;
   made.app.setAttribute("view", view);
+  made.app.setAttribute("src", "/apps");
   made.timer = setTimeout(() => examine(made), PATIENCE + 500);
 };
 
@@ -179,7 +182,7 @@ const compare = (/** @type {Call} */ made) => {
 };
 
 const drawProblems = (/** @type {any} */ made) => {
-  made.parts.problems.replaceChildren(...made.problems.map((/** @type {Json} */ { what, todo }) => make("p", {}, make("strong", {}, what), todo && make("span", { className: "quiet" }, ` ${todo}`))));
+  made.parts.problems.replaceChildren(...made.problems.map((/** @type {Json} */ { what, code, todo }) => make("p", {}, make("strong", {}, what), code && make("code", {}, code), todo && make("span", {}, ` ${todo}`))));
   changed("calls");
 };
 

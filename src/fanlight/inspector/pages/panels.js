@@ -107,10 +107,10 @@ const security = async (/** @type {Call} */ made) => {
   const grants = (await ask("grants")).filter((/** @type {Json} */ grant) => grant.server === made.server);
   const parts = [];
   if (shown) {
-    const { uri, sha256, permissions, denied } = shown.data;
+    const { uri, sha256, permissions, asked = [], denied } = shown.data;
     parts.push(
       make("h3", {}, "Document"),
-      make("dl", {}, make("dt", {}, "URI"), make("dd", {}, uri), make("dt", {}, "SHA-256"), make("dd", { className: "mono" }, sha256), make("dt", {}, "Permissions"), make("dd", {}, permissions.length ? `granted: ${permissions.join(", ")}` : "none granted")),
+      make("dl", {}, make("dt", {}, "URI"), make("dd", {}, uri), make("dt", {}, "SHA-256"), make("dd", { className: "mono" }, sha256), make("dt", {}, "Permissions"), make("dd", {}, asked.length ? `asked: ${asked.join(", ")}; granted: ${permissions.join(", ") || "none"}` : "none asked")),
       denied.length && make("p", { className: "bad" }, `Declared and not allowed: ${denied.join(", ")}`),
     );
   }
@@ -131,7 +131,7 @@ const security = async (/** @type {Call} */ made) => {
     const forget = make("button", { type: "button", className: "plain", onclick: () => ask("revoke", { grant }).then(() => changed("calls"), (error) => say(error.message)) }, "Take back");
     parts.push(make("p", { className: "small" }, `Allowed for good: ${grant.kind} ${grant.key} `, forget));
   }
-  if (older.length) parts.push(make("h3", {}, "Older dialects"), ...[...new Set(older.map(({ name }) => `older dialect: ${name}`))].map((words) => make("p", { className: "small" }, words)));
+  if (older.length) parts.push(make("h3", {}, "Older dialects"), ...[...new Set(older.map(({ name, outcome, data }) => `older dialect: ${name}, ${outcome === "refused" ? `refused: ${data?.reason}` : `now ${data?.today}`}`))].map((words) => make("p", { className: "small" }, words)));
   if (shown) parts.push(make("h3", {}, "Content-Security-Policy in force"), policy(shown.data.csp));
   parts.push(make("h3", {}, "Audit"), make("details", {}, make("summary", { className: "small" }, `${records.length} records`), make("pre", {}, records.map((record) => JSON.stringify(record)).join("\n"))));
   return parts;
