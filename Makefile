@@ -23,6 +23,7 @@ js: setup ## The JavaScript tests, under Node
 types: setup ## Both type checkers
 	$(VENV)/mypy
 	$(NODE) node_modules/typescript/bin/tsc -p tsconfig.json
+	$(NODE) node_modules/typescript/bin/tsc -p tsconfig.pages.json
 
 lint: setup ## Lint and formatting
 	$(VENV)/ruff check

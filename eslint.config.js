@@ -30,6 +30,10 @@ export default [
   },
   { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
   {
+    files: ["tests/check/pages/*.js"],
+    languageOptions: { globals: readonly([...browser, "parent", "removeEventListener"]) },
+  },
+  {
     files: ["src/fanlight/inspector/pages/*.js"],
     languageOptions: {
       globals: readonly([
@@ -37,6 +41,26 @@ export default [
         ..."EventSource cancelAnimationFrame history localStorage performance".split(" "),
         "requestAnimationFrame",
       ]),
+    },
+  },
+  {
+    // Put into one page, one after the other, so that they share their names.
+    files: ["src/fanlight/check/probe/pages/*.js"],
+    languageOptions: {
+      sourceType: "script",
+      globals: readonly([
+        ...browser,
+        ..."Audio EventSource Image crypto performance requestAnimationFrame".split(" "),
+        ..."Link isAnswer pause same MODES VARIABLES capabilityProblems contextProblems dimensionProblems".split(" "),
+        ..."isObject isText WAYS attempt blocked canCompile hasFeature isSandboxed openWays policies reaches".split(" "),
+        ..."Findings LONG Probe brief text tellSize".split(" "),
+      ]),
+    },
+    rules: {
+      "no-new-func": "off", // whether it is forbidden is the question
+      "no-redeclare": ["error", { builtinGlobals: false }],
+      "no-self-assign": ["error", { props: false }],
+      "no-unused-vars": ["error", { vars: "local", argsIgnorePattern: "^_" }],
     },
   },
   {

@@ -40,6 +40,10 @@ QUESTIONS = {
     "todo": "What is on my to-do list?",
     "chart": "Draw a chart of the five highest mountains.",
     "wizard": "Book me a meeting room.",
+    "dashboard": "How busy is this computer?",
+    "map": "Where are Paris, Cairo and Nairobi?",
+    "image": "Show me the dunes.",
+    "game": "Play four in a row with me.",
 }
 
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from fanlight.host import Host
 
 HERE = Path(__file__).resolve().parent
-EXAMPLES = ("clock", "todo", "chart", "wizard")
+EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 
 # What a model would make of a question: which tool to call, with what.
 QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -42,6 +42,14 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
         },
     ),
     "Book me a meeting room.": ("wizard", "start_booking", {}),
+    "How busy is this computer?": ("dashboard", "show_dashboard", {}),
+    "Where are Paris, Cairo and Nairobi?": (
+        "map",
+        "show_map",
+        {"places": [{"name": "Paris"}, {"name": "Cairo"}, {"name": "Nairobi"}]},
+    ),
+    "Show me the dunes.": ("image", "show_picture", {"name": "dunes"}),
+    "Play four in a row with me.": ("game", "start_game", {}),
 }
 
 host = Host({name: [sys.executable, str(HERE.parent / name / "server.py")] for name in EXAMPLES})

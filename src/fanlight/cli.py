@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 _DEV = """\
@@ -13,6 +14,16 @@ Show the apps of MCP servers in a browser, as a host would, with everything visi
   fanlight dev -- npx some-server --stdio     one that is a command
   fanlight dev claude_desktop_config.json     all of a file
   fanlight dev                                the examples
+"""
+
+_PROBE = """\
+Serve an app that tests the host which shows it: each rule of MCP Apps for hosts, with pass, fail or not testable.
+
+  fanlight probe                              over stdio, for the configuration of a host
+  fanlight probe --http --port 8100           at http://127.0.0.1:8100/mcp
+  fanlight dev -- fanlight probe              in the host that comes with fanlight
+
+Ask the model to call probe_host. docs/how-to/probe-a-host.md says more.
 """
 
 Run = Callable[[argparse.Namespace, Sequence[str]], int]
@@ -29,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_dev(commands)
+    _add_probe(commands)
     options = parser.parse_args(given)
     if options.version:
         from fanlight import __version__
@@ -88,6 +100,39 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
     except FanlightError as error:
         print(f"fanlight dev: {error}", file=sys.stderr)
         return 2
+    return 0
+
+
+# fanlight probe
+
+
+def _add_probe(commands: Any) -> None:
+    probe = _add(commands, "probe", _probe, help="test a host with an app that it shows", description=_PROBE)
+    probe.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
+    probe.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
+    probe.add_argument("--port", type=int, default=8000, help="the port to listen at (default: 8000)")
+    probe.add_argument("--report", type=Path, metavar="FILE", help="write each report to this file, as JSON")
+
+
+def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
+    try:
+        from fanlight.check.probe.server import probe_server
+    except ModuleNotFoundError as error:
+        print(f"fanlight probe needs {error.name}: pip install 'fanlight[host]'", file=sys.stderr)
+        return 2
+
+    if options.report is not None and not options.report.absolute().parent.is_dir():
+        print(f"fanlight probe: there is no folder {options.report.absolute().parent}.", file=sys.stderr)
+        return 2
+    server = probe_server(options.report)
+    try:
+        if options.http:
+            print(f"fanlight probe: http://{options.host}:{options.port}/mcp", file=sys.stderr, flush=True)
+            server.run("streamable-http", host=options.host, port=options.port)
+        else:
+            server.run("stdio")
+    except KeyboardInterrupt:
+        pass
     return 0
 
 

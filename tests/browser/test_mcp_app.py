@@ -784,3 +784,26 @@ async def test_another_view_in_the_same_element_takes_the_place_of_the_first(hos
     assert (await host.heard("open"))["view"] == "v2"
     await host.show()
     assert await host.part("frame").count() == 1
+
+
+@pytest.mark.parametrize("mode", ["inline", "pip"])
+async def test_a_lost_connection_is_told_without_moving_the_view(mode: str, host: Host) -> None:
+    await host.started()
+    await host.answered("mode", mode=mode)
+    before = await host.part("frame").bounding_box()
+    host.refuse = 1013
+    await host.sockets[-1].close(1012)
+    await expect(host.part("status")).to_have_text("Connecting again…")
+    await expect(host.part("status")).to_be_visible()
+    assert await host.part("frame").bounding_box() == before
+    title = await host.part("close").bounding_box()
+    words = await host.part("status").bounding_box()
+    assert words is not None
+    assert title is None or words["y"] >= title["y"] + title["height"]
+
+
+async def test_a_picture_in_picture_has_an_edge_in_every_theme(host: Host) -> None:
+    await host.started()
+    await host.answered("mode", mode="pip")
+    outline = await host.part("box").evaluate("box => getComputedStyle(box).outline")
+    assert "solid 1px" in outline

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.anyio
 QUESTION = {
     "text": "clear (todo) wants to run the tool 'clear' of todo.",
     "app": "clear (todo)",
-    "details": [["Tool", "clear"], ["Server", "todo"], ["Arguments", '{\n "all": true\n}']],
+    "details": [["Arguments", '{\n "all": true\n}']],
+    "always": "Always: this app of todo may run 'clear' without asking.",
 }
 
 
@@ -46,11 +47,33 @@ async def test_the_user_is_told_what_would_happen_and_answers(button: str, word:
     await host.started()
     await asked(host)
     dialog = host.page.get_by_role("dialog", name="Allow clear (todo)?")
-    for words in ("wants to run the tool 'clear' of todo", "Tool", "Server", '"all": true'):
+    for words in ("It wants to run the tool 'clear' of todo", "Arguments", '"all": true', str(QUESTION["always"])):
         await expect(dialog).to_contain_text(words)
     await dialog.get_by_role("button", name=button).click()
     assert await answer(host) == word
     await expect(host.page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_always_says_what_it_is_for(host: Host) -> None:
+    await host.started()
+    await asked(host)
+    always = host.page.get_by_role("button", name="Always allow")
+    await expect(always).to_have_accessible_description(str(QUESTION["always"]))
+
+
+@pytest.mark.parametrize("width", [320, 400, 900])
+async def test_the_answers_fill_their_rows(width: int, host: Host) -> None:
+    await host.page.set_viewport_size({"width": width, "height": 600})
+    await host.started()
+    await asked(host)
+    boxes = [await button.bounding_box() for button in await host.page.locator("mcp-app footer button").all()]
+    right = await host.page.locator("mcp-app footer").evaluate("footer => footer.getBoundingClientRect().right")
+    rows: dict[float, float] = {}
+    for box in boxes:
+        assert box is not None
+        rows[box["y"]] = max(rows.get(box["y"], 0), box["x"] + box["width"])
+    assert rows == {y: pytest.approx(right, abs=1) for y in rows}
+    assert len(rows) == (1 if width == 900 else 2)
 
 
 async def test_it_works_by_keyboard_and_no_is_the_answer_that_is_nearest(host: Host) -> None:
@@ -77,11 +100,17 @@ async def test_it_works_by_keyboard_and_no_is_the_answer_that_is_nearest(host: H
 async def test_a_yes_cannot_be_given_before_it_can_be_read(host: Host) -> None:
     """A View that makes the user click where a button will be gets no yes. Goes red without PAUSE."""
     await host.started()
+    await host.page.evaluate(
+        """() => {
+          const root = document.querySelector("mcp-app").shadowRoot;
+          const look = () => (window.disabled ??= [...root.querySelectorAll(".ask button")].map((one) => one.disabled));
+          new MutationObserver(look).observe(root, {childList: true});
+        }"""
+    )
     await host.say("ask", id=3, **QUESTION)
     yes = host.page.get_by_role("button", name="Allow once")
-    await yes.wait_for()
-    assert await yes.is_disabled()
     await expect(yes).to_be_enabled()
+    assert await host.page.evaluate("disabled") == [False, True, True]
 
 
 @pytest.mark.parametrize("mode", ["inline", "fullscreen", "pip"])

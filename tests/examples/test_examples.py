@@ -2,36 +2,17 @@
 
 import json
 import re
-import runpy
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 import html5lib
 import pytest
 from playwright.async_api import Browser, expect
 
-from support.stage import Stage, chromium, on_stage
-from support.wire import NO_UI, UI, VERSIONS, Wire, WireError, in_memory, over_stdio
+from support.examples import EXAMPLES, VIEWS, Refusing, client_of, showing
+from support.stage import on_stage
+from support.wire import NO_UI, UI, VERSIONS, over_stdio
 
 pytestmark = pytest.mark.anyio
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "clock": ("ui://clock/clock", "get_time", {"zone": "UTC"}),
-    "todo": ("ui://todo/todo", "show_todos", {}),
-    "chart": (
-        "ui://chart/chart",
-        "draw_chart",
-        {
-            "title": "Heights",
-            "unit": "m",
-            "rows": [{"label": "K2", "value": 8611}, {"label": "Everest", "value": 8849}],
-        },
-    ),
-    "wizard": ("ui://wizard/wizard", "start_booking", {}),
-}
 each = pytest.mark.parametrize("name", VIEWS)
 
 # How far each edge (or filling) of a control and each placeholder stand out from the ground: WCAG 1.4.11 and 1.4.3.
@@ -57,44 +38,6 @@ CONTRASTS = """(body) => {
   }
   return found;
 }"""
-
-
-def server_of(name: str) -> Any:
-    return runpy.run_path(str(EXAMPLES / name / "server.py"))["server"]
-
-
-@asynccontextmanager
-async def client_of(name: str, capabilities: dict[str, Any] = UI) -> AsyncIterator[Wire]:
-    async with in_memory(server_of(name), "2025-11-25", capabilities) as client:
-        yield client
-
-
-class Refusing(Wire):
-    """A client whose requests all fail."""
-
-    def __init__(self) -> None:
-        pass
-
-    async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        raise WireError({"code": -32000, "message": "The host refuses."})
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
-
-
-@asynccontextmanager
-async def showing(browser: Browser, name: str, **options: Any) -> AsyncIterator[Stage]:
-    uri, tool, arguments = VIEWS[name]
-    async with (
-        client_of(name) as client,
-        on_stage(browser, (await client.read(uri))["text"], client, **options) as stage,
-    ):
-        await stage.run(tool, arguments)
-        yield stage
-        assert stage.problems == []
 
 
 def test_every_example_is_tested() -> None:

@@ -351,3 +351,30 @@ async def test_a_restarted_http_server_that_forgot_the_session_is_met_anew() -> 
             with pytest.raises(ConnectionLost):
                 await connection.call_tool("plain")
             assert (await connection.call_tool("plain"))["content"][0]["text"] == "hello you"
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+@pytest.mark.parametrize("body", [b"<h1>Bad gateway</h1>", b'{"message": "Service Unavailable"}'])
+async def test_what_a_gateway_says_is_no_word_of_the_server(status: int, body: bytes) -> None:
+    async def pay(exchange: Exchange) -> None:
+        await exchange.answer(status, body, "application/json" if body.startswith(b"{") else "text/html")
+
+    async def look(exchange: Exchange) -> None:
+        await exchange.result({"content": []})
+
+    async with raw_web(pay=pay, look=look) as web, connected(web.url) as connection:
+        with pytest.raises(ConnectionLost) as lost:
+            await connection.call_tool("pay")
+        words = f"it: the server is not available: its gateway answered the tool pay with HTTP {status}."
+        assert str(lost.value).startswith(words)
+        await connection.call_tool("look")  # a gateway may fail once; what else runs goes on
+        assert web.handshakes == 1
+
+
+async def test_an_error_of_the_server_with_the_status_of_a_gateway_is_its_own() -> None:
+    async def pay(exchange: Exchange) -> None:
+        await exchange.error(-32050, "The till is closed.", 503)
+
+    async with raw_web(pay=pay) as web, connected(web.url) as connection:
+        with pytest.raises(ServerError, match="The till is closed"):
+            await connection.call_tool("pay")

@@ -10,7 +10,19 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 
 from fanlight import Apps, Csp
-from fanlight.host import Grant, Host, Limits, Policy, Question, RequestFailed, SqliteStore, Timeouts
+from fanlight.host import (
+    App,
+    Ask,
+    Decision,
+    Grant,
+    Host,
+    Limits,
+    Policy,
+    Question,
+    RequestFailed,
+    SqliteStore,
+    Timeouts,
+)
 from fanlight.host.gate import visible
 from fanlight.host.origins import Names
 from fanlight.host.web import Refused
@@ -96,8 +108,28 @@ async def test_the_question_names_app_server_tool_and_arguments() -> None:
         question = await answered(page, "once")
         assert question["app"] == "show (board)"
         assert question["text"] == "show (board) wants to run the tool 'move' of board."
-        assert dict(question["details"]) == {"Tool": "move", "Server": "board", "Arguments": '{\n "to": 3\n}'}
+        assert question["details"] == [["Arguments", '{\n "to": 3\n}']]  # the heading and the sentence say the rest
+        scope = "this app of board may run the tool 'move' without asking, in every conversation"
+        assert question["always"] == f"Always: {scope}, until that is revoked."
         assert (await page.message())["result"]["content"][0]["text"] == "moved to 3"
+
+
+async def test_a_question_in_words_of_the_programs_own_still_shows_what_it_is_about() -> None:
+    class Brief(Policy):
+        def tool_call(self, app: App, tool: dict[str, Any], arguments: dict[str, Any]) -> Decision:
+            return Ask("Shall it move?")
+
+        def link(self, app: App, url: str) -> Decision:
+            return Ask("Shall it open a page?")
+
+    async with opened(Host({"board": board()}, policy=Brief())) as page:
+        await call(page, "move")
+        assert (await answered(page, "deny"))["details"] == [["Tool", "move"]]
+        await page.message()
+        await page.say({"id": 8, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
+        question = await answered(page, "deny")
+        assert question["details"] == [["Address", "https://a.example/b"]]
+        assert "may open pages of a.example without asking" in question["always"]
 
 
 async def test_once_is_for_this_view_and_this_tool() -> None:
@@ -158,7 +190,8 @@ async def test_what_leaves_the_view_is_asked_for_each_time(method: str, params: 
     async with opened(host) as page:
         for _ in range(2):
             await page.say({"id": 1, "method": method, "params": params})
-            assert kind in (await answered(page, "deny"))["details"]
+            question = await answered(page, "deny")
+            assert kind in question["details"] or question["text"].endswith(f" wants to open {kind[1]}")
             assert (await page.message())["error"]["message"] == "The user said no."
         await page.say({"id": 1, "method": method, "params": params})
         await answered(page, "once")
@@ -229,8 +262,94 @@ async def test_no_answer_is_a_no(silence: str) -> None:
             await page.tell({"type": "done", "id": question["id"], "result": {"answer": "of course"}})
         else:
             assert await page.next() == {"type": "never-mind", "id": question["id"]}
-        words = "The user said no." if silence == "answer" else "Nobody is there to allow this."
-        assert (await page.message())["error"]["message"] == words
+        no = "The user said no." if silence == "answer" else "The page did not answer in time. Nobody allowed this."
+        assert (await page.message())["error"]["message"] == no
+
+
+def decisions(host: Host) -> list[tuple[str, str | None, str | None]]:
+    return [
+        (each.outcome, each.by, (each.data or {}).get("reason")) for each in host.audit(kind="decision", name="tool")
+    ]
+
+
+async def ended_question(host: Host) -> None:
+    with anyio.fail_after(10):  # a question has two minutes
+        while not decisions(host):  # noqa: ASYNC110  nobody tells when it ends
+            await anyio.sleep(0.01)
+
+
+async def test_a_question_ends_with_the_page_that_asks_it() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        await call(page, "move")
+        assert (await page.next())["type"] == "ask"
+        await page.link.lost(closed=True)
+        await ended_question(host)
+    assert decisions(host) == [("denied", "nobody", "The page was closed. Nobody allowed this.")]
+
+
+async def test_the_model_learns_at_once_that_the_page_with_its_question_was_closed() -> None:
+    host = Host({"board": board()}, policy=Policy({"links": "ask"}))
+    async with opened(host) as page, anyio.create_task_group() as tasks:
+
+        async def link() -> None:
+            with pytest.raises(RequestFailed, match="The page was closed"):
+                await host._desk.link(host._views.live(host_view(host)), "https://a.example")
+
+        tasks.start_soon(link)
+        assert (await page.next())["type"] == "ask"
+        with anyio.fail_after(10):
+            await page.link.lost(closed=True)
+
+
+async def test_a_question_outlives_a_lost_socket_and_is_answered_on_the_next() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        await call(page, "move", to=3)
+        question = await page.next()
+        await page.link.lost()
+        await anyio.wait_all_tasks_blocked()
+        again = Page()
+        record, _ = next(iter(host._views))
+        frame = {"type": "open", "view": record.id, "token": record.token, "resume": True, "seen": page.seen}
+        again.link, again._last = await host.open(frame, ORIGINS, again), page._last  # type: ignore[arg-type]
+        assert (await again.next())["type"] == "resumed"
+        await again.tell({"type": "done", "id": question["id"], "result": {"answer": "once"}})
+        assert (await again.message())["result"]["content"][0]["text"] == "moved to 3"
+
+
+async def test_a_question_whose_page_does_not_come_back_ends_and_is_not_shown_late() -> None:
+    host = Host({"board": board()}, timeouts=Timeouts(browser=0.05))
+    async with opened(host) as page:
+        await call(page, "move")
+        question = await page.next()
+        await page.link.lost()
+        await ended_question(host)
+        again = Page()
+        record, _ = next(iter(host._views))
+        frame = {"type": "open", "view": record.id, "token": record.token, "resume": True, "seen": page.seen - 1}
+        again.link = await host.open(frame, ORIGINS, again)  # type: ignore[arg-type]
+        assert (await again.next())["type"] == "resumed"
+        assert await again.next() == {"type": "never-mind", "id": question["id"]}
+        assert "The page was lost." in (await again.message())["error"]["message"]
+
+
+async def test_a_reload_ends_the_question_of_the_view_that_is_gone_and_the_next_one_is_asked() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        await call(page, "move")
+        assert (await page.next())["type"] == "ask"
+        await page.link.lost(closed=True)
+        record, _ = next(iter(host._views))
+        again = Page()
+        frame = {"type": "open", "view": record.id, "token": record.token}
+        again.link = await host.open(frame, ORIGINS, again)  # type: ignore[arg-type]
+        await again.next()
+        await again.ask("ui/initialize", HELLO, id=0)
+        await again.say({"method": "ui/notifications/initialized"})
+        await call(again, "move")
+        await answered(again, "once")
+        assert "result" in await again.message()
 
 
 async def test_a_question_ends_with_the_request_that_raised_it() -> None:

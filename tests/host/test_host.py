@@ -17,7 +17,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, View
-from fanlight.host import Host, Policy, Unfinished, UnknownView
+from fanlight.host import Host, NotConnected, Policy, Timeouts, Unfinished, UnknownView
 from fanlight.host.downloads import safe_name
 from fanlight.host.origins import Names
 from fanlight.host.web import Refused
@@ -452,6 +452,18 @@ async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
         assert "no-such-command-at-all" in (host.servers["dead"].status.reason or "")
 
 
+async def test_a_silent_server_holds_up_neither_the_tools_nor_the_calls_of_others() -> None:
+    silent = [sys.executable, "-c", "while True: input()"]
+    with anyio.fail_after(40):  # it is tried for a minute
+        async with Host({"counter": counter(), "silent": silent}, timeouts=Timeouts(tools=0.2)) as host:
+            assert (await host.call_tool("counter", "only_model", {})).for_model
+            assert {tool.server for tool in await host.tools()} == {"counter"}
+            status = host.servers["silent"].status
+            assert (status.state, "has not answered for" in str(status.reason)) == ("connecting", True)
+            with pytest.raises(NotConnected, match="has not answered for"):
+                await host.call_tool("silent", "x", {})
+
+
 @pytest.mark.parametrize(
     ("uri", "name"),
     [
@@ -501,7 +513,7 @@ server.run()
 async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_calls_work(tmp_path: Path) -> None:
     script = tmp_path / "dying.py"
     script.write_text(DYING, encoding="utf-8")
-    async with Host({"dying": [sys.executable, str(script)]}) as host:
+    async with Host({"dying": [sys.executable, str(script)]}, timeouts=Timeouts(connect=60)) as host:
         await host.servers["dying"].ready()
         call = host.begin("dying", "die")
         page = await open_view(host, call.view, call.token)
@@ -531,7 +543,7 @@ async def test_a_context_that_is_no_json_is_an_error_and_not_the_end() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
-        with pytest.raises(TypeError, match="is JSON, and this is not"):
+        with pytest.raises(TypeError, match="is not JSON"):
             host.set_context(theme=object())
         assert (await page.ask("ping", {}))["result"] == {}
 

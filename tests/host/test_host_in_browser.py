@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp.server import MCPServer
 from playwright.async_api import Browser, Page, expect
@@ -85,6 +86,28 @@ async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Brows
         await page.reload()
         await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
         assert problems == []
+
+
+@pytest.mark.parametrize("how", ["closed", "left", "reloaded", "removed"])
+async def test_a_question_ends_with_the_page_that_asks_it(how: str, browser: Browser) -> None:
+    host = Host(examples())
+    async with shown(browser, host, "todo", *CALLS["todo"]) as (page, _):
+        await (await view_of(page)).get_by_role("checkbox").first.click()
+        await page.get_by_role("dialog").wait_for()
+        if how == "closed":
+            await page.close()
+        elif how == "left":
+            await page.goto("about:blank")
+        elif how == "removed":
+            await page.locator("mcp-app").evaluate("element => element.remove()")
+        else:
+            await page.reload()
+            await expect((await view_of(page)).get_by_role("listitem")).to_have_count(3)
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+        with anyio.fail_after(10):  # a question has two minutes
+            while not (decided := list(host.audit(kind="decision", name="tool"))):  # noqa: ASYNC110  nobody tells
+                await anyio.sleep(0.05)
+    assert [(record.outcome, record.by) for record in decided] == [("denied", "nobody")]
 
 
 async def test_a_view_that_cannot_be_read_says_why_in_the_page(browser: Browser) -> None:

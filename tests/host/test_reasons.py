@@ -34,6 +34,7 @@ async def test_a_port_where_nobody_listens_is_reported_as_refused() -> None:
         (401, "asks for authorization (HTTP 401)"),
         (404, "answers HTTP 404, not MCP. Is the path right?"),
         (500, "answers HTTP 500, not MCP"),
+        (503, "is not available: its gateway answers HTTP 503"),
         (200, "does not answer as an MCP server: Unexpected content type: text/html"),
     ],
 )

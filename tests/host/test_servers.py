@@ -1,11 +1,15 @@
+import math
 import os
+import re
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import MCPServer
 
 from fanlight.host.config import ConfigError
@@ -85,12 +89,44 @@ async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer
 async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path: Path) -> None:
     script = tmp_path / "late.py"
     with anyio.fail_after(30):
-        async with Servers({"late": [sys.executable, script]}, backoff=Backoff(first=0.05, most=0.1)) as servers:
-            await servers.settled()
+        backoff = Backoff(first=0.05, most=0.1)
+        async with Servers({"late": [sys.executable, script]}, backoff=backoff, slow=20) as servers:
+            await servers.settled(20)
             assert "exited with code 2" in str(servers["late"].status.reason)
             script.write_text(CHILD, encoding="utf-8")
             await servers["late"].ready(20)
             assert await pids_of(servers, "late")
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: str) -> None:
+    async def hold(stream: SocketStream) -> None:
+        async with stream:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    await stream.receive()
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    address = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/mcp"
+    words = "import sys; print('loading a model', file=sys.stderr, flush=True)\nwhile True: input()"
+    silent = address if over == "http" else [sys.executable, "-c", words]
+    with anyio.fail_after(30):
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, hold)
+            async with Servers({"shop": build("MCPServer"), "silent": silent}, slow=1, patience=3) as servers:
+                await servers["shop"].ready(20)
+                await servers.settled(within=math.inf)
+                assert set(servers.tools()) == {"shop"}
+                status = servers["silent"].status
+                while over == "stdio" and "It last wrote: loading a model" not in str(status.reason):
+                    await anyio.sleep(0.05)
+                    status = servers["silent"].status
+                await servers.settled(within=math.inf)  # found to be slow, so nobody waits again
+                with pytest.raises(NotConnected, match=r"(?s)silent: not connected: .* has not answered for \d+ "):
+                    await servers["silent"].call_tool("x")
+            tasks.cancel_scope.cancel()
+    assert (status.state, status.attempt) == ("connecting", 1)
+    assert re.search(r"has not answered for \d+ seconds\.", str(status.reason))
 
 
 async def test_an_error_in_the_block_comes_out_as_it_is() -> None:
@@ -108,8 +144,20 @@ async def test_calls_after_the_end_fail_clearly() -> None:
         await servers.settled()
     with pytest.raises(NotConnected, match="shop: not connected: it is closed"):
         await servers["shop"].call_tool("plain")
-    with pytest.raises(RuntimeError, match="Make new Servers"):
-        await servers.__aenter__()
+
+
+async def test_servers_are_connected_anew_in_a_second_block(child: list[str]) -> None:
+    servers = Servers({"shop": build("MCPServer"), "child": child})
+    pids = []
+    with anyio.fail_after(30):
+        for _ in range(2):
+            async with servers:
+                assert (await servers["shop"].call_tool("plain"))["content"]
+                pids.append(await pids_of(servers, "child"))
+                with pytest.raises(RuntimeError, match="started already"):
+                    await servers.__aenter__()
+            assert servers["child"].status.state == "closed"
+    assert pids[0] != pids[1]
 
 
 async def test_a_server_that_nobody_gave_is_refused_with_those_that_are_known() -> None:

@@ -34,6 +34,7 @@ class Desk:
         self.alive = 0
         self.reports: list[Any] = []
         self.lost_links = 0
+        self.closed = False
         self.opened: list[tuple[dict[str, Any], Origins]] = []
 
     def violated(self, label: str, report: dict[str, Any]) -> None:
@@ -59,8 +60,9 @@ class Echo:
     async def receive(self, frame: dict[str, Any], size: int) -> None:
         await self.channel.send(encode({"echo": frame}))
 
-    async def lost(self) -> None:
+    async def lost(self, *, closed: bool) -> None:
         self.desk.lost_links += 1
+        self.desk.closed = closed
 
 
 async def hello(request: Request) -> PlainTextResponse:
@@ -252,7 +254,7 @@ class Browser:
         }
         self.app = app
 
-    async def talk(self, *frames: str | dict[str, Any], hang_up: bool = True) -> list[Any]:
+    async def talk(self, *frames: str | dict[str, Any], hang_up: bool = True, code: int = 1000) -> list[Any]:
         """Say these frames, hang up, and return what was heard."""
         heard: list[Any] = []
         messages = [
@@ -264,7 +266,7 @@ class Browser:
             message = next(said, None)
             if message is None and not hang_up:
                 await anyio.sleep_forever()
-            return message or {"type": "websocket.disconnect", "code": 1000}
+            return message or {"type": "websocket.disconnect", "code": code}
 
         async def send(message: Any) -> None:
             heard.append(json.loads(message["text"]) if "text" in message else message)
@@ -283,6 +285,16 @@ async def test_a_page_of_our_own_origin_opens_a_view(app: ASGIApp, desk: Desk) -
     assert heard[1:3] == [{"echo": {"type": "message", "message": {"a": 1}}}, {"echo": {"b": 2}}]
     assert desk.opened[0][1] == ORIGINS
     assert desk.lost_links == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "closed"), [(1000, True), (1001, True), (1005, True), (1006, False), (1011, False), (1012, False)]
+)
+async def test_a_page_that_is_closed_is_told_from_one_that_is_lost(
+    app: ASGIApp, desk: Desk, code: int, closed: bool
+) -> None:
+    await Browser(app).talk(OPEN, code=code)
+    assert desk.closed is closed
 
 
 @pytest.mark.parametrize("message", [{"bytes": b"\xff\xfe"}, {"bytes": b"{}", "text": None}])

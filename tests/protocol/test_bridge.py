@@ -521,12 +521,23 @@ def test_teardown_is_asked_and_any_answer_means_go_ahead(answer: dict[str, Any])
     id = link.bridge.teardown("the user closed it")
     (message,) = link.sent()
     assert (message["method"], message["params"]) == ("ui/resource-teardown", {"reason": "the user closed it"})
-    assert isinstance(link.ask("tools/call", {"name": "add"}), Dropped)
+    assert isinstance(link.ask("ui/open-link", {"url": "https://example.com"}), Dropped)
     assert link.error() == (7, -32600)
     assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, **answer}), Answered)
     assert link.bridge.state is State.CLOSED
     assert link.ask("ping") is None
     assert link.sent() == []
+
+
+def test_a_view_that_is_about_to_go_can_save_what_it_has() -> None:
+    link = Link().ready()
+    id = link.bridge.teardown()
+    link.sent()
+    assert isinstance(link.ask("tools/call", {"name": "add"}), ToolCalled)
+    link.bridge.respond(7, {"content": []})
+    assert link.sent() == [{"jsonrpc": "2.0", "id": 7, "result": {"content": []}}]
+    link.bridge.receive({"jsonrpc": "2.0", "id": id, "result": {}})
+    assert link.bridge.state is State.CLOSED
 
 
 def test_a_view_that_never_was_ready_is_closed_without_being_asked() -> None:

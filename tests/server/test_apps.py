@@ -1,4 +1,5 @@
 import json
+import runpy
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,23 @@ def test_a_path_is_relative_to_the_file_that_registers_it() -> None:
     view = apps.view("pages/hello.html")
     assert view.sources == (Path(__file__).parent / "pages" / "hello.html",)
     assert View("pages/hello.html").sources == view.sources
+
+
+def test_a_path_is_found_also_where_the_script_was_named_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "clock"
+    folder.mkdir()
+    (folder / "view.html").write_text(PAGE, encoding="utf-8")
+    (folder / "server.py").write_text(
+        "from mcp.server import MCPServer\nfrom fanlight import Apps\n"
+        "apps = Apps(MCPServer('clock'))\napps.tool('show', view='view.html')(lambda: 'shown')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    apps = runpy.run_path("clock/server.py")["apps"]
+    monkeypatch.chdir("/")
+    assert apps._views["ui://clock/view"].sources == (folder / "view.html",)
 
 
 @kinds

@@ -74,6 +74,8 @@ for line in sys.stdin:
     elif params["name"] == "noisy":
         print("Starting up...", flush=True)
         say(id=id, result=text("after noise"))
+    elif params["name"] == "write":
+        print(params["arguments"]["line"].replace("ID", json.dumps(id)), flush=True)
     elif params["name"] == "empty":
         say(id=id, result={})
     else:
@@ -134,7 +136,7 @@ def hung(event: anyio.Event) -> ProgressFnT:
 async def failure(given: object, **options: Any) -> str:
     """Return why a server cannot be connected to."""
     with anyio.fail_after(60):
-        async with Servers({"it": given}, **options) as servers:
+        async with Servers({"it": given}, **{"slow": 30, **options}) as servers:
             await servers.settled(30)
             assert servers["it"].status.state == "retrying"
             return str(servers["it"].status.reason)

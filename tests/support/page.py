@@ -21,7 +21,7 @@ class Page:
         self.answer = "deny"
         self._last = 0
 
-    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> str:
+    async def question(self, frame: dict[str, Any]) -> str:
         """What a page answers that has no View yet."""
         return self.answer
 

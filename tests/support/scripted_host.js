@@ -6,6 +6,13 @@ window.initialized = false;
 
 const post = (message) => view.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
 window.notify = (method, params) => post({ method, params });
+let asked = 0;
+const answered = new Map();
+window.ask = (method, params) =>
+  new Promise((answer) => {
+    answered.set((asked += 1), answer);
+    post({ id: asked, method, params });
+  });
 window.start = (url, context) => {
   window.context = context;
   view.src = url;
@@ -16,6 +23,7 @@ window.addEventListener("message", async ({ source, data }) => {
   const { id, method, params } = data;
   if (method === "ui/notifications/initialized") window.initialized = true;
   if (method === "ui/notifications/size-changed" && params.height) view.style.height = `${params.height}px`;
+  if (method === undefined) answered.get(id)?.("error" in data ? { error: data.error } : { result: data.result });
   if (id === undefined || method === undefined) return;
   const answer = method === "ui/initialize" ? { result: welcome(params) } : await window.hostAnswers(method, params);
   if (method === "ui/request-display-mode") {
@@ -27,6 +35,12 @@ window.addEventListener("message", async ({ source, data }) => {
 const welcome = ({ protocolVersion }) => ({
   protocolVersion,
   hostInfo: { name: "Scripted host", version: "1.0.0" },
-  hostCapabilities: { serverTools: {}, openLinks: {}, updateModelContext: { text: {} }, message: { text: {} } },
+  hostCapabilities: {
+    serverTools: {},
+    serverResources: {},
+    openLinks: {},
+    updateModelContext: { text: {} },
+    message: { text: {} },
+  },
   hostContext: window.context,
 });

@@ -60,9 +60,9 @@ def browser_path() -> str:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+async def chromium(*switches: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path(), args=_SWITCHES)
+        browser = await playwright.chromium.launch(executable_path=browser_path(), args=[*_SWITCHES, *switches])
         yield browser
         await browser.close()
 
@@ -91,6 +91,11 @@ class Stage:
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
         await self.page.evaluate("([method, params]) => notify(method, params)", [method, params])
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the View something, and return its answer: a `result` or an `error`."""
+        answer: dict[str, Any] = await self.page.evaluate("([method, params]) => ask(method, params)", [method, params])
+        return answer
 
     async def run(self, tool: str, arguments: dict[str, Any]) -> None:
         """Call a tool as a model would, and show the View its input and result."""

@@ -104,17 +104,19 @@ class Wire:
 
 
 class _StreamChannel:
-    """A duplex stream of messages, answered in any order."""
+    """A duplex stream of messages. One request at a time: a View and a test may ask at once."""
 
     def __init__(self, send: Callable[[dict[str, Any]], Any], receive: AsyncIterator[dict[str, Any]]) -> None:
         self._send = send
         self._receive = receive
+        self._turn = anyio.Lock()
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        await self._send(message)
-        async for answer in self._receive:
-            if answer.get("id") == message["id"] and "method" not in answer:
-                return answer
+        async with self._turn:
+            await self._send(message)
+            async for answer in self._receive:
+                if answer.get("id") == message["id"] and "method" not in answer:
+                    return answer
         raise AssertionError("the server closed the connection")
 
     async def tell(self, message: dict[str, Any]) -> None:

@@ -41,12 +41,27 @@ const STYLE = `
   max-width: none; max-height: none; margin: 0; padding: 0; border: 0; overflow: hidden; color: inherit;
   background: none; border-radius: var(--mcp-app-radius, 8px);
 }
-.border { border: var(--mcp-app-border, 1px solid color-mix(in srgb, currentcolor 25%, transparent)); }
-header { display: none; align-items: center; gap: 8px; padding: 6px 12px; font: 600 14px/1.4 system-ui; }
+:host { --line: 1px solid color-mix(in srgb, currentcolor 30%, transparent); }
+.border { border: var(--mcp-app-border, var(--line)); }
+header {
+  display: none; align-items: center; gap: 8px; padding: 6px 12px; font: 600 14px/1.4 system-ui;
+  border-bottom: var(--line);
+}
 header span { flex: 1; min-width: 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }
-button { font: inherit; font-size: 16px; width: 32px; height: 32px; cursor: pointer; }
+button {
+  font: inherit; font-size: 16px; width: 32px; height: 32px; cursor: pointer; color: inherit; background: none;
+  border: var(--line); border-radius: 8px;
+}
+button:hover:enabled { background: color-mix(in srgb, currentcolor 12%, transparent); }
 p, details { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
 p:not(:empty), details { padding: 8px 12px; }
+[role="alert"]:not(:empty) { border-inline-start: 4px solid #d33; background: #dd33331a; }
+/* Over a View that is there, so that it stays in its place. */
+:has(iframe) > [role="status"]:not(:empty) {
+  position: absolute; inset: 8px 8px auto auto; padding: 2px 12px; border-radius: 16px; border: var(--line);
+  color: CanvasText; background: Canvas; pointer-events: none;
+}
+:is(.fullscreen, .pip) > [role="status"]:not(:empty) { top: 52px; }
 .small { font-size: 12px; opacity: 0.75; }
 .small:not(:empty) { padding: 4px 12px; }
 pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; font: 12px/1.5 ui-monospace, monospace; }
@@ -54,18 +69,16 @@ pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; fo
 .ask {
   position: fixed; inset: 0; margin: auto; box-sizing: border-box; width: min(480px, 100vw - 32px); padding: 20px;
   max-height: calc(100vh - 32px); overflow: auto; color: CanvasText; background: Canvas; border-radius: 12px;
-  border: 1px solid color-mix(in srgb, currentcolor 30%, transparent); font: 15px/1.5 system-ui; text-align: start;
+  border: var(--line); font: 15px/1.5 system-ui; text-align: start;
 }
 .ask::backdrop { background: rgb(0 0 0 / 50%); }
 .ask h2 { margin: 0 0 8px; font-size: 18px; }
 .ask p { padding: 0; font: inherit; }
+.ask .small { margin-top: 16px; padding: 0; font-size: 13px; }
 .ask dt { margin-top: 12px; font-size: 12px; opacity: 0.75; }
 .ask dd { margin: 0; unicode-bidi: plaintext; overflow-wrap: anywhere; }
-.ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 20px; }
-.ask button {
-  width: auto; height: auto; padding: 8px 14px; font-size: 15px; color: inherit; background: none; border-radius: 8px;
-  border: 1px solid color-mix(in srgb, currentcolor 60%, transparent);
-}
+.ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 16px; }
+.ask button { flex: auto; width: auto; height: auto; padding: 8px 12px; font-size: 15px; border-color: currentcolor; }
 .ask button:disabled { opacity: 0.5; }
 iframe {
   display: block; width: 100%; height: 150px; border: 0; color-scheme: light dark;
@@ -76,7 +89,7 @@ iframe {
 .pip {
   inset: auto 16px 16px auto; z-index: 2147483000; width: var(--mcp-app-pip-width, 360px);
   height: var(--mcp-app-pip-height, 270px); max-width: calc(100vw - 32px); max-height: calc(100vh - 32px);
-  box-shadow: 0 4px 24px rgb(0 0 0 / 35%);
+  border: 0; outline: var(--line); box-shadow: 0 4px 24px rgb(0 0 0 / 35%);
 }
 :is(.fullscreen, .pip) header { display: flex; }
 :is(.fullscreen, .pip) div { flex: 1; min-height: 0; }
@@ -378,7 +391,7 @@ class McpApp extends HTMLElement {
       if (Date.now() - opened > 5_000) this.#tries = 0;
       this.#retry = setTimeout(() => this.#connect(), backoff(this.#tries, Math.random()));
       this.#tries += 1;
-      this.#status.textContent = this.#tries > 3 ? `No connection to ${url.host}. Trying again…` : "Connecting again…";
+      this.#status.textContent = this.#tries > 3 ? "No connection. Trying again…" : "Connecting again…";
     });
   }
 
@@ -713,7 +726,7 @@ class McpApp extends HTMLElement {
    * nor reach it.
    * @param {Json} question
    */
-  #ask({ id, text, app, details }) {
+  #ask({ id, text, app, details, always }) {
     let answered = false;
     const answer = (/** @type {unknown} */ word) => {
       if (answered) return;
@@ -722,7 +735,7 @@ class McpApp extends HTMLElement {
       if (this.#live) this.#send(done);
       else this.#socket?.send(JSON.stringify(done));
     };
-    if (!this.#fire("mcp-question", { text, app, details, answer }, true)) return;
+    if (!this.#fire("mcp-question", { text, app, details, always, answer }, true)) return;
     const facts = details.map((/** @type {[string, string]} */ [label, value]) => {
       const isLong = value.includes("\n") || value.length > 80;
       return [make("dt", {}, label), make("dd", {}, isLong ? make("pre", { tabindex: "0" }, value) : value)];
@@ -730,14 +743,16 @@ class McpApp extends HTMLElement {
     const no = make("button", { value: "deny" }, "Don’t allow");
     const yes = [
       make("button", { value: "once", disabled: "" }, "Allow once"),
-      make("button", { value: "always", disabled: "" }, "Always for this app"),
+      make("button", { value: "always", disabled: "", "aria-describedby": "a" }, "Always allow"),
     ];
     const dialog = make(
       "dialog",
       { part: "question", class: "ask", "aria-labelledby": "q", "aria-describedby": "t" },
       make("h2", { id: "q" }, `Allow ${app}?`),
-      make("p", { id: "t" }, text),
+      // The heading names the app.
+      make("p", { id: "t" }, text.startsWith(`${app} `) ? `It${text.slice(app.length)}` : text),
       make("dl", {}, ...facts.flat()),
+      make("p", { id: "a", class: "small" }, always || ""),
       make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
     );
     // A View can take the focus by script. It gets no keys while a question is open.

@@ -3,10 +3,11 @@
 from fanlight.host.app_tools import AppTool
 from fanlight.host.audit import json_line
 from fanlight.host.call import Call
-from fanlight.host.connection import ConnectionLost, ServerError, Unfinished
+from fanlight.host.connection import BadAnswer, CallTimeout, ConnectionLost, NotConnected, ServerError, Unfinished
 from fanlight.host.gate import Question
 from fanlight.host.host import Host, ModelTool
 from fanlight.host.limits import Limits
+from fanlight.host.news import Status
 from fanlight.host.open_views import UnknownView
 from fanlight.host.policy import Allow, App, Ask, Decision, Deny, Policy, PolicyError, Rules
 from fanlight.host.profile import Profile
@@ -21,7 +22,9 @@ __all__ = [
     "Ask",
     "AuditQuery",
     "AuditRecord",
+    "BadAnswer",
     "Call",
+    "CallTimeout",
     "ConnectionLost",
     "Decision",
     "Declined",
@@ -30,6 +33,7 @@ __all__ = [
     "Host",
     "Limits",
     "ModelTool",
+    "NotConnected",
     "Policy",
     "PolicyError",
     "Profile",
@@ -38,6 +42,7 @@ __all__ = [
     "Rules",
     "ServerError",
     "SqliteStore",
+    "Status",
     "Store",
     "Timeouts",
     "Unfinished",

@@ -18,9 +18,11 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from fanlight.host.config import Command, Streams, Url
 from fanlight.host.process import Child, open_child
+from fanlight.host.unreadable import in_place_of_failure, in_words, unreadable
 
 TransportStreams = tuple[Any, Any]
 Tap = Callable[[Literal["sent", "received"], dict[str, Any]], None]
@@ -28,6 +30,12 @@ Tap = Callable[[Literal["sent", "received"], dict[str, Any]], None]
 _LARGEST_EVENT: Final = 64 * 1024 * 1024  # the SDK's own limit of 1 MiB is less than many Views
 _SESSION_HEADER: Final = "mcp-session-id"
 _NO_SESSION: Final = re.compile(r"session|not initialized", re.IGNORECASE)
+_GATEWAY: Final = (502, 503, 504)
+# What the SDK says in place of an answer that it cannot read, or of a response that is no answer.
+_NOT_READ: Final = re.compile(
+    r"Failed to parse (?:JSON response|SSE message): (?:.*?Invalid JSON: (.*?) \[type=)?", re.DOTALL
+)
+_NO_ANSWER: Final = "Server returned an error response"
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,13 @@ class ServersOwn:
     """The data of an error that the server itself sent, with the code that the SDK has for a lost connection."""
 
     data: Any
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """The data of an error that stands for a gateway's answer: the server behind it cannot be reached now."""
+
+    status: int
 
 
 class Attempt:
@@ -53,6 +68,8 @@ class Attempt:
         """Of the last response."""
         self.unanswered: set[types.RequestId] = set()
         """Requests whose response ended without an answer."""
+        self.unavailable: dict[types.RequestId, int] = {}
+        """Requests that a gateway answered, with its status."""
         self._tap = tap
         self._watched = False
         self._calls: set[anyio.CancelScope] = set()
@@ -97,12 +114,22 @@ class Attempt:
             self._tap(direction, item.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
 
     def marked(self, item: Any) -> Any:
-        """Mark an error as the server's own word, unless the SDK made it because no answer came."""
+        """Mark an error with what it is: the server's own word, or the SDK's in place of an answer."""
         match item:
-            case SessionMessage(message=types.JSONRPCError(id=id, error=error) as message):
+            case ValidationError():
+                return in_place_of_failure(item) or item
+            case SessionMessage(message=types.JSONRPCError(id=id, error=error) as message) if id is not None:
+                status = self.unavailable.pop(id, None)
                 if error.code == types.CONNECTION_CLOSED and id not in self.unanswered:
-                    own = error.model_copy(update={"data": ServersOwn(error.data)})
-                    return SessionMessage(message.model_copy(update={"error": own}), item.metadata)
+                    data: object = ServersOwn(error.data)
+                elif error.code == types.PARSE_ERROR and (found := _NOT_READ.match(error.message)):
+                    return unreadable(id, in_words(found[1] or "it is no JSON-RPC message"))
+                elif status is not None and error.message == _NO_ANSWER:
+                    data = Unavailable(status)
+                else:
+                    return item
+                marked = message.model_copy(update={"error": error.model_copy(update={"data": data})})
+                return SessionMessage(marked, item.metadata)
         return item
 
 
@@ -181,6 +208,8 @@ async def _http(to: Url, attempt: Attempt) -> AsyncIterator[TransportStreams]:
         if await _forgot_session(response):
             attempt.end("The server no longer knows our session; it was probably restarted.")
             raise _SessionLost
+        if response.status_code in _GATEWAY and response.request.method == "POST":
+            attempt.unavailable[_request_id(response.request)] = response.status_code
         if response.request.method == "POST" and _is_event_stream(response):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Noted(response.stream, lambda: attempt.unanswered.add(_request_id(response.request)))

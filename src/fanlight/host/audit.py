@@ -30,7 +30,7 @@ class Audit:
 
     def __init__(self, store: Store, arguments: Keep = "hashed") -> None:
         if not callable(arguments) and arguments not in ("whole", "hashed", "none"):
-            raise ValueError(f'arguments is {arguments!r}, expected "whole", "hashed", "none" or a function.')
+            raise ValueError(f'audit_arguments is {arguments!r}, expected "whole", "hashed", "none" or a function.')
         self._store = store
         self._keep = arguments
         self._waiting: list[AuditRecord] = []

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from fanlight.host.checks import check_arguments, shown
 from fanlight.host.connection import Unfinished
 from fanlight.host.pace import Pace
 from fanlight.protocol.partial import PartialArguments
@@ -52,6 +53,8 @@ class Call:
         """Take the next piece of the arguments as the model writes them; the View sees them grow."""
         if self._over:
             raise RuntimeError("feed() came after run() or cancel(): the arguments of this call are complete.")
+        if not isinstance(delta, str):
+            raise TypeError(f"feed() got {shown(delta)}, expected the next piece of the model's JSON text, a string.")
         self._partial.feed(delta)
         self._fed += len(delta)
         if self.view is None:
@@ -69,6 +72,7 @@ class Call:
         """Call the tool and return the raw result, which the View gets too. Raises Unfinished if it is cancelled."""
         if self._over:
             raise RuntimeError("run() came after run() or cancel(): a call runs once.")
+        check_arguments(arguments)
         self._over, self.is_streaming = True, False
         with anyio.CancelScope() as self._scope:
             self.result = await self._host.run_call(self, arguments)

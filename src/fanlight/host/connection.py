@@ -19,7 +19,8 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any, Final, cast
 
 import anyio
@@ -32,7 +33,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from fanlight import __version__
-from fanlight.host.attempt import Attempt, ServersOwn, Tap, open_transport
+from fanlight.host.attempt import Attempt, ServersOwn, Tap, Unavailable, open_transport
 from fanlight.host.config import InProcess, Streams, Target, Url, target
 from fanlight.host.news import (
     Listener,
@@ -46,8 +47,9 @@ from fanlight.host.news import (
 )
 from fanlight.host.process import CannotStart
 from fanlight.host.questions import Handler, elicitation, sampling
-from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
+from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed, why_silent
 from fanlight.host.subscriptions import Followed, Subscriptions
+from fanlight.host.unreadable import Unreadable
 from fanlight.host.wire import (
     InputRefused,
     JSONObject,
@@ -126,8 +128,9 @@ class Backoff:
 class Connection:
     """The connection to one server. `run` keeps it; everything else may be called from any task.
 
-    `patience` is how long a call waits for a connection that is not ready. `on_sampling` and `on_elicitation` answer
-    what the server asks of the model and of the user (see fanlight.host.questions); it is offered what is given.
+    `patience` is how long a call waits for a connection that is not ready, `slow` how long a server may take to answer
+    for the first time before its status says so. `on_sampling` and `on_elicitation` answer what the server asks of the
+    model and of the user (see fanlight.host.questions); it is offered what is given.
     """
 
     def __init__(
@@ -138,6 +141,7 @@ class Connection:
         mode: str = "auto",
         client_info: types.Implementation | None = None,
         patience: float = 10.0,
+        slow: float = 5.0,
         connect_timeout: float | None = None,
         backoff: Backoff | None = None,
         on_sampling: Handler | None = None,
@@ -145,7 +149,6 @@ class Connection:
     ) -> None:
         self.name = name
         self.target: Target = target(given, name)
-        self.status = Status("connecting")
         self.tools: tuple[JSONObject, ...] = ()
         """The tools of all pages, as the server sent them; the last known ones while it is away."""
         self.info: JSONObject = {}
@@ -161,6 +164,7 @@ class Connection:
         self._mode = mode
         self._client_info = client_info or types.Implementation(name="fanlight", version=__version__)
         self._patience = patience
+        self._slow = slow
         signs_in = isinstance(self.target, Url) and self.target.auth is not None
         self._connect_timeout = connect_timeout or (_SIGN_IN_LIMIT if signs_in else _CONNECT_LIMIT)
         self._backoff = backoff or Backoff()
@@ -169,14 +173,32 @@ class Connection:
         self._listeners: list[Listener] = []
         self._followed = Followed()
         self._current: Attempt | None = None
+        self._held = 0.0  # seconds that the last connection was ready
+        self._hopeless = False  # waiting will not help: the command cannot even be started
+        self._refused = False  # nobody signed in
+        self.reset()
+
+    def reset(self) -> None:
+        """Get ready to run, for the first time or once more; in another event loop, perhaps."""
+        self._status = Status("connecting")
+        self._trying: tuple[Attempt, float] | None = None  # and since when
         self._changed = anyio.Event()
         self._wanted = anyio.Event()
         self._closing = anyio.Event()
         self._waiting: anyio.CancelScope | None = None  # made where there is an event loop
-        self._held = 0.0  # seconds that the last connection was ready
-        self._hopeless = False  # waiting will not help: the command cannot even be started
-        self._refused = False  # nobody signed in
         self._restarting = False
+        self._followed.more = anyio.Event()
+
+    @property
+    def status(self) -> Status:
+        """Where the connection stands."""
+        status = self._status
+        if status.state == "connecting" and status.reason is None and self._trying is not None:
+            attempt, began = self._trying
+            silent = monotonic() - began
+            if silent >= self._slow:
+                return replace(status, reason=why_silent(self.target, attempt, silent))
+        return status
 
     # What runs
 
@@ -224,6 +246,7 @@ class Connection:
     async def _attempt(self) -> str:
         """Connect once and stay connected; return why it ended."""
         attempt = Attempt(self.tap)
+        self._trying = (attempt, monotonic())
         self._hopeless = self._refused = False
         try:
             with anyio.CancelScope() as self._waiting:
@@ -330,7 +353,7 @@ class Connection:
                 logger.exception("%s: a listener failed on %r", self.name, news)
 
     def _set(self, status: Status) -> None:
-        self.status = status
+        self._status = status
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
         self._tell(StatusChanged(self.name, status))
@@ -369,6 +392,8 @@ class Connection:
 
     async def ready(self, within: float | None = None) -> None:
         """Wait until the connection is ready, or raise `NotConnected` with the reason that it is not."""
+        if self._alive():
+            return
         with anyio.move_on_after(self._patience if within is None else within):
             while not self._alive():
                 if self.status.state in ("failed", "closed") or self._hopeless:
@@ -384,9 +409,11 @@ class Connection:
         return self._current is not None and not self._current.over.is_set()
 
     async def settled(self) -> None:
-        """Wait until the first attempt has succeeded or failed."""
-        while self.status.state == "connecting" and self.status.reason is None:
-            await self._changed.wait()
+        """Wait until the first attempt has succeeded or failed, or the server is found to be slow."""
+        while (status := self.status).state == "connecting" and status.reason is None:
+            left = self._slow if self._trying is None else self._trying[1] + self._slow - monotonic()
+            with anyio.move_on_after(max(left, 0.0)):
+                await self._changed.wait()
 
     async def call_tool(
         self,
@@ -480,5 +507,14 @@ class Connection:
     def _translated(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
         if attempt.is_loss(error) and not isinstance(error, InputRefused):
             return ConnectionLost(self.name, f"the connection was lost before {what} answered.")
-        data = error.data.data if isinstance(error.data, ServersOwn) else error.data
-        return ServerError(self.name, error.code, error.message, data)
+        match error.data:
+            case Unavailable(status):
+                reason = (
+                    f"the server is not available: its gateway answered {what} with HTTP {status}. Try again later."
+                )
+                return ConnectionLost(self.name, reason)
+            case Unreadable(reason):
+                return BadAnswer(self.name, error.code, f"The answer of {what} cannot be read: {reason}.")
+            case ServersOwn(data):
+                return ServerError(self.name, error.code, error.message, data)
+        return ServerError(self.name, error.code, error.message, error.data)

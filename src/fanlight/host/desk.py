@@ -151,6 +151,7 @@ class Desk:
     async def closing(self, session: Session) -> None:
         self.views.forget(session.id)
         await session.close("the View asked to be closed")
+        self._gate.forget(session.id)  # what it asked for while it closed
 
     # What the model does with a View
 

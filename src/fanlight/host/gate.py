@@ -34,6 +34,8 @@ class Question:
     text: str
     details: tuple[tuple[str, str], ...]
     """What it is about, as labels and values: the tool, its arguments, the address ..."""
+    always: str = ""
+    """What an answer of "always" allows, in one sentence."""
 
 
 class Asker(Protocol):
@@ -42,7 +44,11 @@ class Asker(Protocol):
     @property
     def attached(self) -> bool: ...
 
-    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> Answer | None: ...
+    async def question(self, frame: JSONObject) -> Answer | None:
+        """Show a question, which is a frame for `<mcp-app>`, and return the answer.
+
+        Where none comes, return None, or raise `RequestFailed` with the reason.
+        """
 
 
 QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
@@ -63,6 +69,8 @@ class Gate:
 
     def __init__(self, store: Store, audit: Audit, limits: Limits) -> None:
         self.on_question: QuestionHandler | None = None
+        self.asks_program = False
+        """Whether the program's handler is asked also where a page shows the View."""
         self._store = store
         self._audit = audit
         self._limits = limits
@@ -133,7 +141,11 @@ class Gate:
                 return "limit", f"This View asks too often: at most {self._limits.questions_per_minute} times a minute."
             view.asked.append(moment)
             shown = tuple((label, visible(value)) for label, value in details)
-            by, answer = await self._answer(Question(app, kind, visible(text), shown), asker)
+            try:
+                question = Question(app, kind, visible(text), shown, visible(_always(app, kind, key)))
+                by, answer = await self._answer(question, asker)
+            except RequestFailed as unanswered:
+                return "nobody", f"{unanswered} Nobody allowed this."
             if answer is None:
                 return "nobody", "Nobody is there to allow this."
             if answer == "deny":
@@ -147,8 +159,8 @@ class Gate:
             return by, None
 
     async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer | None]:
-        if asker is not None and asker.attached:
-            return "user", await asker.question(question.text, question.app.name, question.details)
+        if asker is not None and asker.attached and not self.asks_program:
+            return "user", await asker.question(_frame(question))
         if self.on_question is None:
             return "nobody", None
         answer = self.on_question(question)
@@ -158,6 +170,37 @@ class Gate:
             expected = ", ".join(get_args(Answer))
             raise TypeError(f"The question handler returned {answer!r}, expected one of: {expected}.")
         return "program", answer
+
+
+def _frame(question: Question) -> JSONObject:
+    """Return a question for a page, without the details that its heading (the app) or its sentence say already."""
+    text, app = question.text, question.app
+    details = [
+        [label, value]
+        for label, value in question.details
+        if not (
+            (label == "Server" and value == app.server)
+            or (label == "Tool" and repr(value) in text)
+            or (label == "Address" and text.endswith(f" {value}"))
+            or (label == "Arguments" and value == "{}")
+        )
+    ]
+    return {"type": "ask", "text": text, "app": app.name, "details": details, "always": question.always}
+
+
+def _always(app: App, kind: Kind, key: str) -> str:
+    """Say what a grant is for: one thing, one app of one server, every conversation."""
+    what = {
+        "tool": f"run the tool {key!r}",
+        "app-tool": f"have its tool {key!r} run by the model",
+        "link": f"open pages of {key}",
+        "download": "save files",
+        "message": "send messages in your name",
+        "model-context": "tell the model what it likes",
+        "sampling": "ask the model",
+        "document": "show this very document",
+    }[kind]
+    return f"Always: this app of {app.server} may {what} without asking, in every conversation, until that is revoked."
 
 
 def visible(value: object) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import secrets
+import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -19,8 +20,18 @@ from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.background import guarded
 from fanlight.host.call import Call
+from fanlight.host.checks import (
+    check_arguments,
+    check_callable,
+    check_hosts,
+    check_info,
+    check_object,
+    check_path,
+    check_seconds,
+    check_text,
+)
 from fanlight.host.config import load_config
-from fanlight.host.connection import Connection, ServerError, Unfinished
+from fanlight.host.connection import Connection, NotConnected, ServerError, Unfinished
 from fanlight.host.desk import Desk, MessageHandler, SamplingHandler, app_of
 from fanlight.host.documents import Documents
 from fanlight.host.gate import Gate, QuestionHandler
@@ -100,12 +111,25 @@ class Host:
         ):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
-        if isinstance(hosts, str):
-            raise TypeError(f"hosts is {hosts!r}, expected a list of names. Write hosts=[{hosts!r}].")
-        self.servers = Servers(servers, on_sampling=on_server_sampling, on_elicitation=on_elicitation)
+        check_callable("authorize", authorize, "authorize(websocket, view) -> bool")
+        check_callable("on_server_sampling", on_server_sampling, "async (server, params) -> result")
+        check_callable("on_elicitation", on_elicitation, "async (server, params) -> result")
+        check_seconds("linger", linger)
+        if info is not None:
+            check_info(info)
+        if context is not None:
+            check_object("context", context, '{"theme": "dark"}')
+        self._timeouts = timeouts or Timeouts()
+        self.servers = Servers(
+            servers,
+            patience=self._timeouts.connect,
+            slow=self._timeouts.tools,
+            on_sampling=on_server_sampling,
+            on_elicitation=on_elicitation,
+        )
         self.documents = Documents()
         self._store = open_store(store)
-        self._names = Names(sandbox_origin, None if hosts is None else frozenset(name.lower() for name in hosts))
+        self._names = Names(sandbox_origin, None if hosts is None else check_hosts(hosts))
         self._info = info or {"name": "fanlight", "version": _version()}
         self._profile = profile or Profile()
         self._pinned: JSONObject = {}
@@ -118,7 +142,6 @@ class Host:
         }
         self._policy = policy or Policy()
         self._authorize = authorize
-        self._timeouts = timeouts or Timeouts()
         self._limits = limits or Limits()
         self._resources = Views()
         self._app_tools = AppTools(self._limits)
@@ -132,6 +155,7 @@ class Host:
         self._shown: dict[str, tuple[str, str]] = {}
         self._reports = Rate(_REPORTS_PER_SECOND, 0.0)
         self._tasks: TaskGroup | None = None
+        self._thread = 0
         self._stack = AsyncExitStack()
         self.servers.listen(self._hear)
         self.servers.show_views(self._profile.extension)
@@ -143,8 +167,9 @@ class Host:
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
-            raise RuntimeError("This host runs already.")
+            raise RuntimeError("This host runs already. Leave its `async with` block first, or make another Host.")
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._thread = threading.get_ident()
         self._views.start(self._tasks)
         self._tasks.start_soon(guarded, self._audit.run)
         await self._stack.enter_async_context(self.servers)
@@ -159,6 +184,7 @@ class Host:
             await self._stack.aclose()
         finally:
             self._tasks = None
+            self._views.stop()
             self._audit.flush()
             self._store.close()
 
@@ -166,16 +192,34 @@ class Host:
     async def lifetime(self) -> AsyncIterator[None]:
         """Run the host for a block, unless it runs already."""
         if self._tasks is not None:
+            if self._thread != threading.get_ident():
+                raise RuntimeError(
+                    "This host runs in another event loop already, as when two test clients are open at once. "
+                    "Close the first one before the second, or make a Host for each."
+                )
             yield
             return
         async with self:
             yield
 
+    def _check_running(self) -> TaskGroup:
+        if self._tasks is None:
+            raise RuntimeError(
+                "This host does not run. Serve what host.wrap(app) returns, with its lifespan (with Starlette's "
+                "TestClient that means `with TestClient(app) as client:`), or use `async with host:`."
+            )
+        return self._tasks
+
     # For the model
 
     async def tools(self) -> list[ModelTool]:
-        """Return what the model may call, over all servers that answer (VIS-02)."""
-        await self.servers.settled()
+        """Return what the model may call, over all servers that answer (VIS-02).
+
+        Waits for servers that have just been started, for `Timeouts.tools` at most; `host.servers[name].status` says
+        why one is left out.
+        """
+        self._check_running()
+        await self.servers.settled(self._timeouts.tools)
         taken: set[str] = set()
         return [
             ModelTool(
@@ -192,6 +236,8 @@ class Host:
 
     async def call_tool(self, server: str, name: str, arguments: JSONObject, conversation: str | None = None) -> Call:
         """Call a tool for the model, and open its View if it has one."""
+        self._check_running()
+        check_arguments(arguments)
         await self.servers[server].ready()
         call = self.begin(server, name, conversation)
         await call.run(arguments)
@@ -199,13 +245,14 @@ class Host:
 
     def begin(self, server: str, name: str, conversation: str | None = None) -> Call:
         """Begin a call whose arguments are still being written. Its View can be opened at once."""
+        tasks = self._check_running()
+        check_text("conversation", conversation, " The arguments are given to run(), or to call_tool().")
         tool = self._tool(server, name)
         uri = view_uri(tool)
         if uri is None:
             return Call(self, server, name, None, None)
         record, _ = self._views.create(server, name, uri, conversation)
-        assert self._tasks is not None
-        self._tasks.start_soon(guarded, self._prefetch, record)
+        tasks.start_soon(guarded, self._prefetch, record)
         return Call(self, server, name, record.id, record.token)
 
     async def _prefetch(self, record: ViewRecord) -> None:
@@ -293,11 +340,14 @@ class Host:
 
     async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
         """Call a tool that an open View offers; one of a closed View is an error (D-SEC-10)."""
+        self._check_running()
+        check_arguments(arguments)
         return await self._desk.call_app_tool(self._views.live(view), name, arguments)
 
-    def on_question(self, handler: QuestionHandler) -> QuestionHandler:
-        """Set who answers for the user where no page shows the View: "once", "always" or "deny"."""
+    def on_question(self, handler: QuestionHandler, *, instead_of_pages: bool = False) -> QuestionHandler:
+        """Set who answers for the user where no page shows the View, or everywhere: "once", "always" or "deny"."""
         self._gate.on_question = handler
+        self._gate.asks_program = instead_of_pages
         return handler
 
     def grants(self) -> list[Grant]:
@@ -325,16 +375,14 @@ class Host:
 
     async def close_view(self, view: str) -> None:
         """Close a View after it was asked to get ready."""
+        self._check_running()
         session = self._views.live(view)
         await session.close()
         self._views.forget(view)
 
     def set_context(self, **changes: Any) -> None:
         """Change what Views know of the host, such as `theme` or `locale`; the open ones are told."""
-        try:
-            encode(changes)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"What Views are told is JSON, and this is not: {error}.") from None
+        check_object("What Views are told", changes, 'set_context(theme="dark")')
         self._context |= changes
         for _, session in self._views:
             session.bridge.set_context(changes)
@@ -371,7 +419,8 @@ class Host:
 
     def wrap(self, app: ASGIApp, path: str = "/apps") -> ASGIApp:
         """Return an ASGI program that is the given one with the host beside it."""
-        return self._web(path).wrap(app)
+        check_callable("app", app, "an ASGI program, such as Starlette()")
+        return self._web(check_path(path)).wrap(app)
 
     def sandbox_asgi(self) -> ASGIApp:
         """Return an ASGI program for the sandbox names alone."""
@@ -542,6 +591,11 @@ class Host:
         for tool in connection.tools:
             if tool["name"] == name:
                 return tool
+        status = connection.status
+        if not connection.tools and status.state != "ready":
+            reason = status.reason or f"it is {status.state}."
+            wait = f"Before begin(), `await host.tools()` or `await host.servers[{server!r}].ready()`."
+            raise NotConnected(server, f"its tools are not known yet: {reason} {wait}")
         known = ", ".join(tool["name"] for tool in connection.tools) or "none"
         raise KeyError(f"The server {server!r} has no tool {name!r}. Its tools are: {known}.")
 

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from fanlight.host.checks import check_limits
+
+_AT_LEAST_ONE = ("message_bytes", "messages_per_second", "requests_in_flight", "size_changes_per_second")
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -29,6 +33,9 @@ class Limits:
     """The result of one. Beyond, an error."""
     app_tools_interval: float = 1.0
     """Seconds between two looks at a View's tools, however often it says that they changed."""
+
+    def __post_init__(self) -> None:
+        check_limits(self, _AT_LEAST_ONE)
 
 
 class Rate:

@@ -50,10 +50,16 @@ class OpenViews:
         self._tasks = tasks
         tasks.start_soon(guarded, self._sweep)
 
+    def stop(self) -> None:
+        """Serve no longer. The Views come back from the store when they are served again."""
+        for id in tuple(self._sessions):
+            self._end(id)
+        self._tasks = None
+
     async def _sweep(self) -> None:
         """End sessions that lingered long enough."""
         while True:
-            await anyio.sleep(self._linger / 4)
+            await anyio.sleep(max(self._linger / 4, 0.05))
             now = monotonic()
             for record, session in self:
                 if session.away_since is not None and now - session.away_since > self._linger:
@@ -108,8 +114,7 @@ class OpenViews:
         self._ended(id)
 
     def _open(self, record: ViewRecord) -> Session:
-        if self._tasks is None:
-            raise RuntimeError("The host does not run. Use `async with host:`, or host.wrap(app) with a server.")
+        assert self._tasks is not None, "a host that does not run opens no View"
         session = self._make_session(record, self._tasks)
         if record.arguments is not None:
             session.bridge.tool_input(record.arguments)

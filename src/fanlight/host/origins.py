@@ -47,7 +47,7 @@ class Names:
     def __post_init__(self) -> None:
         if self.sandbox is None:
             return
-        parts = urlsplit(self.sandbox)
+        parts = urlsplit(self.sandbox if isinstance(self.sandbox, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query or parts.fragment:
             raise ValueError(
                 f'sandbox_origin is {self.sandbox!r}, not an origin. Write one such as "https://sandbox.example.com": '

@@ -66,9 +66,9 @@ class PageLink:
             case "close":
                 await self._desk.closing(session)
 
-    async def lost(self) -> None:
-        """Take note that the page has gone."""
-        self._session.detach(self._channel)
+    async def lost(self, *, closed: bool = False) -> None:
+        """Take note that the page has gone; `closed` if it said so, and cannot come back to where it was."""
+        self._session.detach(self._channel, closed=closed)
 
 
 def _text(frame: Frame, key: str) -> str:

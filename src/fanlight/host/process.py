@@ -27,8 +27,10 @@ from mcp.os.win32.utilities import (
     terminate_windows_process_tree,
 )
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from fanlight.host.config import Command
+from fanlight.host.unreadable import in_place_of
 
 logger = logging.getLogger(__name__)
 
@@ -128,13 +130,17 @@ async def _pump_out(process: _AnyProcess, received: Any, child: Child) -> None:
 async def _hand_on(line: bytes, received: Any, child: Child) -> None:
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        if line.strip():
-            child.noise = child.noise or line[:200].decode("utf-8", "replace")
-            logger.warning("A server wrote to its stdout what is not JSON-RPC: %r", line[:200])
-        return
+    except ValidationError as error:
+        answer = in_place_of(line, error)
+        if answer is None:
+            if line.strip():
+                child.noise = child.noise or line[:200].decode("utf-8", "replace")
+                logger.warning("A server wrote to its stdout what is not JSON-RPC: %r", line[:200])
+            return
+    else:
+        answer = SessionMessage(message)
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-        await received.send(SessionMessage(message))
+        await received.send(answer)
 
 
 async def _pump_in(process: _AnyProcess, to_send: Any, over: anyio.Event) -> None:

@@ -5,7 +5,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from fanlight.host.attempt import Attempt
+from fanlight.host.attempt import Attempt, Unavailable
 from fanlight.host.config import Target
 from fanlight.host.process import CannotStart
 
@@ -43,6 +43,8 @@ def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) 
             return f"{to} cannot be signed in to: {error}"
         case MCPError() if attempt.http_status in (401, 403):
             return f"{to} asks for authorization (HTTP {attempt.http_status}). Give the headers or auth it expects."
+        case MCPError(data=Unavailable(status)):
+            return f"{to} is not available: its gateway answers HTTP {status}. It will be tried again."
         case MCPError() if attempt.http_status is not None and attempt.http_status >= 400:
             return f"{to} answers HTTP {attempt.http_status}, not MCP. Is the path right? It is often /mcp."
         case MCPError() | ValidationError():
@@ -59,6 +61,11 @@ def why_ended(to: Target, attempt: Attempt) -> str:
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
         return f"{to} {how}.{_said(attempt)}"
     return f"{to} closed the connection.{_said(attempt)}"
+
+
+def why_silent(to: Target, attempt: Attempt, seconds: float) -> str:
+    """Say that an attempt has led to nothing yet."""
+    return f"{to} has not answered for {seconds:.0f} seconds.{_said(attempt)}"
 
 
 def _said(attempt: Attempt) -> str:

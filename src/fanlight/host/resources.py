@@ -167,7 +167,7 @@ class Views:
                 self.forget(news.server)
             case ResourceUpdated():
                 self.forget(news.server, news.uri)
-            case StatusChanged() if news.status.state == "retrying":
+            case StatusChanged() if news.status.state in ("retrying", "closed"):
                 self.forget(news.server)  # the next connection may be to a newer server
 
 

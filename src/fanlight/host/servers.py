@@ -7,6 +7,7 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.host.checks import shown
 from fanlight.host.connection import Connection
 from fanlight.host.news import Listener
 from fanlight.host.process import STOP_LIMIT
@@ -22,7 +23,7 @@ class UnknownServer(FanlightError, KeyError):
 
 
 class Servers(Mapping[str, Connection]):
-    """The connections by name, open while the `async with` block is.
+    """The connections by name, open while the `async with` block is, which may be entered again after its end.
 
     A server that fails or dies is retried and never takes the others down; its `status` says why. Entering
     does not wait for any of them: calls wait for their own, and `settled` waits for all. `options` go to each
@@ -30,14 +31,22 @@ class Servers(Mapping[str, Connection]):
     """
 
     def __init__(self, servers: Mapping[str, object], **options: Any) -> None:
+        if not isinstance(servers, Mapping):
+            raise TypeError(
+                f'servers is {shown(servers)}, expected a dict by name. Write {{"clock": "python server.py"}}.'
+            )
+        for name in servers:
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"servers has the name {shown(name)}, expected strings that are not empty.")
         self._connections = {name: Connection(name, given, **options) for name, given in servers.items()}
         self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
-            raise RuntimeError("These servers have been started already. Make new Servers to start them again.")
+            raise RuntimeError("These servers have been started already.")
         self._tasks = await anyio.create_task_group().__aenter__()
         for connection in self.values():
+            connection.reset()
             self._tasks.start_soon(connection.run)
         return self
 
@@ -49,8 +58,11 @@ class Servers(Mapping[str, Connection]):
             connection.close()
         # Asked politely first (an HTTP session is ended by a request); what is not done by then is cancelled.
         self._tasks.cancel_scope.deadline = anyio.current_time() + STOP_LIMIT
-        # The block's own error is not handed to the group, which would wrap it: it goes on as it came.
-        await self._tasks.__aexit__(None, None, None)
+        try:
+            # The block's own error is not handed to the group, which would wrap it: it goes on as it came.
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._tasks = None
 
     def __getitem__(self, name: str) -> Connection:
         try:
@@ -70,7 +82,7 @@ class Servers(Mapping[str, Connection]):
         return {name: each.tools for name, each in self.items() if each.status.state == "ready"}
 
     async def settled(self, within: float = 10.0) -> None:
-        """Wait until each server is ready or has failed at least once, but no longer than `within`."""
+        """Wait until each server is ready, has failed at least once, or is found slow, but no longer than `within`."""
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as waiting:
                 for connection in self.values():

@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import monotonic
 from typing import Any, Final, Literal, Protocol
 
@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from fanlight.host.background import guarded
+from fanlight.host.checks import check_seconds
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.line import Channel, Frame, Line
 from fanlight.protocol import events, jsonrpc
@@ -108,6 +109,10 @@ class Backend(Protocol):
 class Timeouts:
     """How long the host waits, in seconds."""
 
+    tools: float = 5.0
+    """For servers to answer for the first time, counted from their start, when `host.tools()` is asked."""
+    connect: float = 10.0
+    """For a server that is not connected, when it is called."""
     call: float = 300.0
     """For a server to run a tool."""
     teardown: float = 2.0
@@ -118,6 +123,10 @@ class Timeouts:
     """For a View to run one of its own tools (D-SEC-04)."""
     question: float = 120.0
     """For a user to answer a question; then the answer is no."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_seconds(field.name, getattr(self, field.name))
 
 
 class Session:
@@ -167,11 +176,29 @@ class Session:
         await self.line.attach(channel, seen)
         await self.flush()
 
-    def detach(self, channel: Channel) -> None:
-        """Let a lost channel go. The View is still there, and may come back on another."""
+    def detach(self, channel: Channel, *, closed: bool = False) -> None:
+        """Let a channel go. If it was only lost, the View is still there, and may come back on another.
+
+        What the page was told to do, such as to ask the user, is over when the page was closed, or does not come back.
+        """
         self.line.detach(channel)
-        if not self.attached:
-            self.away_since = monotonic()
+        if self.attached:
+            return
+        self.away_since = monotonic()
+        if closed:
+            self._give_up("The page was closed.")
+        elif self._commands:
+            self._start(None, self._miss(self.away_since))
+
+    async def _miss(self, away_since: float) -> None:
+        """Wait a while for a page that was lost."""
+        await anyio.sleep(self._timeouts.browser)
+        if self.away_since == away_since:
+            self._give_up("The page was lost.")
+
+    def _give_up(self, reason: str) -> None:
+        for command in self._commands.values():
+            command.settle({}, RequestFailed(reason))
 
     async def flush(self) -> None:
         """Deliver what the bridge has to say. An answer is written down before it leaves."""
@@ -243,19 +270,13 @@ class Session:
             return f"This View waits for {self._limits.requests_in_flight} answers already, which is the most."
         return None
 
-    async def question(
-        self, text: str, app: str, details: tuple[tuple[str, str], ...]
-    ) -> Literal["once", "always", "deny"] | None:
-        """Have the page ask the user, and tell the View that it waits. None if no answer came in time."""
+    async def question(self, frame: Frame) -> Literal["once", "always", "deny"]:
+        """Have the page ask the user, and tell the View that it waits. Raises RequestFailed if no answer came."""
         waiting = _served.get()
         if waiting is not None:
             self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
             await self.flush()
-        frame = {"type": "ask", "text": text, "app": app, "details": [list(detail) for detail in details]}
-        try:
-            answer = (await self.command(frame, self._timeouts.question)).get("answer")
-        except RequestFailed:
-            return None
+        answer = (await self.command(frame, self._timeouts.question)).get("answer")
         return answer if answer in ("once", "always") else "deny"
 
     async def command(self, frame: Frame, patience: float | None = None) -> JSONObject:
@@ -266,12 +287,12 @@ class Session:
         promise = self._commands[id] = _Promise()
         number = await self.line.send({**frame, "id": id})
         try:
-            with anyio.fail_after(patience or self._timeouts.browser):
+            with anyio.fail_after(self._timeouts.browser if patience is None else patience):
                 return await promise.wait()
         except TimeoutError:
             raise RequestFailed("The page did not answer in time.") from None
         finally:
-            if self._commands.pop(id, None) is not None and not promise.settled:
+            if self._commands.pop(id, None) is not None:
                 self.line.withdraw(number)
                 await self._take_back(id)
 
@@ -282,7 +303,7 @@ class Session:
 
     def done(self, id: int, result: JSONObject | None, error: str | None) -> None:
         """Take the element's answer to a command."""
-        promise = self._commands.get(id)
+        promise = self._commands.pop(id, None)
         if promise is not None:
             promise.settle(result or {}, None if error is None else RequestFailed(error))
 
@@ -454,10 +475,6 @@ class _Promise:
         self._event = anyio.Event()
         self._result: JSONObject = {}
         self._error: RequestFailed | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self._event.is_set()
 
     def settle(self, result: JSONObject, error: RequestFailed | None) -> None:
         if not self._event.is_set():

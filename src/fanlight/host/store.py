@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from fanlight.host.checks import check_methods
+
 JSONObject = dict[str, Any]
 
 
@@ -115,7 +117,8 @@ class Store(Protocol):
     def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
         """Return what happened, the oldest first."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of files and connections when the host stops. One that runs again uses the store again."""
 
 
 _COLUMNS = (
@@ -138,38 +141,43 @@ _INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT)}) values ({', '.join('?'
 _PAGE = 1000
 
 
+_SCHEMA = (
+    "pragma journal_mode = wal",
+    "pragma synchronous = normal",
+    "create table if not exists views (id text primary key, token text not null, server text not null,"
+    " tool text not null, uri text not null, conversation text, arguments text, result text, cancelled text,"
+    " context text, closed integer not null, seen integer not null)",
+    "create index if not exists by_conversation on views (conversation, seen)",
+    "create index if not exists by_seen on views (seen)",
+    "create table if not exists grants (server text, uri text, kind text, key text,"
+    " primary key (server, uri, kind, key)) without rowid",
+    "create table if not exists pins (server text, uri text, sha256 text not null, primary key (server, uri))"
+    " without rowid",
+    "create table if not exists audit (id integer primary key, time real not null, kind text not null,"
+    " name text not null, outcome text not null, view text, server text, conversation text, by text,"
+    " bytes_in integer, bytes_out integer, duration real, data text)",
+    "create index if not exists by_view on audit (view)",
+)
+
+
 class SqliteStore:
-    """A store in one SQLite file, or in memory."""
+    """A store in one SQLite file, or in memory. One in a file that is used after `close` is opened again."""
 
     def __init__(self, path: str | Path | None = None, most_records: int = 100_000) -> None:
+        self._path = path
         # In memory, the audit is the last records; in a file, all of them.
         self._records: deque[AuditRecord] | None = deque(maxlen=most_records) if path is None else None
         # One connection for all threads, used by one at a time.
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(str(path or ":memory:"), check_same_thread=False, isolation_level=None)
-        self._database.execute("pragma journal_mode = wal")
-        self._database.execute("pragma synchronous = normal")
-        self._database.execute(
-            "create table if not exists views (id text primary key, token text not null, server text not null,"
-            " tool text not null, uri text not null, conversation text, arguments text, result text, cancelled text,"
-            " context text, closed integer not null, seen integer not null)"
-        )
-        self._database.execute("create index if not exists by_conversation on views (conversation, seen)")
-        self._database.execute("create index if not exists by_seen on views (seen)")
-        self._database.execute(
-            "create table if not exists grants (server text, uri text, kind text, key text,"
-            " primary key (server, uri, kind, key)) without rowid"
-        )
-        self._database.execute(
-            "create table if not exists pins (server text, uri text, sha256 text not null, primary key (server, uri))"
-            " without rowid"
-        )
-        self._database.execute(
-            "create table if not exists audit (id integer primary key, time real not null, kind text not null,"
-            " name text not null, outcome text not null, view text, server text, conversation text, by text,"
-            " bytes_in integer, bytes_out integer, duration real, data text)"
-        )
-        self._database.execute("create index if not exists by_view on audit (view)")
+        self._opened: sqlite3.Connection | None = None
+        self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(str(self._path or ":memory:"), check_same_thread=False, isolation_level=None)
+        for statement in _SCHEMA:
+            database.execute(statement)
+        self._opened = database
+        return database
 
     def add(self, record: ViewRecord) -> None:
         values = [_dumped(column, getattr(record, column)) for column in _COLUMNS]
@@ -230,16 +238,17 @@ class SqliteStore:
             return
         rows = [(*map(_whole, record[:-1]), _dumped("data", record.data)) for record in records]
         with self._lock:
+            database = self._opened or self._open()
             if len(rows) == 1:
-                self._database.execute(_INSERT_AUDIT, rows[0])
+                database.execute(_INSERT_AUDIT, rows[0])
                 return
-            self._database.execute("begin")
+            database.execute("begin")
             try:
-                self._database.executemany(_INSERT_AUDIT, rows)
+                database.executemany(_INSERT_AUDIT, rows)
             except BaseException:
-                self._database.execute("rollback")
+                database.execute("rollback")
                 raise
-            self._database.execute("commit")
+            database.execute("commit")
 
     def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
         if self._records is not None:
@@ -273,11 +282,13 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._lock:
-            self._database.close()
+            if self._opened is not None and self._path is not None:
+                self._opened.close()
+                self._opened = None
 
     def _execute(self, query: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._database.execute(query, parameters).fetchall()
+            return (self._opened or self._open()).execute(query, parameters).fetchall()
 
 
 def _matches(record: AuditRecord, query: AuditQuery) -> bool:
@@ -315,4 +326,5 @@ def open_store(store: "Store | str | None") -> Store:
         if not store.startswith("sqlite:///") or store == "sqlite:///":
             raise ValueError(f'store is {store!r}, expected "sqlite:///path/to/file.db", a Store, or None for memory.')
         return SqliteStore(store.removeprefix("sqlite:///"))
+    check_methods("store", store, Store, 'Write "sqlite:///path/to/file.db", or None for memory.')
     return store

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from fanlight.host.config import Command, ConfigError, Target, load_config, target
 
-EXAMPLES = ("clock", "todo", "chart", "wizard")
+EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import REPORT_PATH, policy, proxy_directives, proxy_permissions_policy
 
+# How a browser ends the socket of a page that is closed, left or loaded anew. What is lost ends otherwise.
+_CLOSED = (1000, 1001, 1005)
+
 _FOREVER = "public, max-age=31536000, immutable"
 _SCRIPT_HEADERS = {
     "content-type": "text/javascript; charset=utf-8",
@@ -58,7 +61,7 @@ class Link(Protocol):
 
     async def receive(self, frame: Frame, size: int) -> None: ...
 
-    async def lost(self) -> None: ...
+    async def lost(self, *, closed: bool) -> None: ...
 
 
 class Desk(Protocol):
@@ -108,12 +111,9 @@ class Socket:
             if frame is not None:
                 return frame, len(text)
 
-    async def question(
-        self, text: str, app: str, details: tuple[tuple[str, str], ...]
-    ) -> Literal["once", "always", "deny"] | None:
+    async def question(self, frame: Frame) -> Literal["once", "always", "deny"] | None:
         """Ask the user of a page that has no View yet. Nothing else passes in the meantime."""
-        about = [list(detail) for detail in details]
-        await self.send(encode({"type": "ask", "id": 0, "text": text, "app": app, "details": about}))
+        await self.send(encode({**frame, "id": 0}))
         with anyio.move_on_after(self._patience):
             while True:
                 frame, _ = await self.receive()
@@ -269,15 +269,16 @@ class Web:
             return
         except WebSocketDisconnect:
             return
+        closed = False
         try:
             while True:
                 frame, size = await channel.receive()
                 await link.receive(frame, size)
-        except WebSocketDisconnect:
-            pass
+        except WebSocketDisconnect as disconnect:
+            closed = disconnect.code in _CLOSED
         finally:
             with anyio.CancelScope(shield=True):
-                await link.lost()
+                await link.lost(closed=closed)
 
     async def _admit(self, socket: WebSocket, view: str) -> None:
         if self._authorize is None:

@@ -8,7 +8,9 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-INTERVAL: Final = 0.3
+INTERVAL: Final = 0.1
+_SHARE: Final = 0.1
+"""Of one processor, at most, for looking: where that takes long, it is done less often."""
 MOST_FILES: Final = 5_000
 _WATCHED: Final = frozenset({".py", ".html", ".htm", ".js", ".mjs", ".ts", ".css", ".json", ".svg", ".png", ".toml"})
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "dist", "build"})
@@ -19,9 +21,12 @@ Stamps = dict[str, tuple[int, int]]
 async def changes(folder: Path, interval: float = INTERVAL) -> AsyncIterator[set[Path]]:
     """Yield the files that changed, came or went, each time some did."""
     before = await anyio.to_thread.run_sync(look, folder)
+    took = 0.0
     while True:
-        await anyio.sleep(interval)
+        await anyio.sleep(max(interval, took / _SHARE))
+        began = anyio.current_time()
         now = await anyio.to_thread.run_sync(look, folder)
+        took = anyio.current_time() - began
         changed = {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
         before = now
         if changed:

@@ -7,7 +7,8 @@ The states, and what passes in each:
     GREETED   `ui/initialize` was answered. Requests are served; still nothing but answers is sent.
     READY     `ui/notifications/initialized` came. What was held back goes out: first the last partial or the
               input, then the outcome, then what changed in the context. From now on each goes out as it comes.
-    CLOSING   `ui/resource-teardown` was sent. Answers pass both ways, and nothing else does.
+    CLOSING   `ui/resource-teardown` was sent. Answers pass both ways, and what a View needs to save what it has;
+              nothing else does.
     CLOSED    Nothing passes.
 
 The order of a tool call, whatever the caller does:
@@ -72,6 +73,8 @@ _LISTS: Final[Mapping[str, str | None]] = {
     "resources": "serverResources",
     "prompts": None,
 }
+# What a View that is about to go may still ask: the host waits for it so that nothing is lost (TDN-03).
+_LAST_REQUESTS: Final = frozenset({"tools/call", "resources/read", "ui/update-model-context"})
 _LEVELS: Final = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
 
 
@@ -194,7 +197,7 @@ class Bridge:
             if method == "ping":
                 self._outgoing.append(jsonrpc.result(id, {}))  # INI-06: at any time
                 return None
-            if self.state is State.CLOSING:
+            if self.state is State.CLOSING and method not in _LAST_REQUESTS:
                 raise _Fault(INVALID_REQUEST, "This View is being closed.")
             if self.state is State.NEW and method != "ui/initialize":
                 raise _Fault(INVALID_REQUEST, f"{method} came before ui/initialize.")

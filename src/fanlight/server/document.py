@@ -189,6 +189,6 @@ def _calling_folder() -> Path:
         module = frame.f_globals.get("__name__", "")
         if module != "fanlight" and not module.startswith("fanlight."):
             file = frame.f_globals.get("__file__")
-            return Path(file).parent if file else Path.cwd()
+            return Path(os.path.abspath(file)).parent if file else Path.cwd()  # noqa: PTH100  lexically, as above
         frame = frame.f_back  # type: ignore[assignment]
     return Path.cwd()

@@ -1,0 +1,196 @@
+"""Four in a row, user against model: the View offers tools of its own, by which the model moves on the user's board."""
+
+import itertools
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Literal
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
+
+from fanlight import Apps
+
+server = MCPServer("game")
+apps = Apps(server)
+
+READ_ONLY = ToolAnnotations(read_only_hint=True)
+HARMLESS = ToolAnnotations(destructive_hint=False)
+COLUMNS, ROWS = 7, 6
+MOST_GAMES = 100
+
+Player = Literal["user", "model"]
+Cell = tuple[int, int]
+Column = Annotated[int, Field(ge=1, le=COLUMNS, description="The column, counted from 1 at the left.")]
+
+# Every four that lie in a row, as cells: column and height.
+FOURS: list[list[Cell]] = [
+    four
+    for column, height in itertools.product(range(COLUMNS), range(ROWS))
+    for right, up in ((1, 0), (0, 1), (1, 1), (1, -1))
+    if (four := [(column + step * right, height + step * up) for step in range(4)])
+    and all(0 <= c < COLUMNS and 0 <= h < ROWS for c, h in four)
+]
+
+
+@dataclass
+class State:
+    """A game as the View draws it: each column's discs from the bottom up."""
+
+    game: int
+    columns: list[list[Player]]
+    turn: Player | None
+    winner: Player | None
+    four: list[Cell]
+    last: int | None
+    text: str
+
+
+@dataclass
+class Game:
+    """The whole game is who began, and the columns that were played."""
+
+    id: int
+    first: Player
+    moves: list[int] = field(default_factory=list)
+
+    @property
+    def turn(self) -> Player:
+        return self.first if len(self.moves) % 2 == 0 else other(self.first)
+
+    def columns(self) -> list[list[Player]]:
+        columns: list[list[Player]] = [[] for _ in range(COLUMNS)]
+        for number, column in enumerate(self.moves):
+            columns[column].append(self.first if number % 2 == 0 else other(self.first))
+        return columns
+
+    def four(self) -> list[Cell]:
+        """Return the four cells that have won, if any."""
+        owner = {
+            (column, height): player
+            for column, discs in enumerate(self.columns())
+            for height, player in enumerate(discs)
+        }
+        return next((four for four in FOURS if len({owner.get(cell) for cell in four}) == 1 and four[0] in owner), [])
+
+    @property
+    def over(self) -> bool:
+        return bool(self.four()) or len(self.moves) == COLUMNS * ROWS
+
+    def free(self) -> list[int]:
+        return [column for column in range(COLUMNS) if self.moves.count(column) < ROWS]
+
+    def drop(self, column: int, player: Player) -> None:
+        if self.over:
+            raise ToolError("The game is over. Call start_game for another.")
+        if player != self.turn:
+            raise ToolError(f"It is the {self.turn}'s turn, not the {player}'s.")
+        if column not in self.free():
+            free = ", ".join(str(known + 1) for known in self.free())
+            raise ToolError(f"Column {column + 1} is full. Free columns: {free}.")
+        self.moves.append(column)
+
+    def state(self) -> State:
+        columns, four = self.columns(), self.four()
+        winner = columns[four[0][0]][four[0][1]] if four else None
+        last = self.moves[-1] + 1 if self.moves else None
+        turn = None if self.over else self.turn
+        return State(self.id, columns, turn, winner, four, last, self._text(winner))
+
+    def _text(self, winner: Player | None) -> str:
+        """Draw the board in text, for a model and for people without a View."""
+        signs = {"user": "X", "model": "O"}
+        columns = self.columns()
+        lines = [
+            " ".join(signs[discs[height]] if height < len(discs) else "." for discs in columns)
+            for height in reversed(range(ROWS))
+        ]
+        if winner:
+            outcome = f"The {winner} has won."
+        elif self.over:
+            outcome = "The board is full: a draw."
+        else:
+            outcome = f"It is the {self.turn}'s turn."
+        head = f"Four in a row, game {self.id}. X is the user, O the model."
+        numbers = " ".join(str(number + 1) for number in range(COLUMNS))
+        return "\n".join([head, *lines, numbers, outcome])
+
+
+def other(player: Player) -> Player:
+    return "model" if player == "user" else "user"
+
+
+def good_column(game: Game) -> int:
+    """Return a column that a beginner would play: one that wins, else one that keeps the other from winning."""
+
+    def wins(player: Player, column: int) -> bool:
+        height = game.moves.count(column)
+        owner = {(c, h): who for c, discs in enumerate(game.columns()) for h, who in enumerate(discs)}
+        owner[column, height] = player
+        return any((column, height) in four and {owner.get(cell) for cell in four} == {player} for four in FOURS)
+
+    free = sorted(game.free(), key=lambda column: abs(column - COLUMNS // 2))
+    for player in (game.turn, other(game.turn)):
+        for column in free:
+            if wins(player, column):
+                return column
+    return free[0]
+
+
+games: dict[int, Game] = {}
+numbers = itertools.count(1)
+
+WITH_VIEW = """\
+The board is open in front of the user, who drops discs by hand. When it is your turn, use the tool drop_disc of the \
+View if you have it, else the tool play with player "model". Do not play for the user."""
+WITHOUT_VIEW = """\
+Show the user this board after each move, and ask for a column. Call play with player "user" for theirs, then with \
+player "model" for your own."""
+
+
+def known(game: int) -> Game:
+    if game not in games:
+        raise ToolError(f"There is no game {game}. Call start_game for a new one.")
+    return games[game]
+
+
+def answer(state: State, more: str = "") -> CallToolResult:
+    text = f"{state.text}\n\n{more}" if more else state.text
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=asdict(state))
+
+
+@apps.tool(view="game.html", annotations=HARMLESS)
+def start_game(ctx: Context, first: Player = "user") -> Annotated[CallToolResult, State]:
+    "Start a game of four in a row between the user and you, the model."
+    game = Game(next(numbers), first)
+    games[game.id] = game
+    if len(games) > MOST_GAMES:
+        del games[min(games)]
+    return answer(game.state(), WITH_VIEW if apps.supported(ctx) else WITHOUT_VIEW)
+
+
+@apps.tool(annotations=HARMLESS)
+def play(game: int, column: Column, player: Player) -> Annotated[CallToolResult, State]:
+    "Drop a disc into a column, for the user or for the model, whose turn it must be."
+    known(game).drop(column - 1, player)
+    return answer(known(game).state())
+
+
+@apps.tool(visibility=["app"], annotations=HARMLESS)
+def play_for_model(game: int) -> Annotated[CallToolResult, State]:
+    "Let the server move in the model's place, for hosts that have none. Only the View calls this."
+    playing = known(game)
+    if not playing.over:
+        playing.drop(good_column(playing), "model")
+    return answer(playing.state())
+
+
+@apps.tool(visibility=["app"], annotations=READ_ONLY)
+def look_at_game(game: int) -> Annotated[CallToolResult, State]:
+    "See how a game stands: the model may have moved by the tool play. Only the View calls this."
+    return answer(known(game).state())
+
+
+if __name__ == "__main__":
+    server.run()

@@ -1,0 +1,1 @@
+"""The standard as a program: rules for servers, Views and hosts."""

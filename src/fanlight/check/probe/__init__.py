@@ -1,0 +1,1 @@
+"""A server whose View tests the host that shows it."""

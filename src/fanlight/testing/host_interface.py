@@ -1,0 +1,423 @@
+"""Our host, driven by other people's conformance suites.
+
+The methods are those of the host test interface that ext-apps' issue 743 proposes. Its names are in camelCase, ours as
+Python has them; over HTTP they are called by their own:
+
+    displayTestApp          display_test_app          open the app of a suite in a new conversation
+    resetEnvironment        reset_environment         close everything and forget it
+    getConversation         get_conversation          what was said
+    getConversationContext  get_conversation_context  what the model has: tools, and what Views told it
+    changeHostContext       change_host_context       tell the open Views, and those to come
+    confirmAction           confirm_action            answer for the user what the host asks
+    sendMessage             send_message              say something as the user
+    callTool                call_tool                 call a tool as the model would
+
+There is no model: a suite plays it, with `call_tool`.
+"""
+
+import contextlib
+import html
+import itertools
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from fanlight.host import Host, Policy, Question, Unfinished, UnknownView
+from fanlight.host.call import Call
+from fanlight.host.desk import SamplingHandler
+from fanlight.host.gate import Answer
+from fanlight.host.resources import view_uri
+from fanlight.host.session import RequestFailed
+from fanlight.protocol.errors import FanlightError
+
+JSONObject = dict[str, Any]
+
+FRAME: Final = "mcp-app iframe"
+"""Where the frame of the sandbox is in a page that shows an app; the View is the frame inside it."""
+
+_PAGE: Final = "displayed.html"
+_MOST_BODY: Final = 10_000_000
+
+
+class SuiteError(FanlightError):
+    """What a suite asked for cannot be done; says why."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What `display_test_app` opens: a tool with a View, and what it is called with."""
+
+    server: str
+    tool: str
+    arguments: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Displayed:
+    """An app on show. `url` is a page with it, for any browser; `frame` finds the sandbox's frame there."""
+
+    conversation: str
+    view: str
+    url: str
+    frame: str = FRAME
+
+
+class HostUnderTest:
+    """A host with a conversation and no model. Use it with `async with`, and `serving` for browsers and suites.
+
+    `servers` and `options` are those of `fanlight.host.Host`. Without `suites`, each tool that has a View is one, named
+    `server/tool`. What the host would ask its user, it asks `confirm_action`.
+    """
+
+    def __init__(
+        self,
+        servers: Mapping[str, object],
+        *,
+        suites: Mapping[str, Suite] | None = None,
+        policy: Policy | None = None,
+        sampling: SamplingHandler | None = None,
+        patience: float = 10.0,
+        **options: Any,
+    ) -> None:
+        self.token = secrets.token_urlsafe(18)
+        """What a suite sends with every request: `Authorization: Bearer <token>`."""
+        self.url: str | None = None
+        """Where the pages are, while `serving`."""
+        self.host = Host(servers, policy=policy, **options)
+        self.host.on_message(self._heard)
+        self.host.on_question(self._asked, instead_of_pages=True)
+        if sampling is not None:
+            self.host.on_sampling(sampling)
+        self._suites = suites
+        self._patience = patience
+        self._numbers = itertools.count(1)
+        self._conversation = f"test-{next(self._numbers)}"
+        self._said: list[JSONObject] = []
+        self._calls: dict[str, Call] = {}
+        self._pinned: set[str] = set()
+        self._pending: list[_Pending] = []
+        self._arrived = anyio.Event()
+        self._stack = AsyncExitStack()
+        routes = [
+            Route("/views/{view}", self._page),
+            Route("/test/{method}", self._method, methods=["POST"]),
+        ]
+        self.app: ASGIApp = self.host.wrap(Starlette(routes=routes))
+        """The pages and the interface, as an ASGI program."""
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self.host.lifetime())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._deny_all()
+        await self._stack.aclose()
+
+    @asynccontextmanager
+    async def serving(self, port: int = 0) -> AsyncIterator[str]:
+        """Serve the pages and the interface on this machine alone, and return their address."""
+        with socket.create_server(("127.0.0.1", port)) as listener:
+            config = uvicorn.Config(
+                self.app,
+                log_level="warning",
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                timeout_graceful_shutdown=1,
+                lifespan="off",  # the host runs with this object
+            )
+            server = _Server(config)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(server.serve, [listener])
+                # A name, not a number: the sandbox's origin is a name below it.
+                self.url = f"http://localhost:{listener.getsockname()[1]}"
+                try:
+                    yield self.url
+                finally:
+                    self.url = None
+                    server.should_exit = True
+
+    # The interface
+
+    async def display_test_app(self, suite: str, arguments: JSONObject | None = None) -> Displayed:
+        """Open the app of a suite in a new conversation, and return where it is shown."""
+        chosen = await self._suite(suite)
+        self._begin_conversation()
+        given = chosen.arguments if arguments is None else arguments
+        called = await self._call(chosen.server, chosen.tool, given, None)
+        return self._displayed(called)
+
+    async def reset_environment(self) -> None:
+        """Close every View, deny what is pending, and forget conversations, grants and changes of the context."""
+        self._deny_all()
+        async with anyio.create_task_group() as tasks:
+            for view in self._calls:
+                tasks.start_soon(self._close, view)
+        self._calls.clear()
+        for grant in self.host.grants():
+            self.host.revoke(grant)
+        self.host.pin_context(**dict.fromkeys(self._pinned))
+        self._pinned.clear()
+        self._begin_conversation()
+
+    def get_conversation(self) -> list[JSONObject]:
+        """Return what was said in this conversation: messages of the user and of Views, calls and their results."""
+        return list(self._said)
+
+    async def get_conversation_context(self) -> JSONObject:
+        """Return what the model would be given with its next turn."""
+        tools = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+                "server": tool.server,
+            }
+            for tool in await self.host.tools()
+        ]
+        tools += [
+            {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema, "view": tool.view}
+            for tool in self.host.app_tools(self._conversation)
+        ]
+        return {"tools": tools, "modelContext": self.host.model_context(self._conversation)}
+
+    def change_host_context(self, **changes: Any) -> None:
+        """Change what Views know of the host, such as `theme`; whatever their page says, they are told this."""
+        self._pinned |= changes.keys()
+        self.host.pin_context(**changes)
+
+    async def confirm_action(self, kind: str | None = None, allow: bool = True, always: bool = False) -> JSONObject:
+        """Answer for the user the oldest question, or the oldest of a kind; wait for it if none is there yet.
+
+        The kinds are tool, app-tool, link, download, message, model-context, sampling and document.
+        """
+        pending = await self._next_pending(kind)
+        self._pending.remove(pending)
+        pending.settle(("always" if always else "once") if allow else "deny")
+        question = pending.question
+        details = [list(detail) for detail in question.details]
+        return {"kind": question.kind, "text": question.text, "details": details, "allowed": allow}
+
+    async def send_message(self, text: str) -> JSONObject:
+        """Say something as the user, and return what the model would be given: the conversation and its context."""
+        self._said.append({"role": "user", "content": [{"type": "text", "text": text}], "from": "user"})
+        return {"conversation": self.get_conversation(), **await self.get_conversation_context()}
+
+    async def call_tool(
+        self, name: str, arguments: JSONObject | None = None, cancel_after: float | None = None
+    ) -> JSONObject:
+        """Call a tool as the model would, by a name of `get_conversation_context` or as `server/tool`.
+
+        A View that belongs to it is shown at the `url` of the answer. With `cancel_after`, the call is given up after
+        so many seconds.
+        """
+        given = arguments or {}
+        for offered in self.host.app_tools(self._conversation):
+            if offered.name == name:
+                return {"result": await self.host.call_app_tool(offered.view, name, given)}
+        server, tool = await self._tool(name)
+        called = await self._call(server, tool, given, cancel_after)
+        answer: JSONObject = {"result": called.result} if called.cancelled is None else {"cancelled": called.cancelled}
+        return answer if called.view is None else {**answer, **asdict(self._displayed(called))}
+
+    # What happens behind it
+
+    def _begin_conversation(self) -> None:
+        self._conversation = f"test-{next(self._numbers)}"
+        self._said = []
+
+    async def _suite(self, name: str) -> Suite:
+        await self.host.servers.settled()
+        suites = self._suites
+        if suites is None:
+            suites = {
+                f"{server}/{tool['name']}": Suite(server, tool["name"])
+                for server, tools in self.host.servers.tools().items()
+                for tool in tools
+                if view_uri(tool) is not None
+            }
+        if name not in suites:
+            raise SuiteError(f"There is no suite {name!r}. There are: {', '.join(suites) or 'none'}.{self._missing()}")
+        return suites[name]
+
+    async def _tool(self, name: str) -> tuple[str, str]:
+        offered = await self.host.tools()
+        for tool in offered:
+            if name in (tool.name, f"{tool.server}/{tool.tool}"):
+                return tool.server, tool.tool
+        known = ", ".join(tool.name for tool in offered) or "none"
+        raise SuiteError(f"The model has no tool {name!r}. It has: {known}.{self._missing()}")
+
+    def _missing(self) -> str:
+        """Say which servers are not there, and why."""
+        states = {name: connection.status for name, connection in self.host.servers.items()}
+        return "".join(f" {name} is {at.state}: {at.reason}." for name, at in states.items() if at.state != "ready")
+
+    async def _call(self, server: str, tool: str, arguments: JSONObject, cancel_after: float | None) -> Call:
+        await self.host.servers[server].ready()
+        call = self.host.begin(server, tool, self._conversation)
+        if call.view is not None:
+            self._calls[call.view] = call
+        said = self._said
+        said.append({"role": "assistant", "toolCall": {"server": server, "name": tool, "arguments": arguments}})
+        async with anyio.create_task_group() as tasks:
+            if cancel_after is not None:
+                tasks.start_soon(_cancel_later, call, cancel_after)
+            try:
+                await call.run(arguments)
+            except Unfinished as error:
+                call.cancelled = error.message
+            tasks.cancel_scope.cancel()
+        outcome = {"content": call.for_model} if call.cancelled is None else {"cancelled": call.cancelled}
+        said.append({"role": "tool", **outcome})
+        return call
+
+    def _displayed(self, call: Call) -> Displayed:
+        if call.view is None:
+            raise SuiteError(f"The tool {call.tool!r} has no View.")
+        return Displayed(self._conversation, call.view, f"{self.url or ''}/views/{call.view}")
+
+    async def _close(self, view: str) -> None:
+        with contextlib.suppress(UnknownView):
+            await self.host.close_view(view)
+
+    def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
+        if conversation == self._conversation:
+            self._said.append({"role": role, "content": content, "from": "view"})
+
+    # What the host asks
+
+    async def _asked(self, question: Question) -> Answer:
+        pending = _Pending(question)
+        self._pending.append(pending)
+        self._arrived.set()
+        self._arrived = anyio.Event()
+        try:
+            return await pending.wait()
+        finally:
+            if pending in self._pending:
+                self._pending.remove(pending)
+
+    async def _next_pending(self, kind: str | None) -> "_Pending":
+        with anyio.move_on_after(self._patience):
+            while True:
+                arrived = self._arrived
+                for pending in self._pending:
+                    if kind is None or pending.question.kind == kind:
+                        return pending
+                await arrived.wait()
+        asked = ", ".join(pending.question.kind for pending in self._pending) or "nothing"
+        raise SuiteError(f"The host did not ask about {kind or 'anything'}. It asks about {asked}.")
+
+    def _deny_all(self) -> None:
+        for pending in self._pending:
+            pending.settle("deny")
+        self._pending.clear()
+
+    # The web
+
+    async def _page(self, request: Request) -> Response:
+        call = self._calls.get(request.path_params["view"])
+        if call is None:
+            return HTMLResponse("<!doctype html><title>Closed</title><p>There is no such View.", 404)
+        page = files("fanlight.testing").joinpath(_PAGE).read_text(encoding="utf-8")
+        return HTMLResponse(page.format(title=html.escape(call.tool), view=call.view, token=call.token))
+
+    async def _method(self, request: Request) -> Response:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not secrets.compare_digest(given.encode(), self.token.encode()):
+            return _failed("Send the token of this host: Authorization: Bearer <token>.", 401)
+        method = self._methods().get(request.path_params["method"])
+        if method is None:
+            return _failed(f"There is no such method. There are: {', '.join(self._methods())}.", 404)
+        try:
+            body = b""
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MOST_BODY:
+                    return _failed("This is too long.", 413)
+            arguments = _arguments(body)
+            return JSONResponse({"result": await method(arguments)})
+        except (FanlightError, KeyError, TypeError, ValueError, RequestFailed) as error:
+            return _failed(str(error), 400)
+
+    def _methods(self) -> Mapping[str, Callable[[JSONObject], Awaitable[Any]]]:
+        async def display(arguments: JSONObject) -> JSONObject:
+            return asdict(await self.display_test_app(**arguments))
+
+        async def conversation(arguments: JSONObject) -> list[JSONObject]:
+            return self.get_conversation()
+
+        async def change(arguments: JSONObject) -> None:
+            self.change_host_context(**arguments)
+
+        return {
+            "displayTestApp": display,
+            "resetEnvironment": lambda arguments: self.reset_environment(**arguments),
+            "getConversation": conversation,
+            "getConversationContext": lambda arguments: self.get_conversation_context(**arguments),
+            "changeHostContext": change,
+            "confirmAction": lambda arguments: self.confirm_action(**arguments),
+            "sendMessage": lambda arguments: self.send_message(**arguments),
+            "callTool": lambda arguments: self.call_tool(**_snake(arguments)),
+        }
+
+
+class _Pending:
+    """A question that waits for its answer."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self._answer: Answer = "deny"
+        self._settled = anyio.Event()
+
+    def settle(self, answer: Answer) -> None:
+        self._answer = answer
+        self._settled.set()
+
+    async def wait(self) -> Answer:
+        await self._settled.wait()
+        return self._answer
+
+
+class _Server(uvicorn.Server):
+    """One that leaves signals to the program around it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _cancel_later(call: Call, seconds: float) -> None:
+    await anyio.sleep(seconds)
+    await call.cancel("The test cancelled it.")
+
+
+def _arguments(body: bytes) -> JSONObject:
+    arguments = json.loads(body or b"{}")
+    if not isinstance(arguments, dict):
+        raise SuiteError("The body is an object of arguments by name.")
+    return arguments
+
+
+def _snake(arguments: JSONObject) -> JSONObject:
+    return {"cancel_after" if name == "cancelAfter" else name: value for name, value in arguments.items()}
+
+
+def _failed(message: str, status: int) -> Response:
+    return JSONResponse({"error": {"message": message}}, status)

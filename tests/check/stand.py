@@ -1,0 +1,134 @@
+"""The probe's View in hosts that are not ours: a published bridge, or a script with faults."""
+
+import functools
+import json
+import subprocess
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+from playwright.async_api import Browser, Frame, Page, Route
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route as WebRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fanlight.check.probe.server import probe_server
+from fanlight.protocol.csp import Csp
+from fanlight.protocol.headers import policy, view_directives
+from support.stage import until
+from support.wire import serving
+
+_PAGES = Path(__file__).parent / "pages"
+_ROOT = Path(__file__).parents[2]
+_CSP = Csp(
+    connect_domains=["https://connect.fanlight-probe.invalid"],
+    resource_domains=["https://resource.fanlight-probe.invalid", "https://*.wild.fanlight-probe.invalid"],
+    frame_domains=["https://frame.fanlight-probe.invalid"],
+    base_uri_domains=["https://base.fanlight-probe.invalid"],
+)
+_DOCUMENT = '<!doctype html><link rel="icon" href="data:,"><style>iframe{width:600px;height:300px;border:0}</style>'
+
+
+@functools.cache
+def built(name: str, package: str) -> str:
+    """Build a host page's script with the published packages in it."""
+    esbuild = _ROOT / "node_modules" / ".bin" / "esbuild"
+    alias = f"--alias:app-bridge={package}/app-bridge"
+    command = [str(esbuild), str(_PAGES / name), "--bundle", "--format=esm", "--target=es2022", alias]
+    return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@asynccontextmanager
+async def stand(
+    browser: Browser,
+    report: Path,
+    script: str,
+    *,
+    package: str = "ext-apps-2",
+    faults: Sequence[str] = (),
+    arguments: dict[str, Any] | None = None,
+) -> AsyncIterator[Page]:
+    """Show the probe in a host page."""
+
+    async def host_page(request: Request) -> Response:
+        return HTMLResponse(f'{_DOCUMENT}<body><script type="module" src="/host.js"></script>')
+
+    async def host_script(request: Request) -> Response:
+        return Response(built(script, package), media_type="text/javascript")
+
+    async def sandbox(request: Request) -> Response:
+        words = _PAGES.joinpath("sandbox.js").read_text(encoding="utf-8")
+        origin = f"http://localhost:{request.url.port}"
+        # The View inherits the policy of the proxy that frames it.
+        headers = {} if "no policy" in faults else {"content-security-policy": policy(view_directives(_CSP, [origin]))}
+        return HTMLResponse(f"<!doctype html><body><script>{words}</script>", headers=headers)
+
+    async def plan(request: Request) -> Response:
+        given = {"tool": "probe_host", "arguments": arguments or {"note": "hello"}, "faults": list(faults)}
+        return JSONResponse({**given, "version": package, "sandbox": f"http://127.0.0.1:{request.url.port}/sandbox"})
+
+    routes = [WebRoute("/host", host_page), WebRoute("/host.js", host_script)]
+    pages = Starlette(routes=[*routes, WebRoute("/sandbox", sandbox), WebRoute("/plan.json", plan)])
+    page = await browser.new_page(viewport={"width": 800, "height": 700})
+    await page.route("https://*.invalid/**", _nowhere)
+    with serving(_beside(pages, probe_server(report).streamable_http_app())) as address:
+        try:
+            await page.goto(f"{address.replace('127.0.0.1', 'localhost')}/host")
+            yield page
+        finally:
+            await page.close()
+
+
+async def _nowhere(route: Route) -> None:
+    await route.abort()
+
+
+def _beside(pages: ASGIApp, mcp: ASGIApp) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        is_page = scope["type"] == "http" and scope["path"] != "/mcp"
+        await (pages if is_page else mcp)(scope, receive, send)
+
+    return app
+
+
+async def probe_frame(page: Page) -> Frame:
+    """Wait until the probe is shown, wherever, and return its frame."""
+    with anyio.fail_after(20):
+        while True:
+            for frame in page.frames:
+                if frame is not page.main_frame and await _is_probe(frame):
+                    return frame
+            await page.evaluate("new Promise((done) => setTimeout(done, 50))")
+
+
+async def _is_probe(frame: Frame) -> bool:
+    try:
+        return bool(await frame.evaluate("document.title === 'Host probe'"))
+    except Exception:  # the frame went away meanwhile
+        return False
+
+
+async def finished(frame: Frame, report: Path) -> dict[str, Any]:
+    """Wait for the end of a run, and return its report."""
+    await until(frame, "document.body.dataset.state !== 'running'", 60)
+    return await until_report(report, lambda found: bool(found["finished"]))
+
+
+async def until_report(report: Path, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Wait until something holds of the report, and return it."""
+    for _ in range(300):
+        if report.exists():
+            found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+            if holds(found):
+                return found
+        await anyio.sleep(0.05)
+    raise AssertionError("the report did not come to hold what was expected")
+
+
+def ids(report: dict[str, Any], status: str) -> set[str]:
+    """Return the rules of one status."""
+    return {rule["id"] for rule in report["rules"] if rule["status"] == status}

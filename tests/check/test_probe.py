@@ -1,0 +1,312 @@
+"""The probe in our host, in the published bridge, and in hosts that break rules."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from check.stand import finished, ids, probe_frame, stand, until_report
+from fanlight.check.probe.report import ReportError, checked, summary
+from fanlight.check.probe.rules import HOST_RULES
+from fanlight.check.probe.server import probe_server
+from fanlight.cli import main
+from fanlight.host import Host, Policy, Profile
+from support.program import program_of, view_of
+from support.stage import chromium, until
+from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "src" / "fanlight" / "check" / "probe" / "pages"
+
+# What leaves the browser in spite of all must not leave the machine.
+NOWHERE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1"
+POLICY = {"tools": "allow", "messages": "allow", "permissions": ["clipboard-write"]}
+STYLES = {"variables": {"--color-text-primary": "light-dark(#111, #eee)", "--font-sans": "sans-serif"}}
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium(NOWHERE) as launched:
+        yield launched
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    return tmp_path / "report.json"
+
+
+def ours(report: Path, **options: Any) -> Host:
+    host = Host({"probe": probe_server(report)}, policy=Policy(POLICY), context={"styles": STYLES}, **options)
+    host.on_message(lambda conversation, role, content: None)
+    return host
+
+
+def failures(found: dict[str, Any]) -> dict[str, list[str]]:
+    return {rule["id"]: rule["notes"] for rule in found["rules"] if rule["status"] == "fail"}
+
+
+async def requests_to_nowhere(page: Page) -> list[str]:
+    asked: list[str] = []
+
+    async def nowhere(route: Route) -> None:
+        asked.append(route.request.url)
+        await route.abort()
+
+    await page.route("https://*.invalid/**", nowhere)
+    return asked
+
+
+# Our host
+
+DECLARED_ONLY = {"CSP-01", "CSP-09", "CSP-10", "CSP-11", "RES-11"}
+BARE_ONLY = {"CSP-02", "SBX-06e"}
+LATER = {"TCX-01", "TIP-01", "TIP-02"}
+"""What takes a call that is cancelled, or one whose arguments are still being written."""
+TESTED = {rule.id for rule in HOST_RULES if rule.why is None and rule.you is None} - LATER - {"THM-04"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "untested"), [("probe_host", BARE_ONLY), ("probe_host_bare", DECLARED_ONLY)], ids=["full", "bare"]
+)
+async def test_our_host_keeps_every_rule_that_a_view_can_see(
+    tool: str, untested: set[str], browser: Browser, report: Path
+) -> None:
+    host = ours(report)
+    with program_of(host) as program:
+        async with program.shown(browser, "probe", tool, {"note": "Grüße"}) as (page, _):
+            asked = await requests_to_nowhere(page)
+            found = await finished(await view_of(page), report)
+            assert failures(found) == {}
+            assert ids(found, "pass") == TESTED - untested
+            # The network agrees with what the browser told the View.
+            assert not any("undeclared" in url for url in asked)
+            assert bool(asked) is (tool == "probe_host")
+            assert found["host"]["info"]["name"] == "fanlight"
+            assert "0 fail" in host.model_context("probe")[0]["content"][0]["text"]
+            await program.inside(host.close_view(str(program.call.view)))
+    closed = json.loads(report.read_text(encoding="utf-8"))
+    assert ids(closed, "pass") - ids(found, "pass") == {"TDN-01", "TDN-03"}
+
+
+async def test_what_our_host_is_told_to_leave_out_is_found(browser: Browser, report: Path) -> None:
+    looser = Policy({**POLICY, "profile": "compat"})
+    quieter = Profile(silent=["ui/notifications/host-context-changed"], extension=False)
+    host = Host({"probe": probe_server(report)}, policy=looser, profile=quieter)
+    with program_of(host) as program:
+        async with program.shown(browser, "probe", "probe_host_bare", {}) as (page, _):
+            found = await finished(await view_of(page), report)
+    assert set(failures(found)) == {"CSP-02", "SBX-06e", "DSP-08", "NEG-01", "NEG-02"}
+
+
+async def test_our_host_streams_arguments_and_tells_of_a_cancelled_call(browser: Browser, report: Path) -> None:
+    with program_of(ours(report)) as program:
+        async with program.shown(browser, "probe", "probe_host", None) as (page, _):
+            view = await view_of(page)
+            await until(view, "link.ready")
+            call = program.call
+            for piece in ('{"note": "a ', 'long note", ', '"seconds": 60'):
+                program.soon(call.feed, piece)
+                await anyio.sleep(0.1)
+            await until(view, "link.told(PARTIAL).length > 0")
+            async with anyio.create_task_group() as tasks:
+
+                async def run() -> None:
+                    with pytest.raises(Exception, match="changed my mind"):
+                        await program.inside(call.run({"note": "a long note", "seconds": 60}))
+
+                tasks.start_soon(run)
+                await until(view, "link.told(INPUT).length > 0")
+                await program.inside(call.cancel("changed my mind"))
+            found = await finished(view, report)
+    assert failures(found) == {}
+    assert {"TIP-01", "TIP-02", "TIP-04", "TCX-01", "TIN-01", "TIN-02"} <= ids(found, "pass")
+
+
+async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: Path) -> None:
+    host = ours(report)
+    said: list[str] = []
+    host.on_message(lambda conversation, role, content: said.append(content[0]["text"]))
+    with program_of(host) as program:
+        async with program.shown(browser, "probe", "probe_host", {"fail": True}) as (page, _):
+            view = await view_of(page)
+            found = await finished(view, report)
+            assert failures(found) == {}
+            trs = next(rule for rule in found["rules"] if rule["id"] == "TRS-01")
+            assert "An error comes as a result." in trs["notes"]
+            await expect(view.locator("#verdict")).to_have_text(f"All {found['counts']['pass']} tested rules pass.")
+            await view.get_by_role("button", name=re.compile("^Needs you")).click()
+            await expect(view.get_by_role("listitem")).to_have_count(found["counts"]["you"])
+            await view.get_by_role("button", name="Send to the chat", exact=True).click()
+            await until(view, 'probe.findings.notes("MSG-01").length')
+            assert said == [summary(found)]
+            await view.get_by_role("button", name="Copy report").click()
+            await expect(view.locator("#copied")).to_have_text("Copied.")
+            await view.get_by_role("button", name="Yes, MSG-01 is kept").click()
+            await view.get_by_role("button", name="No, RES-09 is not kept").click()
+            await until_report(report, lambda now: "RES-09" in ids(now, "fail") and "MSG-01" in ids(now, "pass"))
+            await view.get_by_role("button", name="Close the View: D-TDN-03").click()
+            await until_report(report, lambda now: {"D-TDN-03", "D-TDN-04", "TDN-01"} <= ids(now, "pass"))
+
+
+# The published bridge
+
+
+@pytest.mark.parametrize("package", ["ext-apps-1", "ext-apps-2"])
+async def test_what_the_probe_finds_of_the_published_bridge(package: str, browser: Browser, report: Path) -> None:
+    """The bridge passes every call on; which tools a View may call is left to the page around it."""
+    async with stand(browser, report, "bridge.js", package=package) as page:
+        found = await finished(await probe_frame(page), report)
+        assert found["host"]["info"] == {"name": "AppBridge", "version": package}
+        assert set(failures(found)) == {"VIS-03", "VIS-05", "D-STD-01"}
+        unknown = {"DIM-02", "DSP-08", "HCC-01", "THM-01", "THM-02", "RES-11"}
+        assert ids(found, "pass") == TESTED - BARE_ONLY - unknown - set(failures(found))
+        await page.evaluate("closeView()")
+    closed = json.loads(report.read_text(encoding="utf-8"))
+    assert {"TDN-01", "TDN-03"} <= ids(closed, "pass")
+
+
+# Hosts that break rules
+
+CARELESS = {
+    "both sizes": {"DIM-02"},
+    "odd context": {"INI-02"},
+    "odd variable": {"THM-01", "THM-02"},
+    "calls all": {"VIS-03", "VIS-05"},
+    "late ping": {"INI-06"},
+    "no info": {"INI-03"},
+    "talkative": {"SBX-12"},
+    "opens all": {"LNK-02", "SEC-02"},
+    "any mode": {"DSP-04", "DSP-06"},
+    "silent mode": {"DSP-08"},
+    "other arguments": {"TIN-01"},
+    "odd partial": {"TIP-02"},
+    "late partial": {"TIP-04"},
+    "input twice": {"TIN-02"},
+    "loud sandbox": {"SBX-08"},
+    "stiff": {"DIM-01"},
+    "knows all": {"SBX-12"},
+    "twice": {"SBX-10"},
+    "early": {"SBX-09"},
+}
+TRUSTING = {
+    "no extension": {"NEG-01", "NEG-02"},
+    "trusting": {"SEC-02", "SBX-10"},
+    "mangling": {"SBX-07", "TRS-01"},
+}
+OPEN = {
+    "bare frame": {"SBX-01", "SBX-02", "SEC-01", "CSP-01", "CSP-03", "CSP-06"}
+    | {"SBX-06a", "SBX-06b", "SBX-06c", "SBX-06d"},
+    "no mode": {"DSP-05"},
+    "no meta": {"TRS-01"},
+    "result first": {"TIN-03"},
+}
+
+
+@pytest.mark.parametrize("faults", [{}, CARELESS, TRUSTING, OPEN], ids=["none", "careless", "trusting", "open"])
+async def test_each_fault_of_a_host_is_found_and_nothing_else(
+    faults: dict[str, set[str]], browser: Browser, report: Path
+) -> None:
+    async with stand(browser, report, "scripted.js", faults=list(faults)) as page:
+        found = await finished(await probe_frame(page), report)
+    broken = failures(found)
+    assert set(broken) == set().union(*faults.values()), broken
+
+
+async def test_of_a_host_that_does_not_answer_only_the_frame_is_judged(browser: Browser, report: Path) -> None:
+    async with stand(browser, report, "scripted.js", faults=["mute"]) as page:
+        frame = await probe_frame(page)
+        await until(frame, "document.body.dataset.state !== 'running'", 60)
+        found = checked(await frame.evaluate("probe.report()"))
+    assert set(failures(found)) == {"INI-02", "INI-03"}
+    assert {"SBX-01", "SBX-02", "CSP-03"} <= ids(found, "pass")
+    assert {"TIN-01", "SBX-12", "SEC-02"} <= ids(found, "untested")
+
+
+# The table, the report and the server
+
+
+def test_every_rule_is_tested_or_says_why_not() -> None:
+    tried = set(re.findall(r'"((?:D-)?[A-Z]{3}-\d\d[a-f]?)"', PAGES.joinpath("checks.js").read_text(encoding="utf-8")))
+    lists = re.findall(
+        r'"((?:(?:D-)?[A-Z]{3}-\d\d ?)+)"\.split', PAGES.joinpath("checks.js").read_text(encoding="utf-8")
+    )
+    tried |= {word for text in lists for word in text.split()}
+    known = [rule.id for rule in HOST_RULES]
+    assert len(known) == len(set(known))
+    assert tried <= set(known)
+    assert {rule.id for rule in HOST_RULES if rule.why is None and rule.you is None} <= tried
+    assert not [rule.id for rule in HOST_RULES if rule.why is not None and rule.you is not None]
+
+
+def test_the_reference_page_prints_the_table() -> None:
+    page = ROOT.joinpath("docs", "reference", "probe.md").read_text(encoding="utf-8")
+    printed = [line.split(" | ") for line in page.partition("## The rules")[2].splitlines() if line.startswith("| ")]
+    rows = [row for row in printed if row[0] != "| rule"]
+    assert [(row[0].removeprefix("| "), row[1], row[2]) for row in rows] == [
+        (rule.id, rule.strength, rule.sentence) for rule in HOST_RULES
+    ]
+    how = ["by you" if rule.you else "no" if rule.why else "by the View" for rule in HOST_RULES]
+    assert [row[3].partition(":")[0] for row in rows] == how
+    assert [re.findall(r"`([^`]+)`", row[4]) for row in rows] == [list(rule.aliases) for rule in HOST_RULES]
+
+
+def test_a_report_is_taken_as_data() -> None:
+    given = {
+        "host": {"info": {"name": "x", "version": "1"}},
+        "rules": [
+            {"id": "TIN-01", "status": "fail", "notes": ["n" * 1000], "strength": "MAY"},
+            {"id": "TIN-02", "status": "splendid", "notes": 7},
+            {"id": "ZZZ-99", "status": "pass"},
+            "nonsense",
+        ],
+        "secret": "not kept",
+    }
+    found = checked(given)
+    assert found["counts"] == {"pass": 0, "fail": 1, "untested": len(HOST_RULES) - 1, "you": 0}
+    assert found["broken"] == ["TIN-01"]
+    first = next(rule for rule in found["rules"] if rule["id"] == "TIN-01")
+    assert (first["strength"], len(first["notes"][0])) == ("MUST", 500)
+    assert "secret" not in found
+    assert summary(found).splitlines()[1].startswith("FAIL TIN-01 (MUST)")
+    wrong: object
+    for wrong in (None, [], {"rules": 7}, {}):
+        with pytest.raises(ReportError):
+            checked(wrong)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_server_shows_its_tools_to_every_client(version: str) -> None:
+    server = probe_server()
+    async with in_memory(server, version, NO_UI) as client:
+        tools = await client.tools()
+        assert tools["probe_host"]["_meta"]["ui"]["resourceUri"] == "ui://fanlight-probe/view"
+        assert tools["probe_nobody"]["_meta"]["ui"]["visibility"] == []
+        assert tools["probe_report"]["annotations"]["readOnlyHint"] is True
+        assert (await client.call("probe_results"))["content"][0]["text"] == "No View has reported yet."
+        assert (await client.call("probe_report", found={"rules": 7}))["isError"] is True
+        await client.call("probe_report", found={"rules": []})
+        assert "0 rules pass" in (await client.call("probe_results"))["content"][0]["text"]
+
+
+async def test_the_command_serves_over_stdio_and_writes_the_report(tmp_path: Path) -> None:
+    script, report = tmp_path / "probe.py", tmp_path / "report.json"
+    script.write_text(f"from fanlight.cli import main; main(['probe', '--report', {str(report)!r}])", encoding="utf-8")
+    async with over_stdio(script, "2025-11-25", UI) as client:
+        assert (await client.tools())["probe_report"]["annotations"]["readOnlyHint"] is False
+        assert "Host probe" in (await client.read("ui://fanlight-probe/view"))["text"]
+        await client.call("probe_report", found={"rules": [{"id": "TIN-01", "status": "pass"}]})
+        assert ids(json.loads(report.read_text(encoding="utf-8")), "pass") == {"TIN-01"}
+
+
+def test_a_report_in_a_folder_that_is_not_there_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["probe", "--report", str(tmp_path / "none" / "report.json")]) == 2
+    assert "there is no folder" in capsys.readouterr().err

@@ -1,0 +1,109 @@
+"""The examples in the real host: three origins, the standard's policy, and questions only where something changes."""
+
+import re
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import Browser, expect
+
+from fanlight.host import Host, Policy
+from support.examples import VIEWS, server_of
+from support.program import Program, program_of, view_of
+from support.stage import until
+
+pytestmark = pytest.mark.anyio
+
+
+def host_of(name: str, rules: dict[str, Any] | None = None) -> Host:
+    return Host({name: server_of(name)}, policy=Policy(rules))
+
+
+async def the_only_view(program: Program) -> str:
+    """Wait until the host knows the app tools of its View, and return which View that is."""
+    for _ in range(500):
+        if tools := program.host.app_tools("game"):
+            return tools[0].view
+        await program.inside(anyio.sleep(0.01))
+    raise AssertionError("no app tools")
+
+
+@pytest.mark.parametrize("name", VIEWS)
+async def test_every_example_is_shown_without_a_word_of_complaint(name: str, browser: Browser) -> None:
+    _, tool, arguments = VIEWS[name]
+    with program_of(host_of(name)) as program:
+        async with program.shown(browser, name, tool, arguments) as (page, problems):
+            view = await view_of(page)
+            await expect(view.get_by_role("heading", level=1)).to_be_visible()
+            await until(view, "document.documentElement.dataset.theme")
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+            assert problems == []
+
+
+async def test_the_dashboard_polls_without_asking_anybody(browser: Browser) -> None:
+    with program_of(host_of("dashboard")) as program:
+        async with program.shown(browser, "dashboard", "show_dashboard", {"every": 1}) as (page, problems):
+            view = await view_of(page)
+            await expect(view.get_by_role("img", name=re.compile("CPU.*last 3 samples"))).to_be_visible()
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+            assert problems == []
+
+
+async def test_the_map_tells_the_model_what_the_user_looks_at(browser: Browser) -> None:
+    host = host_of("map")
+    with program_of(host) as program:
+        async with program.shown(browser, "map", "show_map", {"places": [{"name": "Cairo"}]}) as (page, problems):
+            view = await view_of(page)
+            await expect(view.get_by_role("button", name="Cairo")).to_be_visible()
+            await view.get_by_role("application").press("-")
+            await expect(view.get_by_role("status")).to_have_text(re.compile("^In view: "))
+            (context,) = host.model_context("map")
+            assert "Markers in view: Cairo." in context["content"][0]["text"]
+            assert problems == []
+
+
+async def test_a_picture_is_read_in_chunks_through_the_host(browser: Browser) -> None:
+    with program_of(host_of("image")) as program:
+        async with program.shown(browser, "image", "show_picture", {"name": "dunes"}) as (page, problems):
+            view = await view_of(page)
+            await expect(view.locator("canvas")).to_be_visible()
+            await expect(view.locator("#status")).to_have_text("1200 × 750 pixels, 195 kB in 8 chunks")
+            await expect(page.get_by_role("dialog")).to_have_count(0)
+            assert problems == []
+
+
+async def test_the_model_plays_on_the_users_board(browser: Browser) -> None:
+    host = host_of("game", {"tools": "allow", "app_tools": "allow"})
+    with program_of(host) as program:
+        async with program.shown(browser, "game", "start_game", {}) as (page, problems):
+            view = await view_of(page)
+            await view.get_by_role("button", name="Column 4").click()
+            await expect(view.locator(".cell .user")).to_have_count(1)
+            shown = await the_only_view(program)
+            assert {tool.tool for tool in host.app_tools("game")} == {"look_at_board", "drop_disc"}
+            done = await program.inside(host.call_app_tool(shown, "drop_disc", {"column": 4}))
+            assert ". . . O . . ." in done["content"][0]["text"]
+            await expect(view.get_by_role("button", name="Column 4")).to_have_accessible_name(
+                "Column 4, from the bottom: you, the model"
+            )
+            again = await program.inside(host.call_app_tool(shown, "drop_disc", {"column": 4}))
+            assert again["isError"]
+            assert problems == []
+
+
+async def test_the_models_move_is_asked_for_but_a_look_is_not(browser: Browser) -> None:
+    host = host_of("game")
+    with program_of(host) as program:
+        async with program.shown(browser, "game", "start_game", {"first": "model"}) as (page, problems):
+            view = await view_of(page)
+            await expect(view.get_by_role("button", name="Ask the model to move")).to_be_visible()
+            shown = await the_only_view(program)
+            seen = await program.inside(host.call_app_tool(shown, "look_at_board", {}))
+            assert "It is the model's turn." in seen["content"][0]["text"]
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(program.inside, host.call_app_tool(shown, "drop_disc", {"column": 1}))
+                for tool in ("drop_disc", "play"):  # the model's call of the View, and the View's of its server
+                    question = page.get_by_role("dialog").filter(has_text=tool)
+                    await question.get_by_role("button", name="Allow once").click()
+            await expect(view.locator(".cell .model")).to_have_count(1)
+            assert problems == []

@@ -1,0 +1,221 @@
+"""Our host, driven as other people's suites would."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp.server import MCPServer
+from playwright.async_api import expect
+
+from fanlight import Apps, View
+from fanlight.testing.host_interface import HostUnderTest, Suite, SuiteError
+from support.docs import ROOT, write_files
+from support.program import view_of
+from support.stage import chromium, until
+
+pytestmark = pytest.mark.anyio
+
+PAGE = """<!doctype html><title>notes</title>
+<p id="said"></p><p id="theme"></p><button id="say">say</button><button id="open">open</button>
+<script type="module">
+  import { App } from "fanlight";
+  const said = document.getElementById("said");
+  const app = new App({ name: "notes", version: "1" });
+  const show = () => (document.getElementById("theme").textContent = app.getHostContext()?.theme ?? "");
+  app.ontoolresult = ({ content }) => (said.textContent = content[0].text);
+  app.ontoolcancelled = ({ reason }) => (said.textContent = `cancelled: ${reason}`);
+  app.onhostcontextchanged = show;
+  const tell = (work) =>
+    work.then(({ isError }) => !isError, () => false).then((done) => (said.textContent = done ? "done" : "refused"));
+  document.getElementById("say").onclick = () =>
+    tell(app.sendMessage({ role: "user", content: [{ type: "text", text: "from the View" }] }));
+  document.getElementById("open").onclick = () => tell(app.openLink({ url: "https://example.com/" }));
+  await app.connect();
+  show();
+  await app.updateModelContext({ content: [{ type: "text", text: "the secret is 42" }] });
+</script>"""
+
+
+def notes() -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("notes")
+    apps = Apps(server)
+
+    @apps.tool(view=View.html(PAGE, uri="ui://notes/view"))
+    async def show(text: str = "hello", seconds: float = 0) -> str:
+        await anyio.sleep(seconds)
+        return text
+
+    @apps.tool(visibility=["app"])
+    def hidden() -> str:
+        return "hidden"
+
+    @server.tool()
+    def plain() -> str:
+        return "plain"
+
+    return server
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[HostUnderTest]:
+    async with HostUnderTest({"notes": notes()}) as running:
+        yield running
+
+
+class Remote:
+    """The interface over HTTP, by its own names."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: str, token: str) -> None:
+        self.client, self.url, self.token = client, url, token
+
+    async def __call__(self, method: str, **arguments: Any) -> Any:
+        answer = await self.post(method, arguments)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["result"]
+
+    async def post(self, method: str, arguments: Any, token: str | None = None) -> httpx2.Response:
+        headers = {"authorization": f"Bearer {self.token if token is None else token}"}
+        return await self.client.post(f"{self.url}/test/{method}", json=arguments, headers=headers)
+
+
+@pytest.fixture
+async def remote(host: HostUnderTest) -> AsyncIterator[Remote]:
+    async with host.serving() as url, httpx2.AsyncClient(timeout=20) as client:
+        yield Remote(client, url, host.token)
+
+
+async def test_a_suite_plays_the_model_without_a_browser(host: HostUnderTest) -> None:
+    context = await host.get_conversation_context()
+    assert [tool["name"] for tool in context["tools"]] == ["notes__show", "notes__plain"]
+    assert (await host.call_tool("notes/plain"))["result"]["content"][0]["text"] == "plain"
+    called = await host.call_tool("notes__show", {"text": "x"})
+    assert called["result"]["content"][0]["text"] == "x"
+    assert called["view"] in called["url"]
+    turn = await host.send_message("and now?")
+    assert turn["tools"] == context["tools"]
+    assert [entry["role"] for entry in turn["conversation"]] == ["assistant", "tool", "assistant", "tool", "user"]
+    assert host.get_conversation() == turn["conversation"]
+    with pytest.raises(SuiteError, match=r"no tool 'notes__hidden'"):
+        await host.call_tool("notes__hidden")
+    await host.reset_environment()
+    assert host.get_conversation() == []
+
+
+async def test_a_call_that_is_given_up_says_so(host: HostUnderTest) -> None:
+    called = await host.call_tool("notes/show", {"seconds": 60}, cancel_after=0.05)
+    assert called["cancelled"] == "The test cancelled it."
+    assert host.get_conversation()[-1] == {"role": "tool", "cancelled": "The test cancelled it."}
+
+
+async def test_suites_are_named_tools_with_a_view_unless_they_are_given() -> None:
+    async with HostUnderTest({"notes": notes()}) as host:
+        assert (await host.display_test_app("notes/show")).conversation == "test-2"
+        with pytest.raises(SuiteError, match=r"There are: notes/show\."):
+            await host.display_test_app("core")
+    suites = {"core": Suite("notes", "show", {"text": "from the suite"})}
+    async with HostUnderTest({"notes": notes()}, suites=suites) as host:
+        await host.display_test_app("core")
+        assert host.get_conversation()[-1]["content"][0]["text"] == "from the suite"
+        await host.display_test_app("core", {"text": "other"})
+        assert len(host.get_conversation()) == 2, "each app has a conversation of its own"
+
+
+async def test_a_server_that_does_not_start_is_named() -> None:
+    async with HostUnderTest({"notes": notes(), "gone": ["no-such-command-anywhere"]}) as host:
+        with pytest.raises(SuiteError, match=r"There are: notes/show\. gone is "):
+            await host.display_test_app("gone/show")
+
+
+async def test_nobody_answers_what_was_not_asked() -> None:
+    async with HostUnderTest({"notes": notes()}, patience=0.05) as host:
+        with pytest.raises(SuiteError, match="did not ask about link"):
+            await host.confirm_action("link")
+
+
+async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnderTest) -> None:
+    async with chromium() as browser:
+        shown = await remote("displayTestApp", suite="notes/show", arguments={"text": "good day"})
+        page = await browser.new_page()
+        await page.goto(shown["url"])
+        view = await view_of(page)
+        await expect(view.locator("#said")).to_have_text("good day")
+        frame = page.locator(shown["frame"])
+        assert {"allow-scripts", "allow-same-origin"} <= set((await frame.get_attribute("sandbox") or "").split())
+
+        await remote("changeHostContext", theme="dark")
+        await expect(view.locator("#theme")).to_have_text("dark")
+        await remote("changeHostContext", theme="light")
+        await expect(view.locator("#theme")).to_have_text("light")
+
+        await view.locator("#say").click()
+        asked = await remote("confirmAction", kind="message")
+        assert asked["details"] == [["Message", "from the View"]]
+        await expect(view.locator("#said")).to_have_text("done")
+        said = [entry for entry in await remote("getConversation") if entry.get("from") == "view"]
+        assert [entry["content"][0]["text"] for entry in said] == ["from the View"]
+
+        await view.locator("#open").click()
+        assert (await remote("confirmAction", allow=False))["kind"] == "link"
+        await expect(view.locator("#said")).to_have_text("refused")
+
+        turn = await remote("sendMessage", text="What is the secret?")
+        assert turn["modelContext"][0]["content"][0]["text"] == "the secret is 42"
+        context = await remote("getConversationContext")
+        assert "hidden" not in str(context["tools"])
+
+        cancelled = await remote("callTool", name="notes/show", arguments={"seconds": 60}, cancelAfter=0.05)
+        await page.goto(cancelled["url"])
+        await expect((await view_of(page)).locator("#said")).to_have_text("cancelled: The test cancelled it.")
+
+        await remote("resetEnvironment")
+        assert await remote("getConversation") == []
+        assert (await remote.client.get(shown["url"])).status_code == 404
+        await expect(page.locator("mcp-app iframe")).to_have_count(0)
+
+
+async def test_a_stranger_and_a_mistake_are_told_so(remote: Remote) -> None:
+    assert (await remote.post("getConversation", {}, token="guess")).status_code == 401
+    unknown = await remote.post("getEverything", {})
+    assert unknown.status_code == 404
+    assert "displayTestApp" in unknown.json()["error"]["message"]
+    wrong = await remote.post("displayTestApp", {"suite": "none"})
+    assert (wrong.status_code, wrong.json()["error"]["message"]) == (
+        400,
+        "There is no suite 'none'. There are: notes/show.",
+    )
+    assert (await remote.post("sendMessage", {"words": "x"})).status_code == 400
+    assert (await remote.post("sendMessage", [])).status_code == 400
+
+
+async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: Remote) -> None:
+    async with chromium() as browser:
+        shown = await remote("displayTestApp", suite="notes/show")
+        page = await browser.new_page()
+        await page.goto(shown["url"])
+        view = await view_of(page)
+        await until(view, "document.getElementById('theme').textContent")
+        await view.locator("#open").click()
+        await remote("resetEnvironment")
+        await expect(page.locator("mcp-app iframe")).to_have_count(0)
+
+
+async def test_the_page_of_the_documentation_serves_the_probe(tmp_path: Path) -> None:
+    script = write_files(ROOT / "docs" / "reference" / "host-test-interface.md", tmp_path)["serve_host.py"]
+    command = [sys.executable, str(script)]
+    async with await anyio.open_process(command, stdin=subprocess.PIPE, stderr=None) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        with anyio.fail_after(60):
+            line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1000)
+            url, token = line.decode().split()
+            async with httpx2.AsyncClient(timeout=30) as client:
+                shown = await Remote(client, url, token)("displayTestApp", suite="probe/probe_host")
+                assert shown["url"].startswith(url)
+            await process.stdin.aclose()
+            assert await process.wait() == 0
