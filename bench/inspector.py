@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import statistics
@@ -16,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Queue
 from typing import Any
-
-from playwright.sync_api import Browser, Page, sync_playwright
+from urllib.parse import urlsplit
 
 from bench import documents
-from bench.browser import BROWSERS, FLAGS
+from bench.browser import Answers, Document, browser, serving
 from bench.progress import say
 from bench.report import Goal, Options, Report, Table
 from bench.samples import Estimate, mean_ratio, rotated
@@ -40,8 +39,25 @@ SETTLE = 500
 PATIENCE = 120
 LIMIT = 0.5
 
-# A button: a selector, and a word of its text.
-Button = tuple[str, str]
+NAMES = (OURS, PEER)
+HOSTS = {OURS: "localhost", PEER: "127.0.0.1"}
+"""The host names in the addresses they print, by which the extension tells whose page it is in."""
+WHEN = ("first", "later")
+
+MANIFEST = {
+    "manifest_version": 3,
+    "name": "Fanlight's benchmark",
+    "version": "1",
+    "content_scripts": [
+        {
+            "matches": ["*://*/*"],
+            "match_origin_as_fallback": True,
+            "all_frames": True,
+            "run_at": "document_start",
+            "js": ["inspector.js"],
+        }
+    ],
+}
 
 
 @dataclass(frozen=True)
@@ -77,34 +93,28 @@ PUBLISHED = Server(
 )
 
 
-@dataclass(frozen=True)
-class Program:
-    """How an inspector is started, and which buttons lead to a View."""
-
-    name: str
-    prepare: Sequence[Button]
-    """Until the server is connected and its tools are listed."""
-    choose: Sequence[Button]
-    """What comes before the button that calls the tool."""
-    call: Button
-    leave: Sequence[Button]
-    """Back to where the tool can be called once more."""
-
-    def command(self, server: Server) -> list[str]:
-        if self.name == OURS:
-            return [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", *server.ours]
-        return [NODE, str(_launcher()), "--web", *server.command]
+Plan = dict[str, Any]
+"""The buttons that lead to a View: see pages/inspector.js."""
 
 
-def _programs(server: Server) -> dict[str, Program]:
+def _plans(server: Server) -> dict[str, Plan]:
     entry = ("button[data-variant=listItem]", server.tool)
-    to_apps = (("[role=switch]", ""), ("input[value=Apps]", ""))
-    close = (("button[aria-label=Close]", ""),)
-    if server.takes_arguments:
-        peer = Program(PEER, to_apps, (entry,), ("[data-testid=open-app]", ""), close)
-    else:  # then choosing it calls it
-        peer = Program(PEER, to_apps, (), entry, close)
-    return {OURS: Program(OURS, (), (), ("#form button.main", ""), ()), PEER: peer}
+    # A tool without arguments is called by choosing it.
+    peer: Plan = {
+        "prepare": [("[role=switch]", ""), ("input[value=Apps]", "")],
+        "choose": [entry] if server.takes_arguments else [],
+        "call": ("[data-testid=open-app]", "") if server.takes_arguments else entry,
+        "leave": [("button[aria-label=Close]", "")],
+    }
+    ours: Plan = {"prepare": [], "choose": [], "call": ("#form button.main", ""), "leave": []}
+    return {OURS: ours, PEER: peer}
+
+
+def _command(name: str, server: Server) -> list[str]:
+    if name == OURS:
+        port = _free_ports(1)[0]
+        return [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", port, *server.ours]
+    return [NODE, str(_launcher()), "--web", *server.command]
 
 
 def run(options: Options) -> Report:
@@ -112,80 +122,46 @@ def run(options: Options) -> Report:
     rounds = options.choose(ROUNDS, QUICK_ROUNDS)
     missing = _install()
     if missing is not None:
-        say(f"inspector: {missing}")
-        return Report(notes=[missing])
+        return Report(notes=[f"not measured: {missing}"])
     report = Report()
-    with _browser() as browser:
-        say(f"inspector: {starts} starts of each, then {rounds} rounds of {1 + LATER} clicks")
-        _report_starts(report, _starts(browser, starts))
-        _report_clicks(report, _clicks(browser, rounds))
+    say(f"inspector: {starts} starts of {OURS} and {PEER}, and {rounds} rounds of {1 + LATER} clicks in Chromium")
+    _report_starts(report, _starts(starts))
+    _report_clicks(report, _clicks(rounds))
     return report
 
 
-def _starts(browser: Browser, count: int) -> dict[str, list[dict[str, float]]]:
+def _starts(count: int) -> dict[str, list[dict[str, float]]]:
     """Measure from the command to the painted View; milliseconds since the command began."""
-    programs = _programs(CLOCK)
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in programs}
-    # The first ones are thrown away: they read the programs from the disk.
-    for turn in range(count + 1):
-        for name in rotated(list(programs), turn):
-            program = programs[name]
-            began = time.time() * 1000
-            with _running(program.command(CLOCK)) as address:
-                printed = time.time() * 1000
-                with _opened(browser, CLOCK, address) as page:
-                    said = _evaluated(
-                        page, "(steps) => bench.show(steps)", [*program.prepare, *program.choose, program.call]
-                    )
-            marks = {"printed": printed, "clicked": said["clicked"], "painted": said["painted"]}
-            if turn > 0:
-                found[name].append({mark: at - began for mark, at in marks.items()})
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in NAMES}
+    with _visiting(CLOCK, clicks=1, settle=0) as visits:
+        # The first ones are thrown away: they read the programs from the disk.
+        for turn in range(count + 1):
+            for name in rotated(NAMES, turn):
+                began = time.time() * 1000
+                with _running(_command(name, CLOCK)) as address:
+                    printed = time.time() * 1000
+                    (said,) = visits.visit(address)
+                marks = {"printed": printed, "clicked": said["clicked"], "painted": said["painted"]}
+                if turn > 0:
+                    found[name].append({mark: at - began for mark, at in marks.items()})
     return found
 
 
-def _clicks(browser: Browser, rounds: int) -> dict[tuple[str, str], list[dict[str, float]]]:
+def _clicks(rounds: int) -> dict[tuple[str, str], list[dict[str, float]]]:
     """Measure from the click to the painted View, with the server connected and its tools listed."""
-    programs = _programs(PUBLISHED)
-    found: dict[tuple[str, str], list[dict[str, float]]] = {
-        (when, name): [] for when in ("first", "later") for name in programs
-    }
+    found: dict[tuple[str, str], list[dict[str, float]]] = {(when, name): [] for when in WHEN for name in NAMES}
     with ExitStack() as stack:
-        addresses = {
-            name: stack.enter_context(_running(program.command(PUBLISHED))) for name, program in programs.items()
-        }
+        addresses = {name: stack.enter_context(_running(_command(name, PUBLISHED))) for name in NAMES}
+        visits = stack.enter_context(_visiting(PUBLISHED, clicks=1 + LATER, settle=SETTLE))
         for turn in range(rounds + 1):
-            for name in rotated(list(programs), turn):
-                with _opened(browser, PUBLISHED, addresses[name]) as page:
-                    times = _times_of_a_page(page, programs[name])
+            for name in rotated(NAMES, turn):
+                said = visits.visit(addresses[name])
+                times = [{mark: one[mark] - one["clicked"] for mark in ("shown", "painted")} for one in said]
                 if turn > 0:
                     found["first", name].append(times[0])
                     later = {mark: statistics.fmean(one[mark] for one in times[1:]) for mark in times[0]}
                     found["later", name].append(later)
     return found
-
-
-def _times_of_a_page(page: Page, program: Program) -> list[dict[str, float]]:
-    _evaluated(page, "(steps) => bench.pressAll(steps)", [*program.prepare])
-    times = []
-    for number in range(1 + LATER):
-        if number > 0:
-            _evaluated(page, "(steps) => bench.pressAll(steps)", [*program.leave])
-        _evaluated(page, "(steps) => bench.pressAll(steps)", [*program.choose])
-        _evaluated(page, "(button) => bench.until(button)", program.call)
-        page.wait_for_timeout(SETTLE)
-        said = _evaluated(page, "(steps) => bench.show(steps)", [program.call])
-        times.append({mark: said[mark] - said["clicked"] for mark in ("shown", "painted")})
-    return times
-
-
-def _evaluated(page: Page, expression: str, argument: Any) -> Any:
-    """Evaluate in the page, but not for ever."""
-    late = f"new Promise((_, late) => setTimeout(late, {PATIENCE * 1000}, 'too late'))"
-    limited = f"(given) => Promise.race([({expression})(given), {late}])"
-    try:
-        return page.evaluate(limited, argument)
-    except Exception as error:
-        raise RuntimeError(f"{page.url}: {argument} led to nothing: {error}") from error
 
 
 # What is shown
@@ -250,7 +226,7 @@ def _install() -> str | None:
         done = subprocess.run(command, cwd=PEERS, stdout=subprocess.DEVNULL, timeout=600).returncode == 0
     except subprocess.TimeoutExpired:
         done = False
-    return None if done and _launcher().exists() else f"not measured: npm could not install {PACKAGE} {VERSION}."
+    return None if done and _launcher().exists() else f"npm could not install {PACKAGE} {VERSION}."
 
 
 # Processes
@@ -294,6 +270,7 @@ def _address(process: "subprocess.Popen[str]") -> str:
         if (found := re.search(r"http://\S+token\S+", line, re.IGNORECASE)) is not None:
             impatient.cancel()
             threading.Thread(target=process.stdout.read, daemon=True).start()
+            assert urlsplit(found[0]).hostname in HOSTS.values(), found[0]
             return found[0]
     impatient.cancel()
     raise RuntimeError(f"{process.args!r} printed no address: {''.join(said)}")
@@ -315,26 +292,50 @@ def _free_ports(count: int) -> list[str]:
         return [str(each.getsockname()[1]) for each in found]
 
 
-@contextmanager
-def _browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        raise RuntimeError("A Chromium browser is missing: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[*FLAGS])
-        try:
-            yield browser
-        finally:
-            browser.close()
+# The browser
+
+
+class Visits(Answers):
+    """A browser that goes where it is told, and back to the collector with what it found there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next: Queue[str] = Queue()
+
+    def put(self, path: str, body: Any) -> str:
+        if body is not None:
+            super().put(path, body)
+        return self._next.get()
+
+    def visit(self, address: str) -> list[dict[str, float]]:
+        self._next.put(address)
+        found: list[dict[str, float]] = self.next(PATIENCE)
+        return found
+
+    def end(self) -> None:
+        """Let the browser go that waits for an address."""
+        self._next.put("about:blank")
 
 
 @contextmanager
-def _opened(browser: Browser, server: Server, address: str) -> Iterator[Page]:
-    """Open a page in a profile of its own, so that nothing is cached."""
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        data = json.dumps([server.selector, server.pattern])
-        script = documents.text("inspector.js").replace('"/* data */"', json.dumps(data))
-        context.add_init_script(script)
-        page = context.new_page()
-        page.goto(address, wait_until="commit")
-        yield page
+def _visiting(server: Server, clicks: int, settle: int) -> Iterator[Visits]:
+    """Start a browser with the extension that presses the buttons and looks at the Views of a server."""
+    visits = Visits()
+    page = Document("text/html", documents.text("inspector.html").encode())
+    with tempfile.TemporaryDirectory() as folder, serving({"/": page}, visits) as port:
+        # Of the same site as the page of `fanlight dev`, whose cookie no link of another site brings along.
+        collector = f"http://localhost:{port}"
+        given = {
+            "collector": collector,
+            "clicks": clicks,
+            "settle": settle,
+            "selector": server.selector,
+            "pattern": server.pattern,
+            "plans": {HOSTS[name]: plan for name, plan in _plans(server).items()},
+        }
+        script = documents.text("inspector.js").replace('"/* given */"', json.dumps(json.dumps(given)))
+        Path(folder, "inspector.js").write_text(script, encoding="utf-8")
+        Path(folder, "manifest.json").write_text(json.dumps(MANIFEST), encoding="utf-8")
+        with browser(f"{collector}/", f"--load-extension={folder}"):
+            yield visits
+        visits.end()
