@@ -44,6 +44,18 @@ export default [
     },
   },
   {
+    // These become part of a View, to watch it and to hold its time.
+    files: ["src/fanlight/testing/*.js"],
+    languageOptions: {
+      globals: readonly([
+        ...browser,
+        ..."Crypto Element Image ImageData MutationObserver OffscreenCanvas Performance btoa createImageBitmap".split(" "),
+        ..."innerHeight parent performance".split(" "),
+      ]),
+    },
+    rules: { "no-console": ["error", { allow: ["debug"] }] },
+  },
+  {
     // Put into one page, one after the other, so that they share their names.
     files: ["src/fanlight/check/probe/pages/*.js"],
     languageOptions: {

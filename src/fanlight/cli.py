@@ -16,6 +16,17 @@ Show the apps of MCP servers in a browser, as a host would, with everything visi
   fanlight dev                                the examples
 """
 
+_SHOT = """\
+Take a picture of a View with its data, in a headless browser, as a host shows it.
+
+  fanlight shot server.py get_time -o clock.png
+  fanlight shot server.py get_time --args '{"zone": "Asia/Tokyo"}' --theme both
+  fanlight shot server.py get_time --size 800x600,360x640 --locale en-US,de-DE --freeze
+  fanlight shot get-time -- npx some-server --stdio
+
+Several looks become one sheet. Exit code: 0, 1 (the View did not render), 2 (usage), 3 (could not start).
+"""
+
 _PROBE = """\
 Serve an app that tests the host which shows it: each rule of MCP Apps for hosts, with pass, fail or not testable.
 
@@ -40,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_dev(commands)
+    _add_shot(commands)
     _add_probe(commands)
     options = parser.parse_args(given)
     if options.version:
@@ -101,6 +113,44 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
         print(f"fanlight dev: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+# fanlight shot
+
+
+def _add_shot(commands: Any) -> None:
+    shot = _add(commands, "shot", _shot, help="take a picture of a View", description=_SHOT)
+    shot.add_argument(
+        "names", nargs="+", metavar="SERVER TOOL", help="a .py file, a folder or a URL; and one of its tools"
+    )
+    shot.add_argument("--args", default="{}", metavar="JSON", help="the arguments of the call, or @file.json")
+    shot.add_argument("-o", "--output", default="shot.png", metavar="FILE", help="where it goes (default: shot.png)")
+    shot.add_argument("--theme", choices=["light", "dark", "both"], default="light", help="(default: light)")
+    shot.add_argument("--size", action="append", metavar="WxH", help="of the window (default: 800x600); several: a,b")
+    shot.add_argument(
+        "--mode", action="append", metavar="MODE", help="inline (default), fullscreen or pip; several: a,b"
+    )
+    shot.add_argument("--locale", action="append", metavar="TAG", help="such as de-DE (default: en-US); several: a,b")
+    shot.add_argument("--time-zone", default="UTC", metavar="NAME", help="such as Asia/Tokyo (default: UTC)")
+    shot.add_argument(
+        "--freeze", action="store_true", help="pin time, chance and animations: the same picture each time"
+    )
+    shot.add_argument("--full", action="store_true", help="the whole View, not only what is in the window")
+    shot.add_argument("--scale", type=float, default=1.0, help="points per pixel (default: 1)")
+    shot.add_argument(
+        "--timeout", type=float, default=20.0, metavar="SECONDS", help="for the View to rest (default: 20)"
+    )
+    shot.add_argument("--profile", choices=["strict", "compat"], default="strict", help="compat lets the View use eval")
+    shot.add_argument("--allow-error", action="store_true", help="a View that shows an error is a picture, too")
+
+
+def _shot(options: argparse.Namespace, command: Sequence[str]) -> int:
+    try:
+        from fanlight.testing.shot_command import run
+    except ModuleNotFoundError as error:
+        print(f"fanlight shot needs {error.name}: pip install 'fanlight[browser]'", file=sys.stderr)
+        return 3
+    return run(options, command)
 
 
 # fanlight probe

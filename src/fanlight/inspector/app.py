@@ -182,9 +182,14 @@ class Inspector:
         return await self.host.servers[_text(asked, "server")].read_resource(_text(asked, "uri"))
 
     async def _set_trial(self, told: JSONObject) -> JSONObject:
-        server, slow = _text(told, "server"), told.get("slow", 0)
-        seconds = float(slow) if isinstance(slow, int | float) else 0.0
-        self._trials.set(server, seconds, failing=told.get("failing") is True, lost=told.get("lost") is True)
+        server = _text(told, "server")
+        slow, failing, lost = told.get("slow"), told.get("failing"), told.get("lost")
+        self._trials.set(
+            server,
+            float(slow) if isinstance(slow, int | float) else None,
+            failing if isinstance(failing, bool) else None,
+            lost if isinstance(lost, bool) else None,
+        )
         self._events.publish("server", self._server(server))
         return {}
 

@@ -39,11 +39,17 @@ class Trials:
         """Return what is set for a server."""
         return self._trials[server]
 
-    def set(self, server: str, slow: float, *, failing: bool, lost: bool) -> None:
-        """Set the switches of a server. One that gets lost loses the calls that run, too."""
+    def set(
+        self, server: str, slow: float | None = None, failing: bool | None = None, lost: bool | None = None
+    ) -> None:
+        """Set some switches of a server. One that gets lost loses the calls that run, too."""
         before = self._trials[server]
-        self._trials[server] = Trial(max(slow, 0.0), failing, lost)
-        if lost and not before.lost:
+        now = self._trials[server] = Trial(
+            before.slow if slow is None else max(slow, 0.0),
+            before.failing if failing is None else failing,
+            before.lost if lost is None else lost,
+        )
+        if now.lost and not before.lost:
             self._connections[server].restart()
 
     def play(self, server: str, recording: Recording) -> None:

@@ -80,7 +80,7 @@ const drawTool = (/** @type {Json} */ server, /** @type {Json} */ tool, /** @typ
 };
 
 const drawConnection = (/** @type {Json} */ server, /** @type {Json} */ info, /** @type {string} */ target, /** @type {string | undefined} */ era) => {
-  const set = (/** @type {Json} */ change) => ask("trial", { server: server.name, ...server.trial, ...change }).catch((error) => say(error.message));
+  const set = (/** @type {Json} */ change) => ask("trial", { server: server.name, ...change }).catch((error) => say(error.message));
   const tick = (/** @type {string} */ key, /** @type {string} */ words) =>
     make("label", { className: "small" }, make("input", { type: "checkbox", checked: Boolean(server.trial[key]), onchange: (/** @type {any} */ { target }) => set({ [key]: target.checked }) }), ` ${words}`);
   const slow = make("select", { "aria-label": `Slow ${server.name}`, onchange: (/** @type {any} */ { target }) => set({ slow: Number(target.value) }) }, ...[0, 1, 3, 10].map((delay) => make("option", { value: String(delay), selected: server.trial.slow === delay }, delay ? `${delay} s late` : "as it is")));

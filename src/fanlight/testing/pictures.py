@@ -1,0 +1,91 @@
+"""PNG pictures: compared, put beside each other, and told from blank ones. A page of the browser reads them."""
+
+import base64
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two pictures differ."""
+
+    different: int
+    """How many points do."""
+    total: int
+    expected: tuple[int, int]
+    """Width and height."""
+    actual: tuple[int, int]
+    picture: bytes | None
+    """Expected, actual and difference beside each other, as PNG; None if they are the same."""
+
+    @property
+    def share(self) -> float:
+        """The share of points that differ, from 0 to 1."""
+        return self.different / self.total
+
+    def __str__(self) -> str:
+        if self.expected != self.actual:
+            before, now = (f"{width}x{height}" for width, height in (self.expected, self.actual))
+            return f"the picture was {before} and is {now}"
+        return f"{self.different:,} of {self.total:,} points differ ({self.share:.2%})"
+
+
+async def is_blank(browser: "Browser", png: bytes) -> bool:
+    """Tell whether a picture has only one colour."""
+    async with _desk(browser) as desk:
+        blank: bool = await desk.evaluate("data => pictures.isBlank(data)", _text(png))
+        return blank
+
+
+async def compare(browser: "Browser", expected: bytes, actual: bytes, *, colour: int = 8) -> Comparison:
+    """Compare two pictures. A point differs if its red, green or blue does by more than `colour`, of 255."""
+    async with _desk(browser) as desk:
+        found: dict[str, Any] = await desk.evaluate(
+            "given => pictures.compare(given)", [_text(expected), _text(actual), colour]
+        )
+    picture = found["picture"]
+    return Comparison(
+        found["different"],
+        found["total"],
+        tuple(found["expected"]),
+        tuple(found["actual"]),
+        None if picture is None else base64.b64decode(picture),
+    )
+
+
+async def contact_sheet(browser: "Browser", pictures: Sequence[tuple[str, bytes]], *, scale: float = 1) -> bytes:
+    """Put pictures and their captions on one sheet."""
+    async with _desk(browser, scale) as desk:
+        named = [[caption, _text(png)] for caption, png in pictures]
+        width, height = await desk.evaluate("given => pictures.sheet(given)", [named, scale])
+        return await desk.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
+
+
+def _text(png: bytes) -> str:
+    return base64.b64encode(png).decode()
+
+
+@asynccontextmanager
+async def _desk(browser: "Browser", scale: float = 1) -> AsyncIterator["Page"]:
+    """An empty page with the script that reads pictures."""
+    page = await browser.new_page(
+        viewport={"width": 1700, "height": 1000}, device_scale_factor=scale, color_scheme="light"
+    )
+    try:
+        await page.set_content(_file("sheet.html"))
+        await page.evaluate(_file("pictures.js"))
+        yield page
+    finally:
+        await page.close()
+
+
+@cache
+def _file(name: str) -> str:
+    return files("fanlight.testing").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,340 @@
+"""Fixtures for pytest. What is heavy is imported inside of them, so that tests of other things pay nothing.
+
+    app_host          a host in memory, with no port
+    scripted_view     a View in Python
+    open_view         a View in a real browser
+    assert_picture    compare a picture with the one that was accepted
+    assert_conforms   hold a server against the rules of the standard
+
+A project overrides `fanlight_context`, `fanlight_policy`, `fanlight_browser` and `fanlight_options` to change how.
+"""
+
+import re
+import shutil
+from collections.abc import AsyncIterator, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
+    from fanlight.host import Host, Policy
+    from fanlight.testing.pictures import Comparison
+    from fanlight.testing.scripted import ScriptedView
+    from fanlight.testing.stage import LiveView
+
+JSONObject = dict[str, Any]
+
+_UNPLAIN = re.compile(r"[^A-Za-z0-9_]+")
+_evidence = pytest.StashKey["Evidence"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("fanlight", "Views of MCP Apps (fanlight)")
+    group.addoption(
+        "--fanlight-update-pictures", action="store_true", help="accept the pictures of assert_picture as they are now"
+    )
+    group.addoption(
+        "--fanlight-output",
+        default=".fanlight",
+        metavar="FOLDER",
+        help="where pictures and message logs of failed tests go (default: .fanlight)",
+    )
+
+
+# What a failed test leaves
+
+
+@dataclass
+class Evidence:
+    """What a test leaves behind if it fails: files by name, in a folder with the test's name."""
+
+    folder: Path
+    files: dict[str, bytes] = field(default_factory=dict)
+    _begun: bool = False
+
+    def name(self, kind: str) -> str:
+        """Return a name that is free: view, view-2 ..."""
+        number = 1 + sum(1 for name in self.files if name.startswith(kind) and name.endswith(".jsonl"))
+        return kind if number == 1 else f"{kind}-{number}"
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Write a file now."""
+        if not self._begun:
+            shutil.rmtree(self.folder, ignore_errors=True)  # what an earlier run left
+            self._begun = True
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+    async def keep(self, view: "LiveView") -> None:
+        """Keep what can be seen of a View before it goes."""
+        from anyio import move_on_after
+
+        name = self.name("view")
+        self.files[f"{name}.jsonl"] = view.log().encode()
+        with suppress(Exception), move_on_after(5):
+            self.files[f"{name}.png"] = await view.page.screenshot()
+        console = [
+            *(f"uncaught: {error}" for error in view.errors),
+            *map(str, view.console),
+            *map(str, view.violations),
+        ]
+        if console:
+            self.files[f"{name}.console.txt"] = "\n".join(console).encode() + b"\n"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write what a failed test leaves, and say so."""
+    report = yield
+    evidence = item.stash.get(_evidence, None)
+    if report.when == "call" and report.failed and evidence is not None and evidence.files:
+        paths = [evidence.write(name, data) for name, data in evidence.files.items()]
+        report.sections.append(("fanlight", "\n".join(map(str, paths))))
+    return report
+
+
+@pytest.fixture
+def fanlight_evidence(request: pytest.FixtureRequest) -> Evidence:
+    """What this test leaves behind if it fails. `write` adds a file of your own."""
+    node: pytest.Item = request.node
+    if _evidence not in node.stash:
+        output = Path(request.config.getoption("--fanlight-output"))
+        name = _UNPLAIN.sub("-", node.name).strip("-")[:100]
+        node.stash[_evidence] = Evidence(request.config.invocation_params.dir / output / node.path.stem / name)
+    return node.stash[_evidence]
+
+
+# What a project overrides
+
+
+@pytest.fixture
+def fanlight_context() -> JSONObject:
+    """What Views are told of the host, such as {"theme": "dark"}."""
+    return {}
+
+
+@pytest.fixture
+def fanlight_policy() -> "Policy | None":
+    """What Views may do; None allows what they ask for."""
+    return None
+
+
+@pytest.fixture
+def fanlight_browser() -> "Browser | str | Path | None":
+    """The browser: one of Playwright's that runs already, the path of one to start, or None for one that is found."""
+    return None
+
+
+@pytest.fixture
+def fanlight_options() -> JSONObject:
+    """Options of `Stage.open` for every View of `open_view`, such as {"freeze": True}."""
+    return {}
+
+
+# Fixtures
+
+
+class AppHost:
+    """Runs hosts in memory: `async with app_host(server) as host`."""
+
+    def __init__(self, options: JSONObject) -> None:
+        self._options = options
+
+    def using(self, **options: Any) -> "AppHost":
+        """Return the same with options of `Host`."""
+        return AppHost({**self._options, **options})
+
+    def __call__(self, servers: object) -> "AbstractAsyncContextManager[Host]":
+        """Run a host with a server (called "server"), or with several by name."""
+        from fanlight.testing.scripted import app_host
+
+        return app_host(servers, **self._options)
+
+
+class ScriptedViews:
+    """Opens Views in Python: `async with scripted_view(server, "get_time", zone="UTC") as view`."""
+
+    def __init__(self, evidence: Evidence, options: JSONObject) -> None:
+        self._evidence = evidence
+        self._options = options
+
+    def using(self, **options: Any) -> "ScriptedViews":
+        """Return the same with options of `fanlight.testing.scripted.scripted_view`."""
+        return ScriptedViews(self._evidence, {**self._options, **options})
+
+    @asynccontextmanager
+    async def __call__(self, server: object, tool: str, /, **arguments: Any) -> "AsyncIterator[ScriptedView]":
+        """Call a tool of a server, or of a host that runs, and open its View."""
+        from fanlight.testing.scripted import scripted_view
+
+        options = dict(self._options)
+        if _is_host(server):
+            options = {name: value for name, value in options.items() if name not in ("context", "policy")}
+        async with scripted_view(server, tool, arguments, **options) as view:
+            try:
+                yield view
+            finally:
+                self._evidence.files[f"{self._evidence.name('scripted')}.jsonl"] = view.log().encode()
+
+
+class OpenViews:
+    """Opens Views in a browser: `async with open_view(server, "get_time", zone="UTC") as view`."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        browser: "Browser | str | Path | None",
+        policy: "Policy | None",
+        options: JSONObject,
+    ) -> None:
+        self._evidence = evidence
+        self._browser = browser
+        self._policy = policy
+        self._options = options
+
+    def using(self, **options: Any) -> "OpenViews":
+        """Return the same with options of `Stage.open`: theme, size, mode, locale, freeze ..."""
+        return OpenViews(self._evidence, self._browser, self._policy, {**self._options, **options})
+
+    def __call__(self, server: object, tool: str, /, **arguments: Any) -> "AbstractAsyncContextManager[LiveView]":
+        """Call a tool of a server and show its View."""
+        from fanlight.testing.stage import open_view
+
+        options = {**self._options, "on_leave": self._evidence.keep}
+        return open_view(server, tool, arguments, browser=self._browser, policy=self._policy, **options)
+
+
+class Pictures:
+    """Compares pictures with the accepted ones: `await assert_picture(view, "empty")`."""
+
+    def __init__(self, evidence: Evidence, browser: "Browser | str | Path | None", folder: Path, update: bool) -> None:
+        self._evidence = evidence
+        self._browser = browser
+        self._folder = folder
+        self._update = update
+
+    async def __call__(self, seen: "LiveView | bytes", name: str, *, tolerance: float = 0.001, colour: int = 8) -> None:
+        """Fail if a View, or a PNG, does not look as it was accepted.
+
+        A point differs if its red, green or blue does by more than `colour`, of 255. `tolerance` is the share of points
+        that may differ.
+        """
+        __tracebackhide__ = True
+        actual = seen if isinstance(seen, bytes) else await self._picture(seen)
+        path = self._folder / f"{_UNPLAIN.sub('-', name)}.png"
+        accepted = path.read_bytes() if path.exists() else None
+        if accepted == actual:
+            return
+        if self._update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(actual)
+            return
+        if accepted is None:
+            at = self._evidence.write(f"{path.stem}.actual.png", actual)
+            pytest.fail(
+                f"There is no picture {path} yet; this one is at {at}. "
+                "If it is right: pytest --fanlight-update-pictures",
+                pytrace=False,
+            )
+        found = await self._compare(seen, accepted, actual, colour)
+        if found.expected != found.actual or found.share > tolerance:
+            self._evidence.write(f"{path.stem}.actual.png", actual)
+            at = self._evidence.write(f"{path.stem}.difference.png", found.picture or b"")
+            pytest.fail(
+                f"The picture {path.name} differs: {found}, and {tolerance:.2%} may. Look at {at}. "
+                "If it is right: pytest --fanlight-update-pictures",
+                pytrace=False,
+            )
+
+    async def _picture(self, view: "LiveView") -> bytes:
+        from fanlight.testing.stage import Unsettled
+
+        with suppress(Unsettled):
+            await view.settled()
+        return await view.screenshot()
+
+    async def _compare(self, seen: "LiveView | bytes", expected: bytes, actual: bytes, colour: int) -> "Comparison":
+        from fanlight.testing.browser import launched
+        from fanlight.testing.pictures import compare
+
+        browser = self._browser if isinstance(seen, bytes) else seen.page.context.browser
+        if browser is None or isinstance(browser, str | Path):
+            async with launched(browser) as started:
+                return await compare(started, expected, actual, colour=colour)
+        return await compare(browser, expected, actual, colour=colour)
+
+
+class Conformance:
+    """Holds servers against the rules: `await assert_conforms(server)`."""
+
+    def __init__(self, browser: "Browser | str | Path | None") -> None:
+        self._browser = browser
+
+    async def __call__(self, server: object, **options: Any) -> None:
+        """Fail if a server or one of its Views breaks a rule that must be kept. `options` are those of `check`."""
+        __tracebackhide__ = True
+        check = import_module("fanlight.check").check
+        if self._browser is not None:
+            options.setdefault("browser", self._browser)
+        report = await check(server, **options)
+        if not report.conforms:
+            pytest.fail(str(report), pytrace=False)
+
+
+@pytest.fixture
+def app_host(fanlight_context: JSONObject, fanlight_policy: "Policy | None") -> AppHost:
+    """Run hosts in memory, with no port."""
+    return AppHost({"context": fanlight_context, "policy": fanlight_policy})
+
+
+@pytest.fixture
+def scripted_view(
+    fanlight_evidence: Evidence, fanlight_context: JSONObject, fanlight_policy: "Policy | None"
+) -> ScriptedViews:
+    """Open Views that are written in Python, with no browser."""
+    return ScriptedViews(fanlight_evidence, {"context": fanlight_context, "policy": fanlight_policy})
+
+
+@pytest.fixture
+def open_view(
+    fanlight_evidence: Evidence,
+    fanlight_browser: "Browser | str | Path | None",
+    fanlight_context: JSONObject,
+    fanlight_policy: "Policy | None",
+    fanlight_options: JSONObject,
+) -> OpenViews:
+    """Open Views in a real browser."""
+    options = {"context": fanlight_context, **fanlight_options}
+    return OpenViews(fanlight_evidence, fanlight_browser, fanlight_policy, options)
+
+
+@pytest.fixture
+def assert_picture(
+    request: pytest.FixtureRequest, fanlight_evidence: Evidence, fanlight_browser: "Browser | str | Path | None"
+) -> Pictures:
+    """Compare Views with the pictures of them that were accepted."""
+    folder = request.node.path.parent / "pictures" / request.node.path.stem
+    return Pictures(fanlight_evidence, fanlight_browser, folder, request.config.getoption("--fanlight-update-pictures"))
+
+
+@pytest.fixture
+def assert_conforms(fanlight_browser: "Browser | str | Path | None") -> Conformance:
+    """Hold servers against the rules of the standard."""
+    return Conformance(fanlight_browser)
+
+
+def _is_host(server: object) -> bool:
+    from fanlight.host import Host
+
+    return isinstance(server, Host)

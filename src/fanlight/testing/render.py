@@ -1,0 +1,63 @@
+"""Whether a View that is on the stage shows what it is for."""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from fanlight.testing.pictures import is_blank
+from fanlight.testing.stage import LiveView, StageError
+
+_MOST_TEXT: Final = 300
+_BROKEN: Final = re.compile(
+    r"\W*(?:(?:uncaught|unhandled|unexpected|internal|fatal|an?)\s+)*(?:[A-Z]\w*Error\b|error\b|exception\b|failed\b|"
+    r"failure\b|could not\b|cannot\b|can't\b|unable to\b|something went wrong|oops)",
+    re.IGNORECASE,
+)
+_WAITING: Final = re.compile(r"(?:loading|waiting|connecting|please wait|initiali[sz]ing)\b.{0,40}", re.IGNORECASE)
+
+
+async def not_rendered(view: LiveView, png: bytes) -> str | None:
+    """Say why a View is not called rendered: it shows nothing, or its own word for an error. None if it is."""
+    result = view.call.result or {}
+    if result.get("isError"):
+        return f"The tool answered with an error: {_short(_text_of(result))}"
+    browser = view.page.context.browser
+    assert browser is not None
+    blocked = [str(violation) for violation in view.violations if not violation.is_probe]
+    why = [*view.errors, *(str(line) for line in view.console if line.kind == "error"), *blocked]
+    because = f" {_short(why[0].splitlines()[0])}" if why else ""
+    if await is_blank(browser, png):
+        return f"The View shows nothing: its picture has one colour.{because}"
+    seen: dict[str, Any] = await view.frame.evaluate(_script())
+    if seen["complaint"] is not None:
+        return f"The View shows an error: {_short(seen['complaint'])}"
+    text: str = seen["text"]
+    if text and len(text) <= _MOST_TEXT and _BROKEN.match(text):
+        return f"The View shows an error: {_short(text)}"
+    if _WAITING.fullmatch(text):
+        return f"The View still says: {_short(text)}{because}"
+    return None
+
+
+async def picture(view: LiveView, *, full: bool = True, may_fail: bool = False) -> bytes:
+    """Return the picture of a View that is rendered, or raise StageError. With `may_fail`, an error is one, too."""
+    png = await view.screenshot(full=full)
+    reason = await not_rendered(view, png)
+    if reason is not None and not may_fail:
+        raise StageError("render", reason)
+    return png
+
+
+def _text_of(result: dict[str, Any]) -> str:
+    return " ".join(str(block.get("text", "")) for block in result.get("content", []) if isinstance(block, dict))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_TEXT else line[: _MOST_TEXT - 1] + "…"
+
+
+@cache
+def _script() -> str:
+    return files("fanlight.testing").joinpath("render.js").read_text(encoding="utf-8")

@@ -1,0 +1,35 @@
+"""The messages between a View and the host, as tests see them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+JSONObject = dict[str, Any]
+By = Literal["host", "view"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message between a View and the host. `at` is in seconds since the View was opened."""
+
+    by: By
+    message: JSONObject
+    at: float
+
+    @property
+    def method(self) -> str | None:
+        """The method of a request or notification; None for an answer."""
+        method = self.message.get("method")
+        return method if isinstance(method, str) else None
+
+    @property
+    def params(self) -> JSONObject:
+        params = self.message.get("params")
+        return params if isinstance(params, dict) else {}
+
+
+def json_lines(messages: Iterable[Said]) -> str:
+    """Return messages as JSON lines."""
+    lines = ({"at": round(said.at, 4), "by": said.by, "message": said.message} for said in messages)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -1,0 +1,320 @@
+"""A View in Python: it speaks to a real host, over the real bridge, with no browser and no port.
+
+async with scripted_view(server, "get_time", {"zone": "UTC"}) as view:
+    assert view.result["structuredContent"]["zone"] == "UTC"
+    answer = await view.call_tool("set_alarm", at="2030-01-01T00:00:00Z")
+    await view.update_model_context("An alarm is set.")
+    assert view.model_context["content"][0]["text"] == "An alarm is set."
+"""
+
+import itertools
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from time import monotonic
+from typing import Any, Final, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from fanlight.host.call import Call
+from fanlight.host.host import Host
+from fanlight.host.origins import Origins
+from fanlight.host.policy import Policy
+from fanlight.host.web import Socket
+from fanlight.protocol import jsonrpc
+from fanlight.protocol.bridge import PROTOCOL_VERSION
+from fanlight.protocol.errors import FanlightError
+from fanlight.testing.given import ALLOW, served
+from fanlight.testing.said import By, Said, json_lines
+
+JSONObject = dict[str, Any]
+Handler = Callable[[JSONObject], JSONObject]
+
+_ORIGINS: Final = Origins("http://localhost", "http://sandbox.localhost")
+_OUTCOMES: Final = ("ui/notifications/tool-result", "ui/notifications/tool-cancelled")
+
+
+class Refusal(FanlightError):
+    """The host answered a request with a JSON-RPC error."""
+
+    def __init__(self, error: JSONObject) -> None:
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+        self.data: Any = error.get("data")
+        super().__init__(f"{self.message} ({self.code})")
+
+
+class ScriptedView:
+    """One View, and the page around it, both played by a test."""
+
+    limit = 1_000_000
+    attached = True
+
+    def __init__(self, host: Host, call: Call, tasks: TaskGroup, within: float) -> None:
+        self.host = host
+        self.call = call
+        """The tool call that the View shows."""
+        self.messages: list[Said] = []
+        """Every message, both ways, in order."""
+        self.context: JSONObject = {}
+        """What the host told of itself, with all changes."""
+        self.capabilities: JSONObject = {}
+        """What the host offers."""
+        self.links: list[str] = []
+        """The addresses that the page was told to open."""
+        self.downloads: list[JSONObject] = []
+        """The files that the page was told to save."""
+        self.questions: list[str] = []
+        """What the page asked the user."""
+        self.decision = "deny"
+        """What the user answers: "once", "always" or "deny"."""
+        self.handlers: dict[str, Handler] = {"ping": lambda params: {}, "ui/resource-teardown": lambda params: {}}
+        """How the View answers requests of the host, by method: `handler(params)` returns the result."""
+        self._tasks = tasks
+        self._within = within
+        self._began = monotonic()
+        self._link: Any = None
+        self._ids = itertools.count(1)
+        self._last = 0
+        self._seen = 0
+        self._taken: set[int] = set()
+        self._news = anyio.Event()
+
+    # What a test says
+
+    async def initialize(self, capabilities: JSONObject | None = None, info: JSONObject | None = None) -> JSONObject:
+        """Shake hands, as every View does first; return what the host answered."""
+        hello = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "appInfo": info or {"name": "scripted", "version": "1"},
+            "appCapabilities": capabilities or {},
+        }
+        answer = await self.request("ui/initialize", hello)
+        self.context = dict(answer["hostContext"])
+        self.capabilities = answer["hostCapabilities"]
+        await self.notify("ui/notifications/initialized", {})
+        return answer
+
+    async def request(self, method: str, params: JSONObject | None = None) -> JSONObject:
+        """Ask the host, and return its answer. Raises Refusal."""
+        id = next(self._ids)
+        await self.say({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
+        answer = await self._next(lambda said: "method" not in said.message and said.message.get("id") == id, method)
+        if "error" in answer.message:
+            raise Refusal(answer.message["error"])
+        result: JSONObject = answer.message["result"]
+        return result
+
+    async def notify(self, method: str, params: JSONObject | None = None) -> None:
+        """Tell the host something that needs no answer."""
+        await self.say({"jsonrpc": "2.0", "method": method, "params": params or {}})
+
+    async def say(self, message: object) -> None:
+        """Send whatever a View could post, also what is wrong."""
+        self._note("view", message)
+        await self._tell({"type": "message", "message": message})
+
+    async def expect(self, method: str) -> JSONObject:
+        """Wait for the next message of a method, and return its params. Each message is given out once."""
+        return (await self._next(lambda said: said.method == method, method)).params
+
+    async def call_tool(self, name: str, /, **arguments: Any) -> JSONObject:
+        """Call a tool of the View's server."""
+        return await self.request("tools/call", {"name": name, "arguments": arguments})
+
+    async def update_model_context(self, text: str | None = None, **structured: Any) -> None:
+        """Tell the model something."""
+        content = [] if text is None else [{"type": "text", "text": text}]
+        update: JSONObject = {"content": content, **({"structuredContent": structured} if structured else {})}
+        await self.request("ui/update-model-context", update)
+
+    async def send_message(self, text: str) -> None:
+        """Put a message into the conversation."""
+        await self.request("ui/message", {"role": "user", "content": [{"type": "text", "text": text}]})
+
+    async def open_link(self, url: str) -> None:
+        """Ask for a link to be opened."""
+        await self.request("ui/open-link", {"url": url})
+
+    async def request_display_mode(self, mode: str) -> str:
+        """Ask for a display mode, and return the one of now."""
+        now: str = (await self.request("ui/request-display-mode", {"mode": mode}))["mode"]
+        return now
+
+    # What a test sees
+
+    def received(self, method: str) -> list[JSONObject]:
+        """Return the params of each message of a method that the host sent."""
+        return [said.params for said in self.messages if said.by == "host" and said.method == method]
+
+    @property
+    def arguments(self) -> JSONObject | None:
+        """The arguments of the call, if the View has them."""
+        told = self.received("ui/notifications/tool-input")
+        return told[-1].get("arguments") if told else None
+
+    @property
+    def result(self) -> JSONObject:
+        """The result of the call. An AssertionError if the View has none."""
+        told = self.received("ui/notifications/tool-result")
+        assert told, f"The View has no result. {self._heard()}"
+        return told[-1]
+
+    @property
+    def model_context(self) -> JSONObject | None:
+        """What the View told the model last; None if nothing."""
+        for told in self.host.model_context():
+            if told["view"] == self.call.view:
+                return {key: value for key, value in told.items() if key not in ("view", "server")}
+        return None
+
+    def log(self) -> str:
+        """Return the messages as JSON lines."""
+        return json_lines(self.messages)
+
+    def _heard(self) -> str:
+        words = [said.method or "(answer)" for said in self.messages if said.by == "host"]
+        return f"The host said: {', '.join(words) or 'nothing'}."
+
+    async def _next(self, is_it: Callable[[Said], bool], what: str) -> Said:
+        with anyio.move_on_after(self._within):
+            while True:
+                for number, said in enumerate(self.messages):
+                    if said.by == "host" and number not in self._taken and is_it(said):
+                        self._taken.add(number)
+                        return said
+                await self._news.wait()
+        raise AssertionError(f"The host did not say {what} within {self._within:g} seconds. {self._heard()}")
+
+    # The page's end of the line
+
+    async def open(self) -> None:
+        """Open the View, as a page does."""
+        frame: JSONObject = {"type": "open", "view": self.call.view, "token": self.call.token, "context": {}}
+        self._link = await self.host.open(frame, _ORIGINS, cast(Socket, self))
+
+    async def close(self) -> None:
+        """Let the page go away."""
+        if self._link is not None:
+            await self._link.lost()
+
+    async def send(self, text: str) -> None:
+        """Take what the host sends to the page."""
+        frame: JSONObject = json.loads(text)
+        self._seen = frame.get("n", self._seen)
+        match frame["type"]:
+            case "message":
+                self._hear(frame["message"])
+            case "mode":
+                self._done(frame["id"], {"mode": frame["mode"]})
+            case "link":
+                self.links.append(frame["url"])
+                self._done(frame["id"], {})
+            case "download":
+                self.downloads += frame["files"]
+                self._done(frame["id"], {})
+            case "ask":
+                self._done(frame["id"], {"answer": await self.question(frame["text"], frame["app"], ())})
+        if frame.get("prompt"):
+            self._tasks.start_soon(self._link.receive, {"type": "ack", "ack": self._seen}, 0)
+
+    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> str:
+        """Decide for the user."""
+        self.questions.append(text)
+        return self.decision
+
+    def _hear(self, message: JSONObject) -> None:
+        said = self._note("host", message)
+        if said.method == "ui/notifications/host-context-changed":
+            self.context |= said.params
+        if said.method is not None and "id" in message:
+            self._tasks.start_soon(self.say, self._answer(message["id"], said))
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _answer(self, id: Any, said: Said) -> JSONObject:
+        handler = self.handlers.get(said.method or "")
+        if handler is None:
+            return jsonrpc.error(id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {said.method}")
+        return jsonrpc.result(id, handler(said.params))
+
+    def _note(self, by: By, message: object) -> Said:
+        said = Said(by, message if isinstance(message, dict) else {"(nonsense)": message}, monotonic() - self._began)
+        self.messages.append(said)
+        return said
+
+    def _done(self, id: int, result: JSONObject) -> None:
+        # In a task of its own: the host waits for this very method now.
+        self._tasks.start_soon(self._tell, {"type": "done", "id": id, "result": result})
+
+    async def _tell(self, frame: JSONObject) -> None:
+        self._last += 1
+        await self._link.receive({**frame, "n": self._last, "ack": self._seen}, len(json.dumps(frame)))
+
+
+@asynccontextmanager
+async def app_host(servers: object, *, policy: Policy | None = None, **options: Any) -> AsyncIterator[Host]:
+    """Run a host in memory, with one server (called "server") or several by name. `options` are those of `Host`."""
+    given = servers if isinstance(servers, Mapping) and "command" not in servers and "url" not in servers else None
+    named = {"server": servers} if given is None else given
+    host = Host({name: served(server) for name, server in named.items()}, policy=policy or Policy(ALLOW), **options)
+    async with host:
+        await host.servers.settled()
+        yield host
+
+
+@asynccontextmanager
+async def scripted_view(
+    server: object,
+    tool: str,
+    arguments: JSONObject | None = None,
+    *,
+    name: str = "server",
+    initialize: bool = True,
+    run: bool = True,
+    capabilities: JSONObject | None = None,
+    within: float = 5.0,
+    **options: Any,
+) -> AsyncIterator[ScriptedView]:
+    """Call a tool and open its View in Python.
+
+    `server` is a server, or a `Host` that runs already and has one called `name`. Without `initialize`, the View has
+    said nothing yet; without `run`, the call has only begun. `options` are those of `Host`.
+    """
+    if not isinstance(server, Host):
+        async with (
+            app_host({name: server}, **options) as host,
+            scripted_view(
+                host,
+                tool,
+                arguments,
+                name=name,
+                initialize=initialize,
+                run=run,
+                capabilities=capabilities,
+                within=within,
+            ) as view,
+        ):
+            yield view
+        return
+    await server.servers[name].ready()
+    call = server.begin(name, tool)
+    if call.view is None:
+        raise FanlightError(f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
+    tasks = await anyio.create_task_group().__aenter__()
+    view = ScriptedView(server, call, tasks, within)
+    try:
+        await view.open()
+        if initialize:
+            await view.initialize(capabilities)
+        if run:
+            await call.run(arguments or {})
+            if initialize:
+                await view._next(lambda said: said.method in _OUTCOMES, "what came of the call")
+        yield view
+    finally:
+        await view.close()
+        tasks.cancel_scope.cancel()
+        # The test's own error is not handed to the group, which would wrap it: it goes on as it came.
+        await tasks.__aexit__(None, None, None)

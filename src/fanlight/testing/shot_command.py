@@ -1,0 +1,131 @@
+"""What `fanlight shot` reads from its command line, and what it prints."""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import anyio
+
+from fanlight.host.targets import servers
+from fanlight.protocol.errors import FanlightError
+from fanlight.testing.browser import BrowserMissing
+from fanlight.testing.shot import Picture, Shot, looks
+from fanlight.testing.stage import Mode, StageError, Theme
+
+RENDERED, NOT_RENDERED, USAGE, NOT_STARTED = range(4)
+
+_SIZE = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
+
+
+class _Usage(FanlightError):
+    """The command line makes no sense."""
+
+
+def run(options: argparse.Namespace, command: Sequence[str]) -> int:
+    """Take the pictures and return the exit code."""
+    try:
+        shot = _read(options, command)
+        png, pictures = anyio.run(shot.take)
+    except BrowserMissing as error:
+        return _fail(str(error), NOT_STARTED)
+    except StageError as error:
+        if error.step == "connect":
+            return _fail(str(error), NOT_STARTED)
+        if error.step == "tool":
+            return _fail(str(error), USAGE)
+        return _fail(f"not rendered ({error.step}): {error}", NOT_RENDERED)
+    except FanlightError as error:
+        return _fail(str(error), USAGE)
+    return _report(options, png, pictures)
+
+
+def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]) -> int:
+    for picture in pictures:
+        for note in picture.notes:
+            _say(f"{picture.look}: {note}")
+    failed = [picture for picture in pictures if picture.failure is not None]
+    path = Path(options.output)
+    if failed and not options.allow_error:
+        path = path.with_suffix(f".failed{path.suffix}")
+    try:
+        path.write_bytes(png)
+    except OSError as error:
+        return _fail(f"{path} cannot be written: {error.strerror}.", USAGE)
+    for picture in failed:
+        _say(f"not rendered (render): {picture.look}: {picture.failure}")
+    width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
+    print(f"{path}  {width}x{height}  {len(pictures)} {'picture' if len(pictures) == 1 else 'pictures'}")
+    return NOT_RENDERED if failed and not options.allow_error else RENDERED
+
+
+def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
+    expected = 1 if command else 2
+    if len(options.names) != expected:
+        example = "TOOL -- COMMAND ..." if command else "SERVER TOOL"
+        raise _Usage(f"expected {example}, but got {' '.join(options.names)!r}.")
+    found = servers(options.names[:-1], command)
+    if len(found) != 1:
+        raise _Usage(f"{options.names[0]} names {len(found)} servers, expected one.")
+    (served,) = found.values()
+    themes: list[Theme] = ["light", "dark"] if options.theme == "both" else [options.theme]
+    return Shot(
+        served.target,
+        options.names[-1],
+        _arguments(options.args),
+        looks(
+            themes,
+            [_size(text) for text in _several(options.size, "800x600")],
+            [_mode(text) for text in _several(options.mode, "inline")],
+            _several(options.locale, "en-US"),
+        ),
+        freeze=options.freeze,
+        full=options.full,
+        scale=options.scale,
+        time_zone=options.time_zone,
+        timeout=options.timeout,
+        profile=options.profile,
+    )
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except OSError as error:
+            raise _Usage(f"{text[1:]} cannot be read: {error.strerror}.") from None
+    try:
+        arguments = json.loads(text)
+    except ValueError as error:
+        raise _Usage(f"--args is not JSON: {error}.") from None
+    if not isinstance(arguments, dict):
+        raise _Usage(f'--args is {text}, expected an object such as \'{{"zone": "UTC"}}\'.')
+    return arguments
+
+
+def _several(given: Sequence[str] | None, usual: str) -> list[str]:
+    return [word for text in given or [usual] for word in text.split(",") if word]
+
+
+def _size(text: str) -> tuple[int, int]:
+    if (found := _SIZE.fullmatch(text)) is None:
+        raise _Usage(f"--size is {text!r}, expected something like 800x600.")
+    return int(found[1]), int(found[2])
+
+
+def _mode(text: str) -> Mode:
+    if text not in get_args(Mode):
+        raise _Usage(f"--mode is {text!r}, expected one of: {', '.join(get_args(Mode))}.")
+    return cast(Mode, text)
+
+
+def _say(words: str) -> None:
+    print(f"fanlight shot: {words}", file=sys.stderr)
+
+
+def _fail(words: str, code: int) -> int:
+    _say(words)
+    return code

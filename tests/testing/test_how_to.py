@@ -1,0 +1,72 @@
+"""The pages on testing, done as they say."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fanlight.cli import main
+from support.docs import ROOT, write_files
+
+pytestmark = pytest.mark.timeout(240)  # several runs of pytest, with a browser
+
+CI = ROOT / "docs" / "how-to" / "test-your-app-in-ci.md"
+SHOT = ROOT / "docs" / "how-to" / "take-pictures.md"
+REFERENCE = ROOT / "docs" / "reference" / "testing.md"
+
+
+def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "fanlight.testing.plugin,anyio.pytest_plugin",
+    }
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def test_the_workflow_is_one_and_its_tests_pass(tmp_path: Path) -> None:
+    files = write_files(CI, tmp_path)
+    workflow = yaml.safe_load(files[".github/workflows/test.yml"].read_text(encoding="utf-8"))
+    assert workflow[True] == ["push", "pull_request"]  # "on" is a truth of YAML
+    (job,) = workflow["jobs"].values()
+    assert job["runs-on"] == "ubuntu-latest"
+    steps = job["steps"]
+    assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    left = next(step["with"] for step in steps if step.get("if") == "failure()")
+    assert (left["path"], left["include-hidden-files"]) == (".fanlight/", True)
+
+    install, test = (shlex.split(step["run"]) for step in steps if "run" in step)
+    assert install == ["pip", "install", "fanlight[browser]", "pytest"]
+    python, *words = test
+    assert python == "python"
+    accepted = ran(tmp_path, *words, "--fanlight-update-pictures")
+    assert "4 passed" in accepted.stdout, accepted.stdout
+    assert {path.name for path in (tmp_path / "pictures" / "test_counter").iterdir()} == {"light.png", "dark.png"}
+    compared = ran(tmp_path, *words)
+    assert "4 passed" in compared.stdout, compared.stdout
+
+
+def test_the_programs_of_the_reference_run(tmp_path: Path) -> None:
+    write_files(CI, tmp_path)
+    write_files(REFERENCE, tmp_path)  # its conftest.py shares one browser
+    shown = ran(tmp_path, "shown.py")
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "counter.png").read_bytes().startswith(b"\x89PNG")
+    shared = ran(tmp_path, "-m", "pytest", "-k", "click or may_add")
+    assert "2 passed" in shared.stdout, shared.stdout
+
+
+def test_the_page_on_pictures_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["shot", "--help"])
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help", "--output", "--stdio"}
+    assert options <= set(re.findall(r"--[a-z-]+", SHOT.read_text(encoding="utf-8")))

@@ -1,0 +1,295 @@
+"""The pytest plugin, in pytest runs of its own."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.timeout(240)  # each test is several runs of pytest, some with a browser
+
+ROOT = Path(__file__).parents[2]
+
+SERVER = '''
+from mcp.server import MCPServer
+from fanlight import Apps, View
+
+VIEW = """<!doctype html><html><head><title>x</title></head><body><p id="p">…</p><button>More</button>
+<script type="module">
+import { App } from "@modelcontextprotocol/ext-apps";
+const app = new App({ name: "x", version: "1" });
+const p = document.querySelector("#p");
+app.ontoolresult = ({ content }) => (p.textContent = content[0].text);
+document.querySelector("button").onclick = async () => {
+  const { content } = await app.callServerTool({ name: "more", arguments: {} });
+  p.textContent = content[0].text;
+  await app.updateModelContext({ content });
+};
+await app.connect();
+</script></body></html>"""
+
+server = MCPServer("x")
+apps = Apps(server)
+view = View.html(VIEW, uri="ui://x/view")
+
+@apps.tool(view=view)
+def show(word: str = "hello") -> str:
+    "Show a word."
+    return word
+
+@apps.tool(view=view, visibility=["app"])
+def more() -> str:
+    "Another word."
+    return "more"
+'''
+
+WAYS = {
+    "anyio": ("anyio.pytest_plugin", "pytestmark = pytest.mark.anyio\n", ""),
+    "asyncio": ("pytest_asyncio.plugin", "", "asyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"),
+}
+
+
+class Runs:
+    """Runs pytest on test files, with one of the plugins that make async tests run."""
+
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+        self.pytester = pytester
+        self.plugin, self.mark, ini = WAYS[way]
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+        pytester.makeini(f"[pytest]\n{ini}")
+        pytester.makepyfile(shop=SERVER)
+        pytester.makeconftest("import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n")
+
+    def __call__(self, tests: str, *options: str) -> pytest.RunResult:
+        shop = "from shop import server" if "(server" in tests or ": server" in tests else ""
+        self.pytester.makepyfile(test_it=f"import pytest\n{shop}\n{self.mark}\n{tests}")
+        plugins = ("-p", "fanlight.testing.plugin", "-p", self.plugin)
+        return self.pytester.runpytest_subprocess(*plugins, *options, timeout=100)
+
+
+@pytest.fixture(params=list(WAYS))
+def either(request: pytest.FixtureRequest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    return Runs(pytester, monkeypatch, request.param)
+
+
+@pytest.fixture
+def runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    return Runs(pytester, monkeypatch, "anyio")
+
+
+def test_the_fixtures_work_with_anyio_and_with_pytest_asyncio(either: Runs) -> None:
+    result = either(
+        """
+async def test_host(app_host):
+    async with app_host(server) as host:
+        call = await host.call_tool("server", "show", {"word": "tea"})
+        assert call.for_model[0]["text"] == "tea"
+
+async def test_scripted(scripted_view):
+    async with scripted_view(server, "show", word="tea") as view:
+        assert view.result["content"][0]["text"] == "tea"
+        assert (await view.call_tool("more"))["content"][0]["text"] == "more"
+
+async def test_both(app_host, scripted_view):
+    async with app_host({"a": server}) as host, scripted_view.using(name="a")(host, "show") as view:
+        assert view.result["content"][0]["text"] == "hello"
+
+async def test_browser(open_view):
+    async with open_view(server, "show", word="tea") as view:
+        assert await view.frame.locator("#p").text_content() == "tea"
+        await view.frame.get_by_role("button").click()
+        await view.settled()
+        assert await view.frame.locator("#p").text_content() == "more"
+        assert view.model_context == {"content": [{"type": "text", "text": "more"}]}
+        assert (await view.screenshot()).startswith(b"\\x89PNG")
+    assert view.sent("tools/call")[0]["name"] == "more"
+"""
+    )
+    result.assert_outcomes(passed=4)
+    assert not Path(".fanlight").exists()
+
+
+def test_context_policy_browser_and_options_are_overridden_by_fixtures(runs: Runs) -> None:
+    result = runs(
+        """
+from fanlight.host import Policy
+from fanlight.testing.browser import launched
+from fanlight.testing.scripted import Refusal
+
+@pytest.fixture
+def fanlight_context():
+    return {"theme": "dark", "locale": "de-DE"}
+
+@pytest.fixture
+def fanlight_policy():
+    return Policy({"tools": "deny"})
+
+@pytest.fixture
+def fanlight_options():
+    return {"size": (400, 300)}
+
+@pytest.fixture
+async def fanlight_browser():
+    async with launched() as browser:
+        yield browser
+
+async def test_scripted(scripted_view):
+    async with scripted_view(server, "show") as view:
+        assert view.context["theme"] == "dark"
+        with pytest.raises(Refusal):
+            await view.call_tool("more")
+
+async def test_browser(open_view, fanlight_browser):
+    async with open_view(server, "show") as view:
+        assert await view.frame.evaluate("navigator.language") == "de-DE"
+        assert await view.frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        assert view.page.viewport_size == {"width": 400, "height": 300}
+        assert view.page.context.browser is fanlight_browser
+    async with open_view.using(size=(500, 300))(server, "show") as view:
+        assert view.page.viewport_size == {"width": 500, "height": 300}
+"""
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_a_failed_test_leaves_pictures_and_messages_under_its_name_and_says_so(runs: Runs) -> None:
+    result = runs(
+        """
+@pytest.mark.parametrize("word", ["a/b"])
+async def test_inside(open_view, scripted_view, word):
+    async with scripted_view(server, "show"), open_view(server, "show", word=word) as view:
+        assert view.model_context is not None
+
+async def test_after(open_view):
+    async with open_view(server, "show") as view:
+        pass
+    assert view.model_context is not None
+
+async def test_never(open_view):
+    async with open_view(server, "none"):
+        pass
+
+async def test_fine(open_view):
+    async with open_view(server, "show"):
+        pass
+""",
+        "--fanlight-output=left",
+    )
+    result.assert_outcomes(passed=1, failed=3)
+    left = {str(path.relative_to("left")) for path in Path("left").rglob("*.*")}
+    assert left == {
+        "test_it/test_inside-a-b/scripted.jsonl",
+        "test_it/test_inside-a-b/view.jsonl",
+        "test_it/test_inside-a-b/view.png",
+        "test_it/test_after/view.jsonl",
+        "test_it/test_after/view.png",
+    }
+    result.stdout.fnmatch_lines(["*AssertionError*", "*- fanlight -*", "*left/test_it/test_inside-a-b/*"])
+    result.stdout.fnmatch_lines(["*StageError: The server 'server' has no tool 'none'. Its tools are: show, more."])
+    assert '"by": "view"' in Path("left/test_it/test_after/view.jsonl").read_text(encoding="utf-8")
+    assert "ExceptionGroup" not in result.stdout.str()
+
+
+PICTURE = """
+import struct, zlib
+
+def png(marks):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    raw = b"".join(b"\\0" + bytes([0 if y < marks else 255] * 100) for y in range(100))
+    head = struct.pack(">IIBBBBB", 100, 100, 8, 0, 0, 0, 0)
+    return b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+
+async def test_look(assert_picture):
+    await assert_picture(png(MARKS), "the look", tolerance=TOLERANCE)
+"""
+
+
+def test_a_picture_is_accepted_once_and_compared_from_then_on(runs: Runs) -> None:
+    def look(marks: int, *options: str, tolerance: float = 0.001) -> pytest.RunResult:
+        return runs(f"MARKS, TOLERANCE = {marks}, {tolerance}\n{PICTURE}", *options)
+
+    first = look(5)
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines(
+        ["There is no picture *the-look.png yet; this one is at *the-look.actual.png. If it is*"]
+    )
+    look(5, "--fanlight-update-pictures").assert_outcomes(passed=1)
+    accepted = Path("pictures/test_it/the-look.png").read_bytes()
+    look(5).assert_outcomes(passed=1)
+
+    changed = look(7)
+    changed.assert_outcomes(failed=1)
+    words = "The picture the-look.png differs: 200 of 10,000 points differ (2.00%), and 0.10% may. Look at *.png."
+    changed.stdout.fnmatch_lines([f"{words}*"])
+    left = Path(".fanlight/test_it/test_look")
+    assert {path.name for path in left.iterdir()} == {"the-look.actual.png", "the-look.difference.png"}
+    assert Path("pictures/test_it/the-look.png").read_bytes() == accepted
+    look(7, tolerance=0.05).assert_outcomes(passed=1)
+
+
+def test_a_browser_that_is_missing_fails_the_test_in_one_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
+    result = runs(
+        """
+async def test_browser(open_view):
+    async with open_view(server, "show"):
+        pass
+"""
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E * FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."])
+
+
+def test_a_server_that_breaks_a_rule_fails_with_the_report(runs: Runs) -> None:
+    result = runs(
+        """
+import sys
+from types import ModuleType
+
+class Report:
+    def __init__(self, conforms):
+        self.conforms = conforms
+
+    def __str__(self):
+        return "RES-01 is broken."
+
+async def check(given, *, browser=True, skip=None):
+    assert (given, browser) == ("server.py", "chromium")
+    return Report(skip is not None)
+
+@pytest.fixture(autouse=True)
+def checked(monkeypatch):
+    module = ModuleType("fanlight.check")
+    module.check = check
+    monkeypatch.setitem(sys.modules, "fanlight.check", module)
+
+@pytest.fixture
+def fanlight_browser():
+    return "chromium"
+
+async def test_bad(assert_conforms):
+    await assert_conforms("server.py")
+
+async def test_good(assert_conforms):
+    await assert_conforms("server.py", skip={"RES-01": "known"})
+"""
+    )
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["RES-01 is broken."])
+
+
+def test_the_plugin_is_an_entry_point_and_costs_next_to_nothing() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (name,) = project["entry-points"]["pytest11"].values()
+    assert import_module(name).open_view
+    code = f"import sys, pytest; before = set(sys.modules); import {name}; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    heavy = {"anyio", "mcp", "playwright", "starlette", "uvicorn", "pydantic", "fanlight.host", "fanlight.protocol"}
+    assert not heavy & set(loaded.stdout.split())
+    assert len(loaded.stdout.split()) < 10, loaded.stdout

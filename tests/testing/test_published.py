@@ -1,0 +1,63 @@
+"""Views of published servers that nobody here wrote, on the stage."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fanlight.host import Policy
+from fanlight.testing.given import ALLOW
+from fanlight.testing.render import not_rendered
+from fanlight.testing.stage import Stage
+from support.published import Published
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = {
+    "basic-vanillajs": "get-time",
+    "basic-react": "get-time",
+    "debug": "debug-tool",
+    "budget-allocator": "get-budget-data",
+    "threejs": "show_threejs_scene",
+}
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    servers: dict[str, Any] = {
+        name: Published(f"@modelcontextprotocol/server-{name}", tmp_path_factory.mktemp(name)).command()
+        for name in TOOLS
+    }
+    async with Stage(
+        {**servers, "strict": servers["threejs"]},
+        policy=Policy({**ALLOW, "servers": {"threejs": {"profile": "compat"}}}),
+    ) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_a_published_view_comes_to_rest_and_is_rendered(name: str, stage: Stage) -> None:
+    async with stage.open(name, TOOLS[name]) as view:
+        # The debug View is higher than the window, and none of it may be missing.
+        assert await not_rendered(view, await view.screenshot()) is None
+        assert view.errors == []
+        assert [violation for violation in view.violations if not violation.is_probe] == []
+
+
+async def test_a_scene_that_turns_without_end_has_the_same_frozen_picture_each_time(stage: Stage) -> None:
+    pictures = []
+    for _ in range(2):
+        async with stage.open("threejs", TOOLS["threejs"], freeze=True) as view:
+            pictures.append(await view.screenshot())
+    assert pictures[0] == pictures[1]
+
+
+async def test_a_view_that_shows_its_own_error_is_not_rendered(stage: Stage) -> None:
+    async with stage.open("strict", TOOLS["threejs"]) as view:
+        assert "Evaluating a string as JavaScript violates" in str(await not_rendered(view, await view.screenshot()))
+        assert any(violation.blocked == "eval" and not violation.is_probe for violation in view.violations)

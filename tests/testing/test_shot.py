@@ -1,0 +1,153 @@
+"""`fanlight shot`, from the command line to the file."""
+
+import shlex
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanlight.cli import main
+
+ROOT = Path(__file__).parents[2]
+TODO = str(ROOT / "examples" / "todo")
+
+SERVER = '''
+from mcp.server import MCPServer
+from fanlight import Apps, View
+
+server = MCPServer("x")
+apps = Apps(server)
+
+def page(body):
+    return f"""<!doctype html><html><head><title>x</title></head><body>{body}<script type="module">
+import {{ App }} from "@modelcontextprotocol/ext-apps";
+await new App({{ name: "x", version: "1" }}).connect();
+</script></body></html>"""
+
+def add(name, html):
+    apps.tool(name, description=name, view=View.html(html, uri=f"ui://x/{name}"))(lambda: "ok")
+
+add("fine", page("<h1>Fine</h1>"))
+add("alert", page("<h1>Title</h1><p role='alert'>The data is missing.</p>"))
+add("silent", "<!doctype html><title>x</title><p>Hello</p>")
+add("tall", page("<p style='height: 1500px; background: linear-gradient(red, blue)'>Tall</p>"))
+
+@server.tool()
+def plain() -> str:
+    "No View."
+    return "x"
+
+if __name__ == "__main__":
+    server.run()
+'''
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("x") / "broken_views.py"
+    path.write_text(SERVER, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def shot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str]:
+        code = main(["shot", *words])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return run
+
+
+def size(path: str) -> tuple[int, int]:
+    data = Path(path).read_bytes()
+    assert data.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", data[16:24])
+    return width, height
+
+
+def test_a_picture_is_taken_and_frozen_ones_are_the_same_byte_for_byte(shot: Any) -> None:
+    assert shot(TODO, "show_todos", "--freeze", "-o", "a.png") == (0, "a.png  800x298  1 picture\n")
+    assert shot(TODO, "show_todos", "--freeze", "-o", "b.png")[0] == 0
+    assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
+
+
+def test_several_looks_become_one_sheet_that_is_the_same_each_time(shot: Any) -> None:
+    looks = ["--theme", "both", "--size", "500x400", "--locale", "en-US", "--locale", "de-DE", "--freeze"]
+    code, said = shot(TODO, "show_todos", *looks, "-o", "a.png")
+    assert (code, said.endswith("4 pictures\n")) == (0, True)
+    width, height = size("a.png")
+    assert width > 1000
+    assert height > 300
+    assert shot(TODO, "show_todos", *looks, "-o", "b.png")[0] == 0
+    assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
+
+
+def test_mode_scale_and_full_change_the_size_of_the_picture(shot: Any, server: str) -> None:
+    code, said = shot(server, "tall", "-o", "a.png")
+    assert (code, size("a.png")) == (0, (800, 600))
+    assert "The View is 15" in said
+    assert "--full shows all of it" in said
+    assert shot(server, "tall", "--full", "--scale", "2", "--size", "300x200", "-o", "b.png")[0] == 0
+    width, height = size("b.png")
+    assert width == 600
+    assert height > 3000
+    assert shot(server, "fine", "--mode", "fullscreen", "-o", "c.png")[0] == 0
+    assert size("c.png")[1] > 500
+
+
+def test_a_view_that_does_not_render_is_exit_code_1_with_the_step_and_the_reason(shot: Any, server: str) -> None:
+    code, said = shot(server, "alert")
+    where = "light, 800x600, inline, en-US"
+    assert (code, f"not rendered (render): {where}: The View shows an error: The data is missing." in said) == (1, True)
+    assert Path("shot.failed.png").exists()
+    assert not Path("shot.png").exists()
+    code, said = shot(server, "silent", "--timeout", "3")
+    assert code == 1
+    assert said == ("fanlight shot: not rendered (initialize): The View did not send ui/initialize within 3 seconds.\n")
+    assert not Path("shot.png").exists()
+
+
+def test_a_picture_of_an_error_can_be_wanted(shot: Any, server: str) -> None:
+    assert shot(server, "alert", "--allow-error")[0] == 0
+    assert Path("shot.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((TODO,), "expected SERVER TOOL, but got"),
+        (("nothing.py", "x"), "nothing.py does not exist"),
+        ((TODO, "x", "--args", "{"), "--args is not JSON"),
+        ((TODO, "x", "--args", "[]"), "--args is [], expected an object"),
+        ((TODO, "x", "--args", "@none.json"), "none.json cannot be read"),
+        ((TODO, "x", "--size", "big"), "--size is 'big', expected something like 800x600"),
+        ((TODO, "x", "--mode", "big"), "--mode is 'big', expected one of: inline, fullscreen, pip"),
+    ],
+)
+def test_a_command_line_without_sense_is_one_line_and_exit_code_2(words: tuple[str], reason: str, shot: Any) -> None:
+    code, said = shot(*words)
+    assert (code, said.count("\n")) == (2, 1)
+    assert said.startswith("fanlight shot: ")
+    assert reason in said
+
+
+def test_a_tool_that_is_none_or_has_no_view_is_exit_code_2(shot: Any, server: str) -> None:
+    code, said = shot("none", "--", *shlex.split(f"{sys.executable} {server}"))
+    assert (code, "has no tool 'none'. Its tools are: fine, " in said) == (2, True)
+    code, said = shot("plain", "--", sys.executable, server)
+    assert (code, "The tool 'plain' has no View" in said) == (2, True)
+
+
+def test_what_cannot_start_is_exit_code_3(shot: Any, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, said = shot("x", "--", "there-is-no-such-program")
+    assert (code, said.count("\n")) == (3, 1)
+    monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
+    assert shot(server, "fine") == (
+        3,
+        "fanlight shot: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program.\n",
+    )

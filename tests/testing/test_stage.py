@@ -1,0 +1,293 @@
+"""Views of servers written here, on the stage."""
+
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp.server import MCPServer
+from playwright.async_api import Browser
+
+from fanlight import Apps, View
+from fanlight.host import Policy
+from fanlight.testing.browser import BrowserMissing, find_browser, launched
+from fanlight.testing.stage import Stage, StageError, Unsettled, open_view
+
+pytestmark = pytest.mark.anyio
+
+HEAD = """<!doctype html><html><head><title>x</title><meta name="color-scheme" content="light dark"></head><body>
+<p id="p">…</p><script type="module">
+import { App } from "@modelcontextprotocol/ext-apps";
+const app = new App({ name: "x", version: "1" });
+const p = document.querySelector("#p");
+"""
+TAIL = "</script></body></html>"
+SHOWS = "app.ontoolresult = ({ content }) => (p.textContent = content[0].text);\nawait app.connect();\n"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as browser:
+        yield browser
+
+
+def server_of(script: str) -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("x")
+    apps = Apps(server)
+    view = View.html(HEAD + script + TAIL, uri="ui://x/view")
+
+    @apps.tool(view=view)
+    def show(word: str = "hello") -> str:
+        "Show a word."
+        return word
+
+    @apps.tool(view=view, visibility=["app"])
+    def again() -> str:
+        "Another word."
+        return "again"
+
+    @server.tool()
+    def plain() -> str:
+        "No View."
+        return "text"
+
+    return server
+
+
+async def text(view: Any) -> str:
+    shown: str = await view.frame.evaluate("document.querySelector('#p').textContent")
+    return shown
+
+
+async def test_a_view_is_shown_with_its_result_and_every_message_is_noted(browser: Browser) -> None:
+    async with open_view(server_of(SHOWS), "show", {"word": "tea"}, browser=browser) as view:
+        assert await text(view) == "tea"
+        words = [(said.by, said.method) for said in view.messages][:5]
+        assert words == [
+            ("view", "ui/initialize"),
+            ("host", None),
+            ("view", "ui/notifications/initialized"),
+            ("host", "ui/notifications/tool-input"),
+            ("host", "ui/notifications/tool-result"),
+        ]
+        assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": "tea"}}]
+        assert view.log().count("\n") == len(view.messages)
+        assert (view.console, view.errors, view.violations, view.model_context) == ([], [], [], None)
+        assert (await view.screenshot()).startswith(b"\x89PNG")
+
+
+async def test_a_click_that_calls_a_tool_is_waited_for(browser: Browser) -> None:
+    script = SHOWS + (
+        "p.onclick = async () => {\n"
+        "  const { content } = await app.callServerTool({ name: 'again', arguments: {} });\n"
+        "  await app.updateModelContext({ content });\n"
+        "  await app.sendMessage({ role: 'user', content });\n"
+        "  setTimeout(() => (p.textContent = content[0].text), 200);\n"
+        "};\n"
+    )
+    async with open_view(server_of(script), "show", browser=browser) as view:
+        await view.frame.click("#p")
+        await view.settled()
+        assert await text(view) == "again"
+        assert [params["name"] for params in view.sent("tools/call")] == ["again"]
+        content = [{"type": "text", "text": "again"}]
+        assert view.model_context == {"content": content}
+        assert view.conversation == [{"role": "user", "content": content}]
+
+
+async def test_a_policy_is_carried_out(browser: Browser) -> None:
+    script = (
+        SHOWS + "await app.callServerTool({ name: 'again', arguments: {} }).catch((e) => (p.textContent = e.message));"
+    )
+    async with open_view(server_of(script), "show", browser=browser, policy=Policy({"tools": "deny"})) as view:
+        assert "may not be called" in await text(view)
+
+
+async def test_theme_size_locale_zone_mode_and_context_reach_the_view(browser: Browser) -> None:
+    options: dict[str, Any] = {"theme": "dark", "size": (500, 400), "locale": "de-DE", "time_zone": "Asia/Tokyo"}
+    own = {"styles": {"variables": {"--color-text-primary": "red"}}, "userAgent": "mine"}
+    async with Stage({"x": server_of(SHOWS)}, browser=browser) as stage:
+        async with stage.open("x", "show", mode="fullscreen", context=own, **options) as view:
+            (answer,) = [said.message["result"] for said in view.messages if "result" in said.message]
+            told = answer["hostContext"]
+            assert (told["theme"], told["locale"], told["timeZone"]) == ("dark", "de-DE", "Asia/Tokyo")
+            assert (told["displayMode"], told["userAgent"]) == ("fullscreen", "mine")
+            assert told["styles"] == own["styles"]
+            assert told["containerDimensions"]["width"] == 500
+            assert await view.frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+            assert await view.frame.evaluate("innerHeight") > 300
+        async with stage.open("x", "show") as view:
+            (answer,) = [said.message["result"] for said in view.messages if "result" in said.message]
+            assert answer["hostContext"]["displayMode"] == "inline"
+            assert "styles" not in answer["hostContext"]
+
+
+async def test_errors_violations_and_console_lines_say_where_they_come_from(browser: Browser) -> None:
+    script = SHOWS + (
+        "console.error('one');\n"
+        "fetch('https://elsewhere.example/').catch(() => {});\n"
+        "setTimeout(() => { throw new Error('two'); });\n"
+    )
+    async with open_view(server_of(script), "show", browser=browser) as view:
+        line = next(line for line in view.console if line.text == "one")
+        assert (line.kind, line.url) == ("error", "ui://x/view")
+        source = (HEAD + script).split("\n")
+        assert line.line >= len(source) - 4
+        (violation,) = view.violations
+        assert (violation.directive, violation.url) == ("connect-src", "ui://x/view")
+        assert violation.blocked.startswith("https://elsewhere.example")
+        assert violation.line == line.line + 1
+        (error,) = view.errors
+        assert "two" in error
+
+
+@pytest.mark.parametrize(
+    ("tool", "script", "step", "words"),
+    [
+        ("none", SHOWS, "tool", "has no tool 'none'"),
+        ("plain", SHOWS, "tool", "has no View"),
+        (
+            "show",
+            "throw new Error('broken')",
+            "initialize",
+            "did not send ui/initialize within 2 seconds. Error: broken",
+        ),
+        ("show", "nothing.at.all()", "initialize", "did not send ui/initialize"),
+        (
+            "show",
+            "parent.postMessage({jsonrpc: '2.0', id: 1, method: 'ui/initialize', params: {}}, '*')",
+            "initialize",
+            "did not send ui/notifications/initialized",
+        ),
+    ],
+)
+async def test_a_view_that_does_not_come_is_an_error_that_says_at_which_step(
+    tool: str, script: str, step: str, words: str, browser: Browser
+) -> None:
+    with pytest.raises(StageError) as raised:
+        async with open_view(server_of(script), tool, browser=browser, within=2):
+            pass
+    assert raised.value.step == step
+    assert words in str(raised.value)
+
+
+async def test_a_server_that_does_not_start_is_an_error_of_its_own(browser: Browser) -> None:
+    with pytest.raises(StageError) as raised:
+        async with open_view("there-is-no-such-program --at-all", "show", browser=browser):
+            pass
+    assert raised.value.step == "connect"
+
+
+async def test_a_view_that_never_rests_is_said_so_and_shown_all_the_same(browser: Browser) -> None:
+    script = SHOWS + "setInterval(() => (p.textContent = Math.random()), 5);"
+    async with open_view(server_of(script), "show", browser=browser, within=2) as view:
+        with pytest.raises(Unsettled, match="goes on changing"):
+            await view.settled(1)
+
+
+async def test_an_animation_without_end_does_not_keep_a_view_from_resting(browser: Browser) -> None:
+    script = SHOWS + "const draw = () => requestAnimationFrame(draw);\ndraw();"
+    async with open_view(server_of(script), "show", browser=browser) as view:
+        await view.settled()
+
+
+MOVES = """
+const canvas = document.body.appendChild(document.createElement("canvas"));
+const paper = canvas.getContext("2d");
+let turns = 0;
+const draw = () => {
+  turns += 1;
+  paper.fillStyle = `rgb(${turns % 256} ${Math.floor(performance.now()) % 256} ${Math.floor(Math.random() * 256)})`;
+  paper.fillRect((turns * 7) % 300, Math.random() * 100, 20, 20);
+  requestAnimationFrame(draw);
+};
+app.ontoolresult = ({ content }) => {
+  p.textContent = `${new Date().toISOString()} ${Date.now()} ${crypto.randomUUID()} ${content[0].text}`;
+  const later = document.body.appendChild(document.createElement("p"));
+  setTimeout(() => (later.textContent = "later"), 300);
+  draw();
+};
+await app.connect();
+"""
+
+
+async def test_frozen_pictures_are_the_same_byte_for_byte(browser: Browser) -> None:
+    async with Stage({"x": server_of(MOVES)}, browser=browser) as stage:
+        pictures, words = [], []
+        for freeze in (True, True, False):
+            async with stage.open("x", "show", freeze=freeze) as view:
+                assert await view.frame.locator("p").nth(1).text_content() == "later"
+                words.append(await text(view))
+                pictures.append(await view.screenshot())
+    assert words[0].startswith("2026-01-01T12:00:00.")
+    assert words[0] == words[1] != words[2]
+    assert pictures[0] == pictures[1] != pictures[2]
+
+
+async def test_a_call_that_only_began_goes_on_when_the_test_says_so(browser: Browser) -> None:
+    async with (
+        Stage({"x": server_of(SHOWS)}, browser=browser) as stage,
+        stage.open("x", "show", run=False) as view,
+    ):
+        assert await text(view) == "…"
+        await view.call.run({"word": "late"})
+        await view.settled()
+        assert await text(view) == "late"
+
+
+async def test_a_result_can_be_given_instead_of_called_for(browser: Browser) -> None:
+    result = {"content": [{"type": "text", "text": "made up"}]}
+    async with (
+        Stage({"x": server_of(SHOWS)}, browser=browser) as stage,
+        stage.open("x", "show", {"word": "asked"}, result=result) as view,
+    ):
+        assert await text(view) == "made up"
+        assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": "asked"}}]
+
+
+async def test_an_error_of_the_test_goes_on_as_it_came(browser: Browser) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with open_view(server_of(SHOWS), "show", browser=browser):
+            raise ZeroDivisionError
+
+
+async def test_views_that_are_open_at_once_are_told_apart(browser: Browser) -> None:
+    script = (
+        "app.ontoolresult = ({ content }) => {\n  p.textContent = content[0].text;\n"
+        "  app.updateModelContext({ content });\n};\nawait app.connect();"
+    )
+    async with (
+        Stage({"x": server_of(script)}, browser=browser) as stage,
+        stage.open("x", "show", {"word": "a"}) as one,
+        stage.open("x", "show", {"word": "b"}) as other,
+    ):
+        assert (await text(one), await text(other)) == ("a", "b")
+        for view, word in ((one, "a"), (other, "b")):
+            assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": word}}]
+            assert view.model_context == {"content": [{"type": "text", "text": word}]}
+
+
+async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    with pytest.raises(BrowserMissing, match=r"^Playwright is missing: pip install 'fanlight\[browser\]'$"):
+        async with launched():
+            pass
+
+
+async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
+    with pytest.raises(BrowserMissing, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"):
+        async with launched():
+            pass
+    monkeypatch.delenv("FANLIGHT_BROWSER")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", "/nowhere")
+    assert find_browser() is None
+    with pytest.raises(BrowserMissing, match=r"^No browser was found: install one .*playwright install"):
+        async with launched():
+            pass
