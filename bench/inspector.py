@@ -336,6 +336,8 @@ def _visiting(server: Server, clicks: int, settle: int) -> Iterator[Visits]:
         script = documents.text("inspector.js").replace('"/* given */"', json.dumps(json.dumps(given)))
         Path(folder, "inspector.js").write_text(script, encoding="utf-8")
         Path(folder, "manifest.json").write_text(json.dumps(MANIFEST), encoding="utf-8")
-        with browser(f"{collector}/", f"--load-extension={folder}"):
-            yield visits
-        visits.end()
+        try:
+            with browser(f"{collector}/", f"--load-extension={folder}"):
+                yield visits
+        finally:
+            visits.end()
