@@ -56,6 +56,17 @@ export default [
     rules: { "no-console": ["error", { allow: ["debug"] }] },
   },
   {
+    // One becomes part of a View that is checked, the other is the host around it.
+    files: ["src/fanlight/check/pages/*.js"],
+    languageOptions: {
+      globals: readonly([
+        ...browser,
+        ..."MutationObserver Node OffscreenCanvas getComputedStyle innerHeight matchMedia performance".split(" "),
+      ]),
+    },
+    rules: { "no-console": ["error", { allow: ["debug"] }] },
+  },
+  {
     // Put into one page, one after the other, so that they share their names.
     files: ["src/fanlight/check/probe/pages/*.js"],
     languageOptions: {

@@ -16,6 +16,20 @@ Show the apps of MCP servers in a browser, as a host would, with everything visi
   fanlight dev                                the examples
 """
 
+_CHECK = """\
+Hold a server and its Views against the rules of MCP Apps: by plain clients on every protocol version, by a real
+browser, and by a security review of each View.
+
+  fanlight check server.py                    a server of yours
+  fanlight check https://maps.example/mcp     one over HTTP
+  fanlight check -- npx some-server --stdio   one that is a command
+  fanlight check saved/                       a folder of saved Views (.html)
+
+Tools that have a View are called, with arguments made from their schema, unless they are annotated as destructive.
+
+exit code: 0 nothing is broken that the standard demands, 1 something is, 2 usage, 3 it could not start
+"""
+
 _SHOT = """\
 Take a picture of a View with its data, in a headless browser, as a host shows it.
 
@@ -51,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_dev(commands)
+    _add_check(commands)
     _add_shot(commands)
     _add_probe(commands)
     options = parser.parse_args(given)
@@ -113,6 +128,39 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
         print(f"fanlight dev: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+# fanlight check
+
+
+def _add_check(commands: Any) -> None:
+    check = _add(commands, "check", _check, help="hold a server and its Views against the standard", description=_CHECK)
+    check.add_argument("target", nargs="?", metavar="TARGET", help="a .py file, a folder, a URL or a .json file")
+    check.add_argument("--list", action="store_true", help="print the rules, and which of them are checked")
+    check.add_argument("--only", action="append", default=[], metavar="RULE", help="ask only this rule, or these (REV)")
+    check.add_argument("--skip", action="append", default=[], metavar="RULE", help="do not count this rule; needs ...")
+    check.add_argument(
+        "--because", action="append", default=[], metavar="WHY", help="... a reason, one for each --skip"
+    )
+    check.add_argument("--args", action="append", default=[], metavar="TOOL=JSON", help="call a tool with these")
+    check.add_argument("--no-call", action="store_true", help="call no tools, and show made-up results")
+    check.add_argument("--no-browser", action="store_true", help="show no Views: leave out the rules that need it")
+    check.add_argument("--baseline", metavar="FILE", help="findings in this file do not count")
+    check.add_argument("--write-baseline", action="store_true", help="write all findings into that file")
+    check.add_argument("--strict", action="store_true", help="exit with 1 for anything but advice, too")
+    check.add_argument("--json", action="store_true", help="print the report as JSON")
+    check.add_argument("--junit", metavar="FILE", help="write it as JUnit XML, too")
+    check.add_argument("--sarif", metavar="FILE", help="write it as SARIF, too")
+    check.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _check(options: argparse.Namespace, command: Sequence[str]) -> int:
+    try:
+        from fanlight.check.command import run
+    except ModuleNotFoundError as error:
+        print(f"fanlight check needs {error.name}: pip install 'fanlight[browser]'", file=sys.stderr)
+        return 3
+    return run(options, command)
 
 
 # fanlight shot

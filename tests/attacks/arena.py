@@ -1,6 +1,7 @@
 """A host with hostile servers, in a real browser: the same View shown in every way that Fanlight can show one.
 
 strict, compat   our own document, under either profile
+mcpui, openai    the same with a shim before it, as an embedded resource of mcp-ui and as a View for ChatGPT
 html             HTML by message, through our proxy, in a page that plays a host of another make
 plain            no host at all: frames in frames of one origin, as the control
 """
@@ -22,11 +23,14 @@ from fanlight import Apps, Csp, View
 from fanlight.host.call import Call
 from fanlight.host.host import Host
 from fanlight.host.policy import Policy
+from support.mcpui import embedding, html_resource
 from support.stage import browser_path, until
 from support.wire import serving
 
-Way = Literal["strict", "compat", "html", "plain"]
-DEFENDED: tuple[Way, ...] = ("strict", "compat", "html")
+Way = Literal["strict", "compat", "html", "mcpui", "openai", "plain"]
+UNCHANGED: tuple[Way, ...] = ("strict", "compat", "html")
+SHIMMED: tuple[Way, ...] = ("mcpui", "openai")
+DEFENDED: tuple[Way, ...] = (*UNCHANGED, *SHIMMED)
 
 _HERE = Path(__file__).parent
 ATTEMPTS = _HERE.joinpath("attempts.js").read_text(encoding="utf-8")
@@ -109,6 +113,30 @@ def hostile(name: str, html: str = VIEW, csp: Csp | None = None) -> tuple[MCPSer
     return server, calls
 
 
+def every_kind() -> dict[str, MCPServer[Any]]:
+    """Return a hostile server for each way in which a host shows a View."""
+    return {
+        "strict": hostile("strict")[0],
+        "compat": hostile("compat")[0],
+        "mcpui": embedding("mcpui", show=html_resource(VIEW, uri="ui://mcpui/view")),
+        "openai": _for_chatgpt(),
+    }
+
+
+def _for_chatgpt() -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("openai")
+
+    @server.resource("ui://openai/view", mime_type="text/html+skybridge")
+    def view() -> str:
+        return VIEW
+
+    @server.tool(meta={"openai/outputTemplate": "ui://openai/view", "openai/widgetAccessible": True})
+    def show() -> dict[str, str]:
+        return {"result": "the secret of openai"}
+
+    return server
+
+
 class Arena:
     """A program with a host, and pages of it that show Views."""
 
@@ -171,7 +199,7 @@ class Arena:
         if top:
             await page.goto(f"{self.origin}/plain/0")
             return [page.main_frame]
-        server = "compat" if way == "compat" else "strict"
+        server = way if way in ("compat", *SHIMMED) else "strict"
         paths = {"html": f"/message/{count}", "plain": "/plain/2"}
         await page.goto(self.origin + paths.get(way, f"/show/{','.join([server] * count)}"))
         return await self.views(page, count)

@@ -16,7 +16,7 @@ from typing import Final, Literal
 import pytest
 
 Way = Literal["strict", "compat", "html"]
-Theme = Literal["out", "in", "words", "looks"]
+Theme = Literal["out", "in", "words", "looks", "shims"]
 EVERYWHERE: Final[tuple[Way, ...]] = ("strict", "compat", "html")
 
 
@@ -483,7 +483,30 @@ WORDS: Final = (
     _other("words", "word-fuzz-session", "ask and give up, again and again", "nothing is kept"),
 )
 
-ATTACKS: Final[tuple[Attack, ...]] = (*OUT, *IN, *LOOKS, *WORDS)
+SHIMS: Final = (
+    _other(
+        "shims",
+        "shim-child",
+        "speak to a shim from a frame inside, as the document or as the host",
+        "a shim hears its document's own calls, and the host by its window",
+    ),
+    _other(
+        "shims",
+        "shim-external",
+        "speak for a framed page from another frame, or from what took its place",
+        "a shim hears that one frame, while it has the origin that was allowed",
+    ),
+    _other("shims", "shim-prototype", "use `__proto__` and `constructor` as names", "names are looked up in maps"),
+    _other("shims", "shim-fragment", "put something else behind the `#` of the address", "read with care, or left out"),
+    _other(
+        "shims",
+        "shim-leak",
+        "read from the address what the View was given",
+        "it is taken out before anything else runs",
+    ),
+)
+
+ATTACKS: Final[tuple[Attack, ...]] = (*OUT, *IN, *LOOKS, *WORDS, *SHIMS)
 
 
 def attack(*ids: str) -> pytest.MarkDecorator:
@@ -535,4 +558,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        sys.stdout.write("\n".join(table(name) for name in ("out", "in", "looks", "words", "open")))
+        sys.stdout.write("\n".join(table(name) for name in ("out", "in", "looks", "words", "shims", "open")))

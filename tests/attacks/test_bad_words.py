@@ -554,7 +554,7 @@ LIES: dict[str, list[Any]] = {
 @attack("word-liar-kind")
 @pytest.mark.parametrize("lie", LIES)
 async def test_what_is_no_view_is_not_shown(lie: str) -> None:
-    """Goes red without _is_view, _chosen and _html in resources.py."""
+    """Goes red without type_of, _chosen and _html in resources.py."""
     with pytest.raises(Refused, match="cannot be shown"):
         async with opened(liar(LIES[lie])):
             pass

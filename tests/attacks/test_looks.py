@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from playwright.async_api import BrowserContext, Frame, Page, expect
 
-from attacks.arena import DEFENDED, Arena, Way, arena, host_of, hostile, profile
+from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, profile
 from attacks.catalogue import attack
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def context(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Arena]:
-    with arena(host_of(strict=hostile("strict")[0], compat=hostile("compat")[0])) as made:
+    with arena(host_of(**every_kind())) as made:
         yield made
 
 

@@ -12,7 +12,7 @@ import websockets
 from playwright.async_api import BrowserContext, Frame, Page
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from attacks.arena import DEFENDED, Arena, Way, arena, host_of, hostile, profile
+from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, hostile, profile
 from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp
@@ -36,7 +36,7 @@ class Program:
         self.a, self.calls_a = hostile("a")
         self.b, self.calls_b = hostile("b")
         everything = Csp(connect_domains=["http://localhost:*"], frame_domains=["http://localhost:*"])
-        others = {name: hostile(name)[0] for name in ("strict", "compat")}
+        others = every_kind()
         others["declares"] = hostile("declares", csp=everything)[0]
         self.host = host_of(a=self.a, b=self.b, **others)
 
@@ -174,9 +174,10 @@ async def test_a_view_cannot_speak_as_the_proxy(way: Way, stage: Arena, page: Pa
     (view,) = await stage.open(page, way)
     proxy = view.parent_frame
     assert proxy is not None
-    for name in ("proxy-ready", "resource-ready", "wheel-out"):
+    words = [f"ui/notifications/sandbox-{name}" for name in ("proxy-ready", "resource-ready", "wheel-out")]
+    for word in (*words, "mcp-ui/sandbox-ready", "mcp-ui/sandbox-resource-ready"):
         message = {
-            "method": f"ui/notifications/sandbox-{name}",
+            "method": word,
             "params": {"html": "<title>second</title>", "url": view.url},
         }
         await view.evaluate("message => { say(message); parent.postMessage([message], '*') }", message)

@@ -3,13 +3,25 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
 from playwright.async_api import BrowserContext, ConsoleMessage, Error, Frame, Page
 
-from attacks.arena import ATTEMPTS, DEFENDED, Arena, Way, arena, host_of, hostile, profile
+from attacks.arena import (
+    ATTEMPTS,
+    DEFENDED,
+    SHIMMED,
+    UNCHANGED,
+    Arena,
+    Way,
+    arena,
+    every_kind,
+    host_of,
+    hostile,
+    profile,
+)
 from attacks.catalogue import OUT, Attack
 from attacks.listener import Listener, listening
 from fanlight import Csp
@@ -132,14 +144,11 @@ class Attempts:
         return self.outcome
 
 
-@pytest.fixture(scope="module")
-async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
-    """Let a View try everything, shown in every way, and in a page without any defence."""
-    folder: Path = tmp_path_factory.mktemp("way-out")
+async def tried(folder: Path, together: tuple[Way, ...], then: tuple[Way, ...] = ()) -> dict[Way, Outcome]:
+    """Let a View try everything, shown in some ways at the same time, and then in others."""
     log = folder / "net.json"
-    servers = {name: hostile(name)[0] for name in ("strict", "compat")}
     found: dict[Way, Outcome] = {}
-    with arena(host_of(**servers)) as stage:
+    with arena(host_of(**every_kind())) as stage:
         async with profile(folder / "profile", f"--log-net-log={log}") as context:
 
             async def run(way: Way) -> None:
@@ -147,9 +156,10 @@ async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory)
                     found[way] = await Attempts(context, stage, evil, way).run()
 
             async with anyio.create_task_group() as tasks:
-                for way in DEFENDED:
+                for way in together:
                     tasks.start_soon(run, way)
-            await run("plain")
+            for way in then:
+                await run(way)
     # Which names were looked up is in the browser's own log, complete when it has ended.
     text = log.read_text(encoding="utf-8")
     for way, outcome in found.items():
@@ -158,20 +168,41 @@ async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory)
     return found
 
 
+@pytest.fixture(scope="module")
+async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
+    """What came of it in every way, and in a page without any defence."""
+    return await tried(tmp_path_factory.mktemp("way-out"), UNCHANGED, ("plain",))
+
+
+@pytest.fixture(scope="module")
+async def shimmed(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
+    """What came of it in documents with a shim."""
+    return await tried(tmp_path_factory.mktemp("way-out-shimmed"), SHIMMED)
+
+
 def test_every_attempt_is_in_the_catalogue() -> None:
     assert set(re.findall(r'^  "([a-z-]+)":', ATTEMPTS, re.MULTILINE)) == {attack.id for attack in OUT}
 
 
-@pytest.mark.parametrize("way", DEFENDED)
-@pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
-def test_way_out(attack: Attack, way: Way, outcomes: dict[Way, Outcome]) -> None:
-    """Each goes red without what `attack.defence.without` names: by a visit, or by the sign that is missing then."""
-    assert way != "plain"
-    outcome = outcomes[way]
-    sign = attack.expected_sign(way)
+def stopped(attack: Attack, outcome: Outcome, like: Literal["strict", "compat", "html"]) -> None:
+    sign = attack.expected_sign(like)
     assert any(sign in found for found in outcome.signs.get(attack.id, [])), outcome.signs.get(attack.id)
     # If this goes red for one that is known to be open: it is closed now, and the catalogue can say so.
-    assert (attack.id in outcome.visits) is (way in attack.open_in)
+    assert (attack.id in outcome.visits) is (like in attack.open_in)
+
+
+@pytest.mark.parametrize("way", UNCHANGED)
+@pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
+def test_way_out(attack: Attack, way: Literal["strict", "compat", "html"], outcomes: dict[Way, Outcome]) -> None:
+    """Each goes red without what `attack.defence.without` names: by a visit, or by the sign that is missing then."""
+    stopped(attack, outcomes[way], way)
+
+
+@pytest.mark.parametrize("way", SHIMMED)
+@pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
+def test_way_out_of_a_document_with_a_shim(attack: Attack, way: Way, shimmed: dict[Way, Outcome]) -> None:
+    """A shim changes nothing: what holds for our own document holds for one with a shim."""
+    stopped(attack, shimmed[way], "strict")
 
 
 @pytest.mark.parametrize("attack", [attack for attack in OUT if attack.control], ids=lambda attack: attack.id)
@@ -179,9 +210,9 @@ def test_the_same_gets_out_of_a_page_without_defences(attack: Attack, outcomes: 
     assert attack.id in outcomes["plain"].visits, outcomes["plain"].signs.get(attack.id)
 
 
-@pytest.mark.parametrize("way", DEFENDED)
-def test_nobody_comes_who_was_not_expected(way: Way, outcomes: dict[Way, Outcome]) -> None:
-    assert outcomes[way].visits <= {attack.id for attack in OUT}
+def test_nobody_comes_who_was_not_expected(outcomes: dict[Way, Outcome], shimmed: dict[Way, Outcome]) -> None:
+    for way in DEFENDED:
+        assert {**outcomes, **shimmed}[way].visits <= {attack.id for attack in OUT}, way
 
 
 # What is declared is reached: a policy that stops everything would pass all of the above.

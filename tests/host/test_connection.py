@@ -83,6 +83,15 @@ async def test_a_server_of_the_handshake_era_is_met_in_its_era(raw: list[str]) -
         assert connection.info == {"name": "raw", "version": "7"}
         assert connection.instructions == "Be kind."
         hello = (await connection.call_tool("heard"))["heard"][0]["params"]
+    assert hello["capabilities"]["extensions"] == {
+        EXTENSION_ID: {"mimeTypes": [MIME_TYPE]},
+        "modelcontextprotocol.io/ui": {"mimeTypes": [MIME_TYPE, "text/html+mcp", "text/html"]},
+    }
+
+
+async def test_without_dialects_a_server_is_told_todays_name_alone(raw: list[str]) -> None:
+    async with connected(raw, dialects=False) as connection:
+        hello = (await connection.call_tool("heard"))["heard"][0]["params"]
     assert hello["capabilities"]["extensions"] == {EXTENSION_ID: {"mimeTypes": [MIME_TYPE]}}
 
 

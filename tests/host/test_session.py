@@ -63,6 +63,12 @@ class Backend:
     async def update_context(self, session: Session, update: dict[str, Any]) -> None:
         await self._note("context", update)
 
+    async def keep_state(self, session: Session, state: Any) -> None:
+        await self._note("state", state)
+
+    def spoke(self, session: Session, older: str, today: str) -> None:
+        self.written.append((older, today))
+
     async def link(self, session: Session, url: str) -> None:
         await self._note("link", url)
 

@@ -561,7 +561,7 @@ def test_older_words_are_understood_and_remembered() -> None:
     assert link.tell("notifications/initialized") == Ready()
     assert link.tell("ui/size-change", {"height": 5}) == SizeChanged(None, 5)
     assert link.tell("ui/notifications/size-change", {"height": 6}) == SizeChanged(None, 6)
-    assert link.bridge.older_words == {
+    assert set(link.bridge.older_words) == {
         "initialize",
         "notifications/initialized",
         "ui/size-change",
@@ -569,10 +569,15 @@ def test_older_words_are_understood_and_remembered() -> None:
     }
 
 
-def test_older_words_can_be_turned_off() -> None:
+def test_older_words_can_be_turned_off_and_are_refused_with_the_reason() -> None:
     link = Link(dialects=False)
-    assert isinstance(link.ask("initialize", {}), Dropped)
-    assert link.error() == (7, -32600)
+    reason = "initialize is of an older dialect, which this host refuses. Say ui/initialize."
+    assert link.ask("initialize", {}) == Dropped(reason)
+    (answer,) = link.sent()
+    assert answer["error"] == {"code": -32601, "message": reason}
+    assert isinstance(link.ready().tell("ui/size-change", {"height": 5}), Dropped)
+    assert link.bridge.older_words == {}
+    assert link.sent() == []
 
 
 @pytest.mark.parametrize("odd", [[], {}, [[]], None, 7])

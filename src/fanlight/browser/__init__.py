@@ -1,13 +1,14 @@
 """What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's.
 
-`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them.
+`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them. The host puts a shim before
+documents that speak another dialect.
 """
 
 import json
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 _SDK = 'globalThis[Symbol.for("fanlight")]'
 
@@ -25,6 +26,27 @@ def script(name: str) -> str:
     """Return a script of ours as it is served: without the comments and the indentation, which are for readers."""
     source = _COMMENT.sub("", files(__name__).joinpath(name).read_text(encoding="utf-8"))
     return "\n".join(line for line in map(str.strip, source.splitlines()) if line) + "\n"
+
+
+_MODULE = re.compile(r"^(?:import .*|export \{[^}]*\};)$\n?", re.MULTILINE)
+
+
+@cache
+def _shim(name: str) -> str:
+    source = script("shim.js") + script(f"shim-{name}.js")
+    return " ".join(_MODULE.sub("", source).splitlines())
+
+
+def shim(name: Literal["mcpui", "openai"], given: dict[str, Any]) -> str:
+    """Return the element that gives a document a shim, with what the shim is given, in one line."""
+    # Nothing in it may end the script or begin a comment; and as a literal, `__proto__` would be more than a name.
+    words = json.dumps(json.dumps(given)).replace("<", "\\u003c")
+    return f"<script>(() => {{ {_shim(name)} start(window, JSON.parse({words})); }})();</script>"
+
+
+def page(name: str) -> str:
+    """Return an HTML file of ours."""
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache

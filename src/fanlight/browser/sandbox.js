@@ -18,6 +18,8 @@
 /** @typedef {Record<string, any>} Json */
 
 const RESERVED = "ui/notifications/sandbox-";
+// What such words were called in the first draft, for hosts that still know them.
+const OLDER = "mcp-ui/sandbox-";
 
 /** What a View may be given. Not in the list: leaving its frame (top navigation, popups), downloads, dialogs. */
 const TOKENS = ["allow-scripts", "allow-same-origin", "allow-forms", "allow-pointer-lock"];
@@ -97,9 +99,10 @@ const features = (allow, permissions) => {
  */
 const reserved = (data) =>
   // Of a list, what is in it: one with billions of empty places is small to send.
-  [data, ...(Array.isArray(data) ? Object.values(data) : [])].some((message) =>
-    String(message?.method).startsWith(RESERVED),
-  );
+  [data, ...(Array.isArray(data) ? Object.values(data) : [])].some((message) => {
+    const method = String(message?.method);
+    return method.startsWith(RESERVED) || method.startsWith(OLDER);
+  });
 
 /**
  * The origin that a text is, if it is exactly one.

@@ -7,6 +7,7 @@ import anyio
 from fanlight.host.checks import check_arguments, shown
 from fanlight.host.connection import Unfinished
 from fanlight.host.pace import Pace
+from fanlight.host.resources import is_embedded
 from fanlight.protocol.partial import PartialArguments
 
 if TYPE_CHECKING:
@@ -18,14 +19,24 @@ JSONObject = dict[str, Any]
 class Call:
     """A tool call: `feed` it what the model writes, `run` it with the whole, or `cancel` it.
 
-    `view` is the id for `<mcp-app view=...>`, or None if the tool shows nothing; `token` goes with it.
+    `view` is the id for `<mcp-app view=...>`, or None if the tool shows nothing; `token` goes with it. Where only the
+    result brings a View, as with mcp-ui, they are there after `run`.
     """
 
-    def __init__(self, host: "Host", server: str, tool: str, view: str | None, token: str | None) -> None:
+    def __init__(
+        self,
+        host: "Host",
+        server: str,
+        tool: str,
+        view: str | None,
+        token: str | None,
+        conversation: str | None = None,
+    ) -> None:
         self.server = server
         self.tool = tool
         self.view = view
         self.token = token
+        self.conversation = conversation
         self.result: JSONObject | None = None
         """What the server returned, unchanged."""
         self.is_streaming = False
@@ -41,8 +52,9 @@ class Call:
 
     @property
     def for_model(self) -> list[JSONObject]:
-        """What the model sees: the content and nothing else."""
-        return list((self.result or {}).get("content", []))
+        """What the model sees: the content and nothing else, without the documents of Views that are in it."""
+        content = (self.result or {}).get("content", [])
+        return [block for block in content if self.view is None or not is_embedded(block)]
 
     @property
     def arguments(self) -> JSONObject:

@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 
 import anyio
 import mcp_types as types
-from mcp.client import Client, IncomingMessage, Transport, advertise
+from mcp.client import Client, ClientExtension, IncomingMessage, Transport, advertise
 from mcp.client.auth import OAuthFlowError
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
@@ -61,7 +61,7 @@ from fanlight.host.wire import (
     without_wire_fields,
 )
 from fanlight.protocol.errors import FanlightError
-from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS
+from fanlight.protocol.extension import EXTENSION_ID, OLDER_EXTENSION_ID, OLDER_SETTINGS, SERVER_SETTINGS
 
 logger = logging.getLogger(__name__)
 
@@ -146,6 +146,7 @@ class Connection:
         backoff: Backoff | None = None,
         on_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
+        dialects: bool = True,
     ) -> None:
         self.name = name
         self.target: Target = target(given, name)
@@ -161,6 +162,7 @@ class Connection:
         self.stand_in: StandIn | None = None
         """Is asked before each request is sent: it can take its time, raise, or answer in the server's place."""
         self._shows_views = True
+        self._dialects = dialects
         self._mode = mode
         self._client_info = client_info or types.Implementation(name="fanlight", version=__version__)
         self._patience = patience
@@ -328,12 +330,19 @@ class Connection:
             mode=self._mode,
             cache=None,  # we keep raw results, and know ourselves when they are stale
             client_info=self._client_info,
-            extensions=[advertise(EXTENSION_ID, dict(SERVER_SETTINGS))] if self._shows_views else [],  # NEG-01
+            extensions=self._extensions(),
             message_handler=hear,
             sampling_callback=self._on_sampling,
             sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
             elicitation_callback=self._on_elicitation,
         )
+
+    def _extensions(self) -> list[ClientExtension]:
+        """Return what the server is told (NEG-01), also under the name that its first draft had."""
+        if not self._shows_views:
+            return []
+        own = advertise(EXTENSION_ID, dict(SERVER_SETTINGS))
+        return [own, advertise(OLDER_EXTENSION_ID, dict(OLDER_SETTINGS))] if self._dialects else [own]
 
     def _subscriptions(self, client: Client, attempt: Attempt) -> Subscriptions:
         return Subscriptions(self.name, client, attempt, self._followed, self._tell, self._backoff.delay)

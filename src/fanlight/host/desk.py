@@ -17,7 +17,7 @@ from fanlight.host.gate import Gate
 from fanlight.host.limits import Limits
 from fanlight.host.line import encode
 from fanlight.host.open_views import OpenViews
-from fanlight.host.policy import App, Policy
+from fanlight.host.policy import App, Deny, Policy
 from fanlight.host.resources import for_app
 from fanlight.host.servers import Servers
 from fanlight.host.session import Heard, Progress, RequestFailed, Session, Timeouts
@@ -113,6 +113,25 @@ class Desk:
         details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         decision = self._policy.model_context(app, update)
         await self._gate.check(app, decision, "model-context", "", details, asker=session)
+        self.views.change(session.id, context=update)
+        await session.line.send({"type": "told", "update": update})
+
+    async def keep_state(self, session: Session, state: Any) -> None:
+        size, most = len(encode({"state": state})), self._limits.state_bytes
+        if size > most:
+            raise RequestFailed(f"The state has {size:,} characters; at most {most:,} are kept.")
+        self.views.change(session.id, state=state)
+        app = self._app(session)
+        decision = self._policy.widget_state(app, state)
+        if isinstance(decision, Deny):
+            return
+        try:
+            await self._gate.check(
+                app, decision, "model-context", "state", (("Data", state),), asker=session, once_per_view=True
+            )
+        except RequestFailed:
+            return  # it is kept all the same
+        update = {"content": [], "structuredContent": {"widgetState": state}}
         self.views.change(session.id, context=update)
         await session.line.send({"type": "told", "update": update})
 
@@ -214,6 +233,24 @@ class Desk:
         server, conversation = self._whose(session)
         self._audit.note(
             AuditRecord(now(), "message", heard.method, outcome, session.id, server, conversation, None, heard.size)
+        )
+
+    def spoke(self, session: Session, older: str, today: str) -> None:
+        server, conversation = self._whose(session)
+        self.translated(session.id, server, conversation, older, today)
+
+    def translated(
+        self, view: str | None, server: str | None, conversation: str | None, older: str, today: str
+    ) -> None:
+        """Write down the use of another dialect."""
+        self._audit.note(
+            AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data={"today": today})
+        )
+
+    def refused(self, server: str, conversation: str | None, older: str, reason: str) -> None:
+        """Write down that another dialect was refused."""
+        self._audit.note(
+            AuditRecord(now(), "dialect", older, "refused", None, server, conversation, data={"reason": reason})
         )
 
     def noticed(self, session: Session, kind: str, name: str, what: str) -> None:

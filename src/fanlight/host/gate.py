@@ -19,7 +19,7 @@ from fanlight.host.store import AuditRecord, Grant, Store
 
 JSONObject = dict[str, Any]
 Answer = Literal["once", "always", "deny"]
-Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document"]
+Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document", "external"]
 
 _MOST_TEXT: Final = 2_000
 _MINUTE: Final = 60.0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import TaskGroup
@@ -42,13 +43,24 @@ from fanlight.host.open_views import OpenViews
 from fanlight.host.origins import Names, Origins, app_label
 from fanlight.host.pace import PAUSE
 from fanlight.host.page import PageLink, browser_context
-from fanlight.host.policy import Allow, App, Policy, allowed_domains, reachable
+from fanlight.host.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
 from fanlight.host.prelude import put_first
 from fanlight.host.profile import Profile
 from fanlight.host.questions import Handler
-from fanlight.host.resources import ViewDocument, Views, for_app, for_model, view_uri
+from fanlight.host.resources import (
+    ViewDocument,
+    ViewError,
+    Views,
+    embedded,
+    embedded_view,
+    for_app,
+    for_model,
+    link_word,
+    view_uri,
+)
 from fanlight.host.servers import Servers
 from fanlight.host.session import RequestFailed, Session, Timeouts
+from fanlight.host.shims import known_at_start, served_html
 from fanlight.host.store import AuditQuery, AuditRecord, Grant, Store, ViewRecord, open_store
 from fanlight.host.violations import is_probe
 from fanlight.host.web import Authorize, Refused, Socket, Web, proxy_url
@@ -79,8 +91,9 @@ class Host:
     """A host of MCP Apps. Use it with `async with`, or let `wrap` run it in a program's lifespan.
 
     `servers` maps names to command lines, URLs, transports or servers in this program. `policy` decides what Views may
-    do; without one, what is harmless passes and the user is asked about the rest. With `report_errors`, what goes wrong
-    in a View's scripts comes as its log (`fanlight.error`), which is for developers: its documents are changed for it.
+    do; without one, what is harmless passes and the user is asked about the rest. With `dialects`, Views of mcp-ui, of
+    ChatGPT and of older drafts are shown, too; without, they are refused. With `report_errors`, what goes wrong in a
+    View's scripts comes as its log (`fanlight.error`), which is for developers: its documents are changed for it.
     """
 
     def __init__(
@@ -97,6 +110,7 @@ class Host:
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
         linger: float = 300.0,
+        dialects: bool = True,
         profile: Profile | None = None,
         report_errors: bool = False,
         audit_arguments: Keep = "hashed",
@@ -126,6 +140,7 @@ class Host:
             slow=self._timeouts.tools,
             on_sampling=on_server_sampling,
             on_elicitation=on_elicitation,
+            dialects=dialects,
         )
         self.documents = Documents()
         self._store = open_store(store)
@@ -143,7 +158,8 @@ class Host:
         self._policy = policy or Policy()
         self._authorize = authorize
         self._limits = limits or Limits()
-        self._resources = Views()
+        self._dialects = dialects
+        self._resources = Views(dialects=dialects)
         self._app_tools = AppTools(self._limits)
         self._audit = Audit(self._store, audit_arguments)
         self._gate = Gate(self._store, self._audit, self._limits)
@@ -248,12 +264,17 @@ class Host:
         tasks = self._check_running()
         check_text("conversation", conversation, " The arguments are given to run(), or to call_tool().")
         tool = self._tool(server, name)
-        uri = view_uri(tool)
+        uri = view_uri(tool, dialects=self._dialects)
+        older = link_word(tool)
         if uri is None:
-            return Call(self, server, name, None, None)
+            if older is not None and not self._dialects:
+                self._desk.refused(server, conversation, older, "The tool's link is of another dialect.")
+            return Call(self, server, name, None, None, conversation)
         record, _ = self._views.create(server, name, uri, conversation)
+        if older is not None:
+            self._desk.translated(record.id, server, conversation, older, "ui.resourceUri")
         tasks.start_soon(guarded, self._prefetch, record)
-        return Call(self, server, name, record.id, record.token)
+        return Call(self, server, name, record.id, record.token, conversation)
 
     async def _prefetch(self, record: ViewRecord) -> None:
         """Read a View while its tool runs (DSC-03). If that fails, in whatever way, opening it will say why."""
@@ -299,9 +320,27 @@ class Host:
         except anyio.get_cancelled_exc_class():
             self.cancel_call(call, call.cancelled or "The call was cancelled.")
             raise
+        if call.view is None:
+            self._embed(call, arguments, result)
+            return result
         self._views.change(call.view, result=result)
         self._tell_outcome(call, lambda bridge: bridge.tool_result(result))
         return result
+
+    def _embed(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
+        """Open the View that a result brings with it, as servers with mcp-ui do."""
+        item = embedded(result)
+        if item is None:
+            return
+        if not self._dialects:
+            reason = "A result that brings its own View is of another dialect."
+            self._desk.refused(call.server, call.conversation, "embedded ui:// resource", reason)
+            return
+        record, session = self._views.create(call.server, call.tool, item["uri"], call.conversation)
+        self._views.change(record.id, arguments=arguments, result=result)
+        session.bridge.tool_input(arguments)
+        session.bridge.tool_result(result)
+        call.view, call.token = record.id, record.token
 
     def cancel_call(self, call: Call, reason: str | None) -> None:
         """Tell a call's View that no result will come (TCX-01)."""
@@ -454,35 +493,47 @@ class Host:
             session.bridge.set_context(browser_context(frame))
             await session.resume(channel, frame["seen"])
         else:
-            show = await self._show(record, origins, channel)
+            show, document = await self._show(record, origins, channel)
             session = await self._views.fresh(record)
             session.bridge.set_context(browser_context(frame))
+            if document.form == "openai":
+                session.bridge.keeps_state = True
+                show["document"] += f"#{self._known(record, session.bridge)}"
             await session.begin(channel, {**show, "mode": session.bridge.display_mode})
         return PageLink(self._desk, session, channel)
 
-    async def _show(self, record: ViewRecord, origins: Origins, channel: Socket) -> Frame:
+    def _known(self, record: ViewRecord, bridge: Bridge) -> str:
+        """Return what a document for ChatGPT is to know when it first runs."""
+        now = self._views.record(record.id) or record
+        return known_at_start(bridge.context, bridge.capabilities, now.arguments, now.result, now.state)
+
+    async def _show(self, record: ViewRecord, origins: Origins, channel: Socket) -> tuple[Frame, ViewDocument]:
         """Make a View's document ready to be served, and return what tells a page to show it."""
         connection = self.servers[record.server]
         if connection.status.state != "ready":
             await channel.send(encode({"type": "status", "words": f"Waiting for the server {record.server} …"}))
         try:
-            document = await self._resources.read(connection, record.uri)
+            document = await self._document(record)
         except FanlightError as error:
             raise Refused(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256)
-        await self._admit(app, document, channel)
+        await self._admit(app, document, origins, channel)
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
         self._shown[label] = (record.server, record.uri)
-        html = put_first(watch_element(), document.html) if self._report_errors else document.html
+        html = served_html(document)
+        if self._report_errors:
+            html = put_first(watch_element(), html)
         served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
+        for older, today in document.older.items():
+            self._desk.translated(app.view, app.server, app.conversation, older, today)
         policy = served.headers["content-security-policy"]
         data = {"uri": record.uri, "sha256": document.sha256, "csp": policy, "permissions": granted, "denied": denied}
         self._audit.write(
             AuditRecord(now(), "document", document.uri, "shown", app.view, app.server, app.conversation, data=data)
         )
-        return {
+        show = {
             "type": "show",
             "proxy": proxy_url(origins),
             "document": f"{origins.view(label)}/{served.address}",
@@ -493,16 +544,38 @@ class Host:
             "network": list(reachable(csp)),
             "limit": channel.limit,
         }
+        return show, document
 
-    async def _admit(self, app: App, document: ViewDocument, page: Socket) -> None:
+    async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
         """Raise unless a document may be shown."""
         decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri))
         details = (("Server", app.server), ("SHA-256", document.sha256))
         try:
             await self._gate.check(app, decision, "document", document.sha256, details, asker=page)
+            if document.url is not None:
+                (origin,) = reachable(document.csp)
+                decision = self._external(app, document.url, origin, origins)
+                await self._gate.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
         except RequestFailed as failed:
             raise Refused(f"The View is not shown. {failed}") from None
         self._store.pin(app.server, app.uri, document.sha256)
+
+    def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
+        """Decide on framing a page. One of the program's own, or of its sandbox, never is: it would not be apart."""
+        authority = urlsplit(origin).netloc
+        ours = authority == urlsplit(origins.host).netloc or self._names.role(authority)[0] in ("proxy", "view")
+        return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
+
+    async def _document(self, record: ViewRecord) -> ViewDocument:
+        """Return the document of a View: what its result brought, if the tool has no link to it, or the server's."""
+        connection = self.servers[record.server]
+        tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
+        item = embedded(record.result or {}, record.uri)
+        if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
+            if not self._dialects:
+                raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")
+            return embedded_view(item)
+        return await self._resources.read(connection, record.uri)
 
     async def reload_views(self, server: str) -> None:
         """Read the Views of a server anew, and have the pages that show one load it again with its input and result."""
@@ -552,6 +625,7 @@ class Host:
             capabilities,
             profile.told(context),
             tools=_CallableTools(connection),
+            dialects=self._dialects,
             pinned=self._pinned,
             silent=profile.silent,
             advertised=profile.advertised(capabilities),

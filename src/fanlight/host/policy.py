@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
+from urllib.parse import urlsplit
 
 from fanlight.protocol.csp import Csp, check_source
 from fanlight.protocol.errors import FanlightError, RegistrationError
@@ -90,12 +91,16 @@ class Rules:
     messages: Choice = "ask"
     sampling: Choice = "ask"
     model_context: Choice = "allow"
+    widget_state: Choice = "deny"
+    """Whether the model is told what a View for ChatGPT keeps with `setWidgetState`. It is kept in any case."""
     permissions: tuple[Permission, ...] = ()
     """What is granted if a View asks for it."""
     profile: Profile = "strict"
     allow_domains: tuple[str, ...] | None = None
     """If given, nothing else can be reached, whatever is declared."""
     block_domains: tuple[str, ...] = ()
+    external_domains: tuple[str, ...] = ()
+    """Where whole pages may come from that a server wants to be framed as its View (mcp-ui's external URLs)."""
     allow_documents: tuple[str, ...] | None = None
     """SHA-256 digests; if given, nothing else is shown."""
     block_documents: tuple[str, ...] = ()
@@ -165,6 +170,12 @@ class Policy:
             self.rules(app).model_context, f"{app.name} wants to tell the model something.", "tell the model anything"
         )
 
+    def widget_state(self, app: App, state: Any) -> Decision:
+        """Decide whether the model is told what a View for ChatGPT keeps. A View is not told of a no."""
+        return _by_choice(
+            self.rules(app).widget_state, f"{app.name} wants to tell the model its state.", "tell the model their state"
+        )
+
     def sampling(self, app: App, params: JSONObject) -> Decision:
         """Decide on a View's own question to the model."""
         return _by_choice(self.rules(app).sampling, f"{app.name} wants to ask the model.", "ask the model")
@@ -199,6 +210,13 @@ class Policy:
         if rules.allow_domains is not None and not any(_within(source, allowed) for allowed in rules.allow_domains):
             return Deny(f"{source} is not among the domains that are allowed here.")
         return Allow()
+
+    def external(self, app: App, url: str, source: str) -> Decision:
+        """Decide whether a page is framed as the View. `source` is its origin; its domain has to be allowed, too."""
+        allowed = self.rules(app).external_domains
+        if any(_within(source, domain) and _same_way(source, domain) for domain in allowed):
+            return self.domain(app, source)
+        return Deny(f"The page {url} is from {source}, which is not among the external_domains that are allowed here.")
 
     def permission(self, app: App, permission: Permission) -> Decision:
         """Decide on a permission that the View asks for."""
@@ -245,6 +263,14 @@ def _within(source: str, allowed: str) -> bool:
     return one == other
 
 
+def _same_way(source: str, allowed: str) -> bool:
+    """Tell whether scheme and port are those that are allowed, where these are said. Unsaid, the scheme is https."""
+    one, other = urlsplit(source), urlsplit(allowed if "://" in allowed else f"https://{allowed}")
+    usual = {"http": 80, "https": 443}.get(one.scheme)
+    any_port = other.netloc.endswith(":*")
+    return one.scheme == other.scheme and (any_port or (one.port or usual) == (other.port or usual))
+
+
 def _overlap(source: str, blocked: str) -> bool:
     """Tell whether a source means anything that another one means too."""
     return _within(source, blocked) or _within(blocked, source)
@@ -273,7 +299,7 @@ def reachable(csp: Csp | None) -> tuple[str, ...]:
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("tools", "app_tools"), get_args(ToolChoice)),
-    **dict.fromkeys(("links", "downloads", "messages", "sampling", "model_context"), get_args(Choice)),
+    **dict.fromkeys(("links", "downloads", "messages", "sampling", "model_context", "widget_state"), get_args(Choice)),
     "profile": get_args(Profile),
 }
 

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 # What may stand before the first element without ending the head.
-_DOCTYPE: Final = re.compile(r"\A\ufeff?(?:\s|<!--.*?-->)*<!doctype[^>]*>", re.IGNORECASE | re.DOTALL)
+DOCTYPE: Final = re.compile(r"\A\ufeff?(?:\s|<!--.*?-->)*<!doctype[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
 def put_first(element: str, html: str) -> str:
@@ -12,7 +12,7 @@ def put_first(element: str, html: str) -> str:
 
     Before the doctype, it would change how the document is laid out.
     """
-    found = _DOCTYPE.match(html)
+    found = DOCTYPE.match(html)
     if found is None:
         return element + html.removeprefix("\ufeff")
     return html[: found.end()] + element + html[found.end() :]

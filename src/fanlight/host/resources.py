@@ -6,9 +6,11 @@ ViewError (a FanlightError)      a View cannot be shown; says why in words
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, Protocol
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -16,9 +18,10 @@ from fanlight.host.connection import ServerError, Unfinished
 from fanlight.host.news import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
 from fanlight.host.wire import JSONObject
 from fanlight.protocol.csp import Csp, check_host_name, check_source
+from fanlight.protocol.dialects import ROWS, type_of, ui_of
 from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
-from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY, Permission, Visibility
+from fanlight.protocol.metadata import UI_KEY, Permission, Visibility
 
 _EVERYONE: Final[frozenset[Visibility]] = frozenset({"model", "app"})
 _MOST_PAGES: Final = 100
@@ -34,6 +37,22 @@ _PERMISSIONS: Final[Mapping[str, Permission]] = {
     "geolocation": "geolocation",
     "clipboardWrite": "clipboard-write",
 }
+
+
+Form = Literal["standard", "mcp-ui", "openai", "external", "source"]
+"""How a document is served: as it is, with a shim for another dialect, as a frame for a page, or as a text."""
+
+_FORMS: Final[Mapping[str, Form]] = {
+    "text/html": "mcp-ui",
+    "text/html+skybridge": "openai",
+    "text/uri-list": "external",
+    "application/vnd.mcp-ui.remote-dom": "source",
+}
+_MCP_UI: Final = "mcpui.dev/ui-"
+_MOST_HEIGHT: Final = 20_000
+# What is printable and no space, quote or bracket: a page has its characters percent-encoded.
+_WEB_PAGE: Final = re.compile(r"https?://[!#-;=?-_a-z~]+", re.IGNORECASE)
+LINK_KEYS: Final = frozenset(row.older for row in ROWS if row.kind == "key" and row.today == "ui.resourceUri")
 
 
 class ViewError(FanlightError):
@@ -75,20 +94,34 @@ class ViewDocument:
     """Whether the MIME type is the standard's, byte for byte; other hosts refuse what is not."""
     problems: tuple[str, ...] = ()
     """What was declared wrongly and therefore left out, for the server's author."""
+    form: Form = "standard"
+    older: Mapping[str, str] = field(default_factory=dict)
+    """The words of other dialects in it, with today's."""
+    url: str | None = None
+    """The page that it frames, if it does."""
+    render_data: JSONObject = field(default_factory=dict)
+    """What mcp-ui's metadata gives the View to begin with."""
+    height: float | None = None
+    """What mcp-ui's metadata prefers, in pixels."""
 
 
 # Tools
 
 
-def view_uri(tool: Mapping[str, Any]) -> str | None:
+def view_uri(tool: Mapping[str, Any], *, dialects: bool = True) -> str | None:
     """Return the URI of a tool's View, or None if it has none that may be shown (DSC-07: nested wins)."""
-    uri = _declared_uri(tool)
+    uri = (ui_of(_meta(tool))[0] if dialects else _ui(tool)).get("resourceUri")
     return uri if isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME else None
+
+
+def link_word(tool: Mapping[str, Any]) -> str | None:
+    """Return the key of another dialect that links a tool to its View, if it is not today's."""
+    return next((key for key in ui_of(_meta(tool))[1] if key in LINK_KEYS), None)
 
 
 def link_problem(tool: Mapping[str, Any]) -> str | None:
     """Say what is wrong with a tool's link to its View, if it has one that cannot be followed."""
-    uri = _declared_uri(tool)
+    uri = ui_of(_meta(tool))[0].get("resourceUri")
     if uri is None or view_uri(tool) is not None:
         return None
     return f'The tool {tool.get("name")!r} names the View {uri!r}, not a ui:// URI. Write "ui://clock/view".'
@@ -97,9 +130,10 @@ def link_problem(tool: Mapping[str, Any]) -> str | None:
 def visibility(tool: Mapping[str, Any]) -> frozenset[Visibility]:
     """Return who may use a tool. Absent means everyone (VIS-01), empty nobody (VIS-05).
 
-    Values that are not of the standard count for nothing, so a typing error hides a tool and never shows it.
+    Values that are not of the standard count for nothing, so a typing error hides a tool and never shows it. What
+    ChatGPT's keys say is heeded, whether or not its dialect is spoken: it only ever takes away.
     """
-    declared = _ui(tool).get("visibility")
+    declared = ui_of(_meta(tool))[0].get("visibility")
     if declared is None:
         return _EVERYONE
     if not isinstance(declared, list | tuple):
@@ -117,9 +151,21 @@ def for_app(tool: Mapping[str, Any]) -> bool:
     return "app" in visibility(tool)
 
 
-def _declared_uri(tool: Mapping[str, Any]) -> object:
-    nested = _ui(tool).get("resourceUri")
-    return _meta(tool).get(FLAT_URI_KEY) if nested is None else nested
+def embedded(result: Mapping[str, Any], uri: str | None = None) -> JSONObject | None:
+    """Return the first UI resource that a tool result embeds, as mcp-ui has it; or the one of a URI."""
+    content = result.get("content")
+    for block in content if isinstance(content, list) else ():
+        if is_embedded(block) and uri in (None, block["resource"]["uri"]):
+            resource: JSONObject = block["resource"]
+            return resource
+    return None
+
+
+def is_embedded(block: object) -> bool:
+    """Tell whether a block of a result is a UI resource."""
+    resource = block.get("resource") if isinstance(block, Mapping) and block.get("type") == "resource" else None
+    uri = resource.get("uri") if isinstance(resource, dict) else None
+    return isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME
 
 
 # Views
@@ -128,7 +174,8 @@ def _declared_uri(tool: Mapping[str, Any]) -> object:
 class Views:
     """Reads Views once, and again when their server says that they changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, dialects: bool = True) -> None:
+        self._dialects = dialects
         self._kept: dict[tuple[str, str], ViewDocument] = {}
         self._locks: dict[tuple[str, str], anyio.Lock] = {}
         self._changes: dict[str, int] = {}
@@ -143,7 +190,7 @@ class Views:
                 return kept
             source.follow(uri)
             before = self._changes.get(source.name, 0)
-            document = await read_view(source, uri)
+            document = await read_view(source, uri, dialects=self._dialects)
             # What changed while it was read may be older than the change.
             if self._changes.get(source.name, 0) == before:
                 self._kept[key] = document
@@ -171,21 +218,31 @@ class Views:
                 self.forget(news.server)  # the next connection may be to a newer server
 
 
-async def read_view(source: Source, uri: str) -> ViewDocument:
+async def read_view(source: Source, uri: str, *, dialects: bool = True) -> ViewDocument:
     """Read one View from its server, without any memory (DSC-02)."""
     if not uri.startswith(URI_SCHEME):
         raise ViewError(f'{source.name}: the View {uri!r} has no ui:// URI. Write "ui://clock/view".')
     try:
         contents = (await source.read_resource(uri)).get("contents")
         item = _chosen(contents, uri)
-        meta = _ui(item) or await _listed(source, uri)
+        meta = _described(item, dialects)
+        if not meta[0]:
+            meta = await _listed(source, uri, dialects)
     except ServerError as error:
         raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
     except Unfinished as error:
         raise ViewUnavailable(f"The View {uri} could not be read from {error}") from error
     except _Unreadable as error:
         raise ViewError(f"{source.name}: the View {uri} {error}") from None
-    return _document(uri, item, meta)
+    return _document(uri, item, meta, dialects)
+
+
+def embedded_view(item: JSONObject) -> ViewDocument:
+    """Return the View that a tool result embeds, or raise `ViewError`."""
+    document = _document(item["uri"], item, _described(item, True), True)
+    older = {"embedded ui:// resource": "ui.resourceUri", **document.older}
+    # Of today's type, too, it may speak mcp-ui: the type changed before the words did.
+    return replace(document, older=older, form="mcp-ui" if document.form == "standard" else document.form)
 
 
 class _Unreadable(Exception):
@@ -205,56 +262,111 @@ def _chosen(contents: object, uri: str) -> JSONObject:
     raise _Unreadable(f"came with {len(items)} items, none of this very URI. Return one item with the URI asked for.")
 
 
-async def _listed(source: Source, uri: str) -> Mapping[str, Any]:
+_Described = tuple[Mapping[str, Any], tuple[str, ...]]
+
+
+def _described(thing: Mapping[str, Any], dialects: bool) -> _Described:
+    """Return the metadata of a View, and the older keys that it came from."""
+    return ui_of(_meta(thing)) if dialects else (_ui(thing), ())
+
+
+async def _listed(source: Source, uri: str, dialects: bool) -> _Described:
     """Return the metadata of a View's entry in the list, where a content item brings none (D-RES-01)."""
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         try:
             page = await source.list_resources(cursor)
         except ServerError:
-            return {}  # a server need not list anything (DSC-04)
+            return {}, ()  # a server need not list anything (DSC-04)
         for entry in page.get("resources") or ():
             if isinstance(entry, Mapping) and entry.get("uri") == uri:
-                return _ui(entry)
+                return _described(entry, dialects)
         before, cursor = cursor, page.get("nextCursor")
         if cursor is None or cursor == before:
             break
-    return {}
+    return {}, ()
 
 
-def _document(uri: str, item: JSONObject, meta: Mapping[str, Any]) -> ViewDocument:
+def _document(uri: str, item: JSONObject, described: _Described, dialects: bool) -> ViewDocument:
     problems: list[str] = []
+    mime = item.get("mimeType")
+    meta, keys = described
+    older = {row.older: row.today for row in ROWS if row.kind == "key" and row.older in keys}
     try:
-        exact = _is_view(item.get("mimeType"))
+        row = None if _is_standard(mime) else type_of(mime)
+        if row is not None and not dialects:
+            raise _Unreadable(
+                f"has the MIME type {mime!r}, of another dialect ({row.dialect}), which this host refuses."
+            )
+        if row is None and not _is_standard(mime) and mime is not None:
+            raise _Unreadable(f"has the MIME type {mime!r}, not HTML. Write {MIME_TYPE!r}.")
         html = _html(item)
+        form: Form = "standard" if row is None else _FORMS.get(row.older, "standard")
+        url = _web_page(html, form) if dialects else None
+        csp = _csp(meta.get("csp"), problems) if url is None else Csp(frame_domains=(_origin(url),))
     except _Unreadable as error:
         raise ViewError(f"The View {uri} {error}") from None
-    if not exact:
-        problems.append(f"mimeType is {item.get('mimeType')!r}. Other hosts want it byte for byte: {MIME_TYPE!r}.")
+    if row is not None:
+        older[row.older] = row.today
+    if mime != MIME_TYPE:
+        problems.append(f"mimeType is {mime!r}. Other hosts want it byte for byte: {MIME_TYPE!r}.")
     if item.get("uri") != uri:
         problems.append(f"the content's uri is {item.get('uri')!r}, not the one asked for (RES-06).")
+    render_data = _meta(item).get(f"{_MCP_UI}initial-render-data")
     return ViewDocument(
         uri=uri,
         html=html,
         sha256=hashlib.sha256(html.encode()).hexdigest(),
-        csp=_csp(meta.get("csp"), problems),
+        csp=csp,
         permissions=_permissions(meta.get("permissions"), problems),
         domain=_domain(meta.get("domain"), problems),
         prefers_border=_border(meta.get("prefersBorder"), problems),
-        mime_exact=exact,
+        mime_exact=mime == MIME_TYPE,
         problems=tuple(f"{uri}: {problem}" for problem in problems),
+        form="external" if url is not None else form,
+        older=older,
+        url=url,
+        render_data=render_data if isinstance(render_data, dict) else {},
+        height=_height(_meta(item).get(f"{_MCP_UI}preferred-frame-size")),
     )
 
 
-def _is_view(mime: object) -> bool:
-    """Tell whether a MIME type is the standard's byte for byte; refuse what is no HTML at all."""
-    if mime == MIME_TYPE:
-        return True
-    essence = str(mime).partition(";")[0].strip().lower()
-    # Older names of the same thing; a server that says nothing is taken at its URI's word.
-    if mime is None or essence in ("text/html", "text/html+mcp", "text/html+skybridge"):
-        return False
-    raise _Unreadable(f"has the MIME type {mime!r}, not HTML. Write {MIME_TYPE!r}.")
+def _is_standard(mime: object) -> bool:
+    """Tell whether a MIME type is the standard's, read as a MIME type: spaces, quotes and case do not matter."""
+    words = "".join(mime.split()).replace('"', "").lower().split(";") if isinstance(mime, str) else [""]
+    return words[0] == "text/html" and "profile=mcp-app" in words
+
+
+def _web_page(text: str, form: Form) -> str | None:
+    """Return the address of the page that a document is, if it is no more than that.
+
+    A list of addresses has one in each line, and lines that begin with # say something to people. Some servers send
+    such an address as if it were HTML.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if form != "external":
+        return lines[0] if len(lines) == 1 and _WEB_PAGE.fullmatch(lines[0]) else None
+    for line in lines:
+        if _WEB_PAGE.fullmatch(line):
+            return line
+    raise _Unreadable("is a list of addresses without a web page. Write one that begins with https://.")
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    try:
+        return check_source(f"{parts.scheme}://{parts.netloc}".lower(), "its origin")
+    except (RegistrationError, ValueError) as error:
+        raise _Unreadable(f"is a page that cannot be framed: {error}") from None
+
+
+def _height(size: object) -> float | None:
+    """Return the height of a size such as ["800px", "600px"], if it is in pixels."""
+    height = size[1] if isinstance(size, list) and len(size) == 2 else None
+    if isinstance(height, str) and height.removesuffix("px").isdecimal():
+        height = int(height.removesuffix("px")[:6])
+    good = isinstance(height, int | float) and not isinstance(height, bool) and 0 < height < _MOST_HEIGHT
+    return height if good else None
 
 
 def _html(item: JSONObject) -> str:

@@ -82,6 +82,9 @@ class Backend(Protocol):
     def dropped(self, session: "Session", heard: Heard, reason: str) -> None:
         """Write down what was too much to be read."""
 
+    def spoke(self, session: "Session", older: str, today: str) -> None:
+        """Write down that a View used a word of an older dialect for the first time."""
+
     async def call_tool_for_view(
         self, session: "Session", name: str, arguments: JSONObject, progress: Progress
     ) -> JSONObject: ...
@@ -93,6 +96,8 @@ class Backend(Protocol):
     async def message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
 
     async def update_context(self, session: "Session", update: JSONObject) -> None: ...
+
+    async def keep_state(self, session: "Session", state: Any) -> None: ...
 
     async def link(self, session: "Session", url: str) -> None: ...
 
@@ -204,7 +209,7 @@ class Session:
         """Deliver what the bridge has to say. An answer is written down before it leaves."""
         for message in self.bridge.outgoing():
             frame: Frame = {"type": "message", "message": message}
-            is_partial = message.get("method") == "ui/notifications/tool-input-partial"
+            is_partial = message.get("method", "").endswith("/notifications/tool-input-partial")
             if is_partial:
                 frame["prompt"] = True  # one under way at a time, so this one is to be acknowledged at once
             number, text = self.line.keep(frame)
@@ -255,7 +260,11 @@ class Session:
             return
         if heard.id is not None and heard.id not in self.bridge.open_requests:
             self._heard[heard.id] = heard
+        known = len(self.bridge.older_words)
         event = self.bridge.receive(message)
+        if len(self.bridge.older_words) > known:
+            for older, today in tuple(self.bridge.older_words.items())[known:]:
+                self._backend.spoke(self, older, today)
         if heard.id is None:
             self._backend.told(self, heard, event)
         await self.flush()
@@ -344,6 +353,8 @@ class Session:
                 if structured is not None:
                     update["structuredContent"] = structured
                 self._start(id, self._answer(id, _empty(self._backend.update_context(self, update))))
+            case events.StateKept(id=id, state=state):
+                self._start(id, self._answer(id, _empty(self._backend.keep_state(self, state))))
             case events.LinkRequested(id=id, url=url):
                 self._start(id, self._answer(id, self._open_link(url)))
             case events.DownloadRequested(id=id, contents=contents):

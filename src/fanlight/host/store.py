@@ -36,6 +36,8 @@ class ViewRecord:
     cancelled: str | None = None
     context: JSONObject | None = None
     closed: bool = False
+    state: Any = None
+    """What a View for ChatGPT keeps; the model is not told."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class AuditRecord(NamedTuple):
 
     time: float
     kind: str
-    """"message", "decision", "document", "violation" or "app-tool"."""
+    """"message", "decision", "document", "violation", "app-tool" or "dialect"."""
     name: str
-    """The method, what was decided on, or the directive that was broken."""
+    """The method, what was decided on, the directive that was broken, or the older word."""
     outcome: str
     view: str | None = None
     server: str | None = None
@@ -133,8 +135,9 @@ _COLUMNS = (
     "cancelled",
     "context",
     "closed",
+    "state",
 )
-_JSON = frozenset({"arguments", "result", "context", "data"})
+_JSON = frozenset({"arguments", "result", "context", "state", "data"})
 _AUDIT = AuditRecord._fields
 _ABOUT = ("view", "server", "conversation", "kind", "name")
 _INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT)}) values ({', '.join('?' * len(_AUDIT))})"  # noqa: S608
@@ -146,7 +149,7 @@ _SCHEMA = (
     "pragma synchronous = normal",
     "create table if not exists views (id text primary key, token text not null, server text not null,"
     " tool text not null, uri text not null, conversation text, arguments text, result text, cancelled text,"
-    " context text, closed integer not null, seen integer not null)",
+    " context text, closed integer not null, seen integer not null, state text)",
     "create index if not exists by_conversation on views (conversation, seen)",
     "create index if not exists by_seen on views (seen)",
     "create table if not exists grants (server text, uri text, kind text, key text,"
@@ -176,6 +179,8 @@ class SqliteStore:
         database = sqlite3.connect(str(self._path or ":memory:"), check_same_thread=False, isolation_level=None)
         for statement in _SCHEMA:
             database.execute(statement)
+        if "state" not in {row[1] for row in database.execute("pragma table_info(views)")}:
+            database.execute("alter table views add column state text")  # the file is of an older Fanlight
         self._opened = database
         return database
 

@@ -28,9 +28,8 @@ def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Serv
         for name, served in _servers(text):
             found[_free(name, found)] = served
     if command:
-        found[_free(_name(Path(command[-1] if len(command) > 1 else command[0]).stem), found)] = Served(
-            target(list(command))
-        )
+        words = [word for word in command if not word.startswith("-")]
+        found[_free(_name(Path(words[-1] if words else command[0]).stem), found)] = Served(target(list(command)))
     return found or _examples()
 
 

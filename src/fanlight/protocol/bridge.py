@@ -31,7 +31,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from fanlight.protocol import jsonrpc
-from fanlight.protocol.dialects import from_view
+from fanlight.protocol.dialects import Speech
 from fanlight.protocol.errors import LocalProtocolError
 from fanlight.protocol.events import (
     Answered,
@@ -50,6 +50,7 @@ from fanlight.protocol.events import (
     SamplingRequested,
     ServerAsked,
     SizeChanged,
+    StateKept,
     TeardownRequested,
     ToolCalled,
 )
@@ -59,6 +60,8 @@ JSONObject = dict[str, Any]
 
 PROTOCOL_VERSION: Final = "2026-01-26"
 KNOWN_VERSIONS: Final = frozenset({PROTOCOL_VERSION})
+KEEP_STATE: Final = "fanlight/keep-state"
+"""What the shim for ChatGPT's Views asks: the one word that is not of the standard, which has none for it."""
 
 # What the server answers, and the capability that offers it (D-STD-01, SBX-11).
 _SERVER_METHODS: Final[Mapping[str, str | None]] = {
@@ -123,9 +126,12 @@ class Bridge:
         self.tools: Collection[str] = tools
         self.app_info: JSONObject = {}
         self.app_capabilities: JSONObject = {}
-        self.older_words: set[str] = set()
-        """Methods of older dialects that this View used."""
+        self.keeps_state = False
+        """Whether the View may keep a state with the host, as Views for ChatGPT do."""
         self._dialects = dialects
+        self._speech = Speech()
+        self.older_words: Mapping[str, str] = self._speech.older
+        """Words of older dialects that this View used, with today's."""
         self._pinned = {} if pinned is None else pinned
         self._silent = silent
         self._advertised = capabilities if advertised is None else advertised
@@ -148,6 +154,7 @@ class Bridge:
             "ui/download-file": self._download_file,
             "tools/call": self._call_tool,
             "sampling/createMessage": self._create_message,
+            KEEP_STATE: self._keep_state,
         }
         self._notifications: Mapping[str, Callable[[JSONObject], Event | None]] = {
             "ui/notifications/initialized": self._initialized,
@@ -166,11 +173,12 @@ class Bridge:
             return None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             return Dropped("not a JSON-RPC 2.0 message")  # SEC-02
-        if self._dialects:
-            message, older = from_view(message)
-            if older is not None:
-                self.older_words.add(older)
+        message, older = self._speech.from_view(message)
+        if older is not None and not self._dialects:
+            return self._refuse_older(message, older.older, older.today)
         method, id = message.get("method"), message.get("id")
+        if self._dialects and (older is not None or method == "ui/initialize"):
+            self._speech.heard(message, older)
         if isinstance(method, str):
             params = message.get("params")
             if "id" not in message:
@@ -181,6 +189,13 @@ class Bridge:
         if method is None and jsonrpc.is_id(id) and ("result" in message) != ("error" in message):
             return self._receive_answer(id, message)
         return self._malformed("a message is a request, a notification, or an answer with a result or an error")
+
+    def _refuse_older(self, message: Message, older: str, today: str) -> Dropped:
+        reason = f"{older} is of an older dialect, which this host refuses. Say {today}."
+        id = message.get("id")
+        if jsonrpc.is_id(id) and id not in self._open:
+            self._outgoing.append(jsonrpc.error(id, METHOD_NOT_FOUND, reason))
+        return Dropped(reason)
 
     def turn_away(self, message: object, reason: str) -> None:
         """Refuse a message unread, as one that is too much. What is no request is dropped."""
@@ -256,7 +271,7 @@ class Bridge:
             "protocolVersion": version if isinstance(version, str) and version in KNOWN_VERSIONS else PROTOCOL_VERSION,
             "hostInfo": self.info,
             "hostCapabilities": self._advertised,
-            "hostContext": (context := self._context),
+            "hostContext": (context := self.context),
         }
         self._outgoing.append(jsonrpc.result(id, result))  # INI-02, INI-03
         self._sent_context = context
@@ -324,7 +339,7 @@ class Bridge:
 
     def _request_display_mode(self, id: RequestId, params: JSONObject) -> Event | None:
         mode = _text(params, "mode")
-        offered = self._context.get("availableDisplayModes", ["inline"])
+        offered = self.context.get("availableDisplayModes", ["inline"])
         declared = self.app_capabilities.get("availableDisplayModes")
         current = self.display_mode
         unavailable = mode not in offered or (isinstance(declared, list) and bool(declared) and mode not in declared)
@@ -354,6 +369,11 @@ class Bridge:
         _blocks(params.get("messages"), "messages")
         return SamplingRequested(id, _without_token(params))
 
+    def _keep_state(self, id: RequestId, params: JSONObject) -> Event:
+        if not self.keeps_state:
+            raise _Fault(METHOD_NOT_FOUND, f"Method not found: {KEEP_STATE}")
+        return StateKept(id, params.get("state"))
+
     def _need(self, capability: str | None, method: str) -> None:
         if capability is not None and capability not in self.capabilities:
             raise _Fault(METHOD_NOT_FOUND, f"{method}: this host does not offer {capability}.")
@@ -362,11 +382,12 @@ class Bridge:
 
     @property
     def display_mode(self) -> str:
-        mode: str = self._context.get("displayMode", "inline")
+        mode: str = self.context.get("displayMode", "inline")
         return mode
 
     @property
-    def _context(self) -> JSONObject:
+    def context(self) -> JSONObject:
+        """What the View is told of its surroundings."""
         return {**self._own_context, **self._pinned}
 
     def outgoing(self) -> Iterator[Message]:
@@ -374,7 +395,7 @@ class Bridge:
         while self._outgoing:
             message = self._outgoing.popleft()
             if message.get("method") not in self._silent:
-                yield message
+                yield self._speech.to_view(message)
 
     def tool_input_partial(self, arguments: JSONObject) -> None:
         """Send the arguments as far as the model has written them."""
@@ -501,7 +522,7 @@ class Bridge:
         self._send("ui/notifications/tool-input", {"arguments": self._input})
 
     def _send_context(self) -> None:
-        context = self._context
+        context = self.context
         changed = {
             key: value
             for key, value in context.items()

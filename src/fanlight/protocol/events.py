@@ -76,6 +76,14 @@ class ContextUpdated:
 
 
 @dataclass(frozen=True, slots=True)
+class StateKept:
+    """What a View for ChatGPT wants to find again when it is loaded anew."""
+
+    id: RequestId
+    state: Any
+
+
+@dataclass(frozen=True, slots=True)
 class DisplayModeRequested:
     """The View wants a mode that both sides offer."""
 
@@ -150,6 +158,7 @@ Event = (
     | LinkRequested
     | MessageRequested
     | ContextUpdated
+    | StateKept
     | DisplayModeRequested
     | DownloadRequested
     | ToolCalled

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 EXTENSION_ID: Final = "io.modelcontextprotocol/ui"
+OLDER_EXTENSION_ID: Final = "modelcontextprotocol.io/ui"  # in the first draft
 MIME_TYPE: Final = "text/html;profile=mcp-app"
 URI_SCHEME: Final = "ui://"
 
 SERVER_SETTINGS: Final = {"mimeTypes": [MIME_TYPE]}
 """What a server advertises under `capabilities.extensions[EXTENSION_ID]`."""
+OLDER_SETTINGS: Final = {"mimeTypes": [MIME_TYPE, "text/html+mcp", "text/html"]}
+"""What a host advertises under the older name, with the types that servers looked for there."""
 
 
 def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
@@ -23,7 +26,9 @@ def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
 
 def has_our_type(extensions: object) -> bool:
     """Tell whether a map of extensions names ours with our MIME type. Asked at every request, so it is quick."""
-    settings = extensions.get(EXTENSION_ID) if isinstance(extensions, dict) else None
+    if not isinstance(extensions, dict):
+        return False
+    settings = extensions.get(EXTENSION_ID) or extensions.get(OLDER_EXTENSION_ID)
     types = settings.get("mimeTypes") if isinstance(settings, dict) else None
     if not isinstance(types, (list, tuple)):
         return False

@@ -1,0 +1,137 @@
+"""What `fanlight check` does with its options."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from fanlight.check.report import Report, as_json, as_junit, as_sarif, in_colour, listing, write
+from fanlight.check.run import UsageError, check
+from fanlight.check.visit import CannotConnect
+from fanlight.host.config import ConfigError
+from fanlight.protocol.errors import FanlightError
+
+
+def run(options: argparse.Namespace, command: Sequence[str]) -> int:
+    """Check, write what was asked for, and return the exit code."""
+    if options.list:
+        print(listing())
+        return 0
+    logging.getLogger("fanlight").setLevel(logging.ERROR)
+    progress = _Progress(quiet=options.quiet)
+    try:
+        known = _baseline(options)
+        report = anyio.run(_checked, options, command, known, progress)
+    except (UsageError, ConfigError) as error:
+        return _fail(error, 2, progress)
+    except CannotConnect as error:
+        return _fail(error, 3, progress)
+    except FanlightError as error:  # no browser, above all
+        return _fail(error, 3, progress)
+    finally:
+        progress.clear()
+    return _written(report, options)
+
+
+async def _checked(
+    options: argparse.Namespace, command: Sequence[str], known: Sequence[str], progress: "_Progress"
+) -> Report:
+    return await check(
+        options.target,
+        command=command,
+        browser=not options.no_browser,
+        only=options.only,
+        skip=_skips(options),
+        baseline=known,
+        call=not options.no_call,
+        arguments=_arguments(options.args),
+        tell=progress.tell,
+    )
+
+
+def _fail(error: Exception, code: int, progress: "_Progress") -> int:
+    progress.clear()
+    print(f"fanlight check: {error}", file=sys.stderr)
+    return code
+
+
+def _skips(options: argparse.Namespace) -> dict[str, str]:
+    if len(options.skip) != len(options.because):
+        raise UsageError('--skip needs a reason: --skip RES-08 --because "we like the default".')
+    return dict(zip(options.skip, options.because, strict=True))
+
+
+def _arguments(given: Sequence[str]) -> dict[str, dict[str, Any]]:
+    arguments = {}
+    for text in given:
+        tool, equals, value = text.partition("=")
+        try:
+            parsed = json.loads(value) if equals else None
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            raise UsageError(f'--args {text} is not TOOL=JSON. Write --args \'get_time={{"zone": "UTC"}}\'.')
+        arguments[tool] = parsed
+    return arguments
+
+
+def _baseline(options: argparse.Namespace) -> list[str]:
+    if options.write_baseline and not options.baseline:
+        raise UsageError("--write-baseline needs a file: --baseline FILE --write-baseline.")
+    if not options.baseline or options.write_baseline:
+        return []
+    try:
+        known = json.loads(Path(options.baseline).read_text(encoding="utf-8"))["findings"]
+    except OSError as error:
+        raise UsageError(
+            f"{options.baseline} cannot be read: {error.strerror}. Write it with --write-baseline."
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{options.baseline} is no baseline. Write it with --write-baseline.") from None
+    return [str(key) for key in known]
+
+
+def _written(report: Report, options: argparse.Namespace) -> int:
+    for path, text in ((options.junit, as_junit), (options.sarif, as_sarif)):
+        if path:
+            Path(path).write_text(text(report) + "\n", encoding="utf-8")
+    if options.json:
+        print(as_json(report))
+    else:
+        write(report, sys.stdout)
+    if options.write_baseline:
+        keys = sorted({finding.key for finding in report.open})
+        Path(options.baseline).write_text(
+            json.dumps({"findings": keys}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+        print(f"{len(keys)} findings are now in {options.baseline}.", file=sys.stderr)
+        return 0
+    if options.strict and any(finding.level != "note" for finding in report.open):
+        return 1
+    return 0 if report.conforms else 1
+
+
+class _Progress:
+    """Says on stderr what is going on: one line that changes on a terminal, lines elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = in_colour(sys.stderr)
+
+    def tell(self, words: str) -> None:
+        if self._quiet:
+            return
+        if self._live and " calls " not in words and "does not call" not in words:
+            print(f"\r\x1b[2K  {words[:100]}", end="", file=sys.stderr, flush=True)
+        else:
+            self.clear()
+            print(f"  {words}", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self._live and not self._quiet:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)

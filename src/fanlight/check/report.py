@@ -1,0 +1,280 @@
+"""What a check found, for people and for programs."""
+
+import json
+import os
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+from fanlight import __version__
+from fanlight.check.rule import Finding, Rule
+from fanlight.check.rules import RULES
+
+JSONObject = dict[str, Any]
+
+_GROUPS: Final = (
+    ("MUST", "Broken: what the standard demands"),
+    ("SHOULD", "What the standard recommends"),
+    ("implied", "What hosts rely on"),
+    ("security", "Security review"),
+    ("advice", "Advice"),
+)
+_COLOURS: Final = {"error": "31", "warning": "33", "note": "36"}
+_SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True)
+class CheckedServer:
+    """What of a server was checked."""
+
+    name: str
+    versions: tuple[str, ...]
+    views: dict[str, JSONObject] = field(default_factory=dict)
+    """Of each View: `sha256`, `bytes`, `ready_ms` (until it could be used), and the `scenes` that were played."""
+    called: tuple[str, ...] = ()
+    """The tools that were called."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings, and what was checked."""
+
+    servers: tuple[CheckedServer, ...]
+    findings: tuple[Finding, ...]
+    rules: tuple[Rule, ...] = RULES
+    """The rules that were asked."""
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """The findings that count: neither skipped nor in the baseline."""
+        return tuple(finding for finding in self.findings if finding.skipped is None)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether nothing that the standard demands is broken."""
+        return not any(finding.breaks_a_must for finding in self.findings)
+
+    def named(self, id: str) -> list[Finding]:
+        """Return the open findings of a rule, by its id or an alias."""
+        return [finding for finding in self.open if id in finding.rule.names]
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self, colour=False))
+
+
+# For people
+
+
+def write(report: Report, to: IO[str]) -> None:
+    """Write a report for people; in colour, if it is a terminal that wants it."""
+    for line in _lines(report, colour=in_colour(to)):
+        print(line, file=to)
+
+
+def in_colour(to: IO[str]) -> bool:
+    """Tell whether to write in colour."""
+    return to.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _lines(report: Report, *, colour: bool) -> Iterator[str]:
+    for server in report.servers:
+        views = f"{len(server.views)} View{'' if len(server.views) == 1 else 's'}"
+        yield f"{server.name}: {views}, {', '.join(server.versions)}"
+    several = len(report.servers) > 1
+    for strength, title in _GROUPS:
+        found = [finding for finding in report.open if finding.rule.strength == strength]
+        if not found:
+            continue
+        yield ""
+        yield _painted(f"{title} ({len(found)})", "1", colour)
+        for finding in sorted(found, key=_order):
+            yield from _finding(finding, several, colour)
+    yield ""
+    yield _summary(report, colour)
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    worst = {"error": 0, "warning": 1, "note": 2}[finding.level]
+    return (worst, finding.server, finding.problem.where, finding.rule.id, finding.problem.line or 0)
+
+
+def _finding(finding: Finding, several: bool, colour: bool) -> Iterator[str]:
+    problem = finding.problem
+    where = f"{finding.server} {problem.where}" if several else problem.where
+    place = f"{where}:{problem.line}" if problem.line is not None else where
+    severity = f" [{problem.severity}]" if problem.severity else ""
+    versions = f" (on {', '.join(finding.versions)})" if finding.versions else ""
+    id = _painted(f"{finding.rule.id:<8}", _COLOURS[finding.level], colour)
+    yield f"  {id} {place}{severity}: {problem.message}{versions}"
+    yield f"           {_painted(problem.fix, '2', colour)}"
+
+
+def _summary(report: Report, colour: bool) -> str:
+    checked = sum(rule.check is not None for rule in report.rules)
+    counts = {
+        level: sum(each.level == level for each in report.open if each.rule.strength != "MUST")
+        for level in ("error", "warning", "note")
+    }
+    musts = sum(finding.breaks_a_must for finding in report.findings)
+    skipped = len(report.findings) - len(report.open)
+    parts = [f"{musts} broken" if musts else "Nothing broken that the standard demands"]
+    parts += [f"{counts['error']} serious"] if counts["error"] else []
+    parts += [f"{counts['warning']} to mend"] if counts["warning"] else []
+    parts += [f"{counts['note']} to consider"] if counts["note"] else []
+    parts += [f"{skipped} skipped"] if skipped else []
+    return _painted(f"{', '.join(parts)}. {checked} rules were asked.", "31" if musts else "32", colour)
+
+
+def _painted(text: str, code: str, colour: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if colour else text
+
+
+def listing(rules: Sequence[Rule] = RULES) -> str:
+    """Return the table of rules as text."""
+    lines: list[str] = []
+    section = ""
+    for rule in rules:
+        if rule.section != section:
+            section = rule.section
+            lines += ["", section]
+        lines.append(f"  {rule.id:<9}{rule.strength:<9}{rule.role:<8} {rule.sentence}")
+        if rule.check is None:
+            lines.append(f"{'':28}not checked: {rule.why}")
+    checked = sum(rule.check is not None for rule in rules)
+    return "\n".join([*lines, "", f"{len(rules)} rules, {checked} of them checked."]).lstrip("\n")
+
+
+def as_markdown(rules: Sequence[Rule] = RULES) -> str:
+    """Return the table of rules for the reference page."""
+    lines: list[str] = []
+    section = ""
+    for rule in rules:
+        if rule.section != section:
+            section = rule.section
+            lines += ["", f"### {section}", "", "| id | who | strength | rule | other ids |", "|---|---|---|---|---|"]
+        aliases = ", ".join(f"`{alias}`" for alias in rule.aliases)
+        why = "" if rule.check is not None else f" *Not checked: {rule.why}*"
+        lines.append(f"| {rule.id} | {rule.role} | {rule.strength} | {rule.sentence}{why} | {aliases} |")
+    return "\n".join([*lines[1:], ""])
+
+
+# For programs
+
+
+def as_json(report: Report) -> str:
+    """Return a report as JSON."""
+    return json.dumps(
+        {
+            "fanlight": __version__,
+            "conforms": report.conforms,
+            "servers": [
+                {
+                    "name": server.name,
+                    "versions": list(server.versions),
+                    "views": server.views,
+                    "called": list(server.called),
+                }
+                for server in report.servers
+            ],
+            "findings": [_as_dict(finding) for finding in report.findings],
+            "rules": [
+                {
+                    "id": rule.id,
+                    "aliases": list(rule.aliases),
+                    "role": rule.role,
+                    "strength": rule.strength,
+                    "section": rule.section,
+                    "sentence": rule.sentence,
+                    "checked": rule.check is not None,
+                    "why": rule.why,
+                }
+                for rule in report.rules
+            ],
+        },
+        indent=2,
+        ensure_ascii=False,
+    )
+
+
+def _as_dict(finding: Finding) -> JSONObject:
+    problem = finding.problem
+    return {
+        "rule": finding.rule.id,
+        "strength": finding.rule.strength,
+        "level": finding.level,
+        "server": finding.server,
+        "where": problem.where,
+        "line": problem.line,
+        "severity": problem.severity,
+        "message": problem.message,
+        "fix": problem.fix,
+        "versions": list(finding.versions),
+        "skipped": finding.skipped,
+    }
+
+
+def as_junit(report: Report) -> str:
+    """Return a report as JUnit XML: a suite for each server, a case for each rule that was asked."""
+    root = ET.Element("testsuites", name="fanlight check")
+    asked = [rule for rule in report.rules if rule.check is not None]
+    for server in report.servers:
+        mine = [finding for finding in report.findings if finding.server == server.name]
+        failures = skipped = 0
+        suite = ET.SubElement(root, "testsuite", name=server.name, tests=str(len(asked)), errors="0")
+        for rule in asked:
+            name = f"{rule.id} {rule.sentence}"
+            case = ET.SubElement(suite, "testcase", classname=f"fanlight.{server.name}.{rule.section}", name=name)
+            found = [finding for finding in mine if finding.rule.id == rule.id]
+            counted = [finding for finding in found if finding.skipped is None]
+            text = "\n".join(f"{each.problem.where}: {each.problem.message} {each.problem.fix}" for each in counted)
+            if any(finding.breaks_a_must for finding in counted):
+                failures += 1
+                ET.SubElement(case, "failure", message=counted[0].problem.message, type=rule.strength).text = text
+            elif counted:
+                ET.SubElement(case, "system-out").text = text
+            elif found:
+                skipped += 1
+                ET.SubElement(case, "skipped", message=found[0].skipped or "")
+        suite.set("failures", str(failures))
+        suite.set("skipped", str(skipped))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def as_sarif(report: Report) -> str:
+    """Return a report as SARIF 2.1.0, for code scanning."""
+    used = {finding.rule.id for finding in report.findings}
+    rules = [
+        {
+            "id": rule.id,
+            "shortDescription": {"text": rule.sentence},
+            "defaultConfiguration": {"level": rule.level},
+            "properties": {"strength": rule.strength, "section": rule.section, "aliases": list(rule.aliases)},
+        }
+        for rule in report.rules
+        if rule.id in used
+    ]
+    run = {
+        "tool": {"driver": {"name": "fanlight check", "version": __version__, "rules": rules}},
+        "results": [_sarif_result(finding) for finding in report.findings],
+    }
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+
+
+def _sarif_result(finding: Finding) -> JSONObject:
+    problem = finding.problem
+    uri = problem.where.replace(" ", "/")
+    place: JSONObject = {"artifactLocation": {"uri": uri}}
+    if problem.line is not None:
+        place["region"] = {"startLine": problem.line}
+    result: JSONObject = {
+        "ruleId": finding.rule.id,
+        "level": finding.level,
+        "message": {"text": f"{problem.where}: {problem.message} {problem.fix}"},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"finding": finding.key},
+    }
+    if finding.skipped is not None:
+        result["suppressions"] = [{"kind": "external", "justification": finding.skipped}]
+    return result

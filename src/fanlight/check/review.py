@@ -1,0 +1,304 @@
+"""The security review of a View's document: what its source uses, against what it declares. Nothing is run.
+
+It reads the text as a reviewer with a search box would. It finds what was not hidden, and proves nothing by silence.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from html.parser import HTMLParser
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from fanlight.check.observation import Document, Seen, chosen, html_of
+from fanlight.check.rule import Problem
+
+Severity = Literal["high", "medium", "low"]
+Place = tuple[int, str]
+"""A line, and what is there."""
+
+_LISTS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
+_URL: Final = re.compile(r"(?:https?|wss?):(?:\\?/){2}[A-Za-z0-9.-]+(?::[0-9]+)?", re.IGNORECASE)
+_SENDS: Final = re.compile(
+    r"\bfetch\s*\(|XMLHttpRequest|sendBeacon|new\s+(?:WebSocket|EventSource)\b|\.src\s*=\s*[`\"']https?:"
+)
+_KEYS: Final = re.compile(r"addEventListener\s*\(\s*[\"'`]key(?:down|up|press)[\"'`]|\bonkey(?:down|up|press)\s*=")
+_ALL_KEYS: Final = re.compile(
+    r"(?:\b(?:window|document|self|globalThis|document\.body)\s*\.|^|[;{}\s])addEventListener\s*\(\s*[\"'`]key(?:down|up|press)"
+    r"|\b(?:window|document|document\.body)\.onkey(?:down|up|press)\s*=",
+    re.MULTILINE,
+)
+_EVAL: Final = re.compile(
+    r"(?<![\w.$])eval\s*\(|\bnew\s+Function\s*\(|\bset(?:Timeout|Interval)\s*\(\s*[\"'`]|(?<![\w.$])Function\s*\(\s*[\"'`]"
+)
+_ABOVE: Final = re.compile(
+    r"\b(?:window\s*\.\s*)?(?:top|parent)\s*\.\s*(?:document|location|frames|localStorage|sessionStorage|cookie)\b"
+    r"|\bframeElement\b"
+)
+_SECRETS: Final = (
+    ("a private key", re.compile(r"-----BEGIN (?:RSA |EC |OPENSSH |DSA |)PRIVATE KEY-----")),
+    ("an AWS access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
+    ("a GitHub token", re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b")),
+    ("an OpenAI or Anthropic key", re.compile(r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}\b")),
+    ("a Slack token", re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{20,}\b")),
+    ("a Google API key", re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b")),
+    ("a Stripe secret key", re.compile(r"\b[rs]k_live_[0-9A-Za-z]{20,}\b")),
+    ("a JSON web token", re.compile(r"\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{20,}\b")),
+    (
+        "a password or key",
+        re.compile(
+            r"\b(?:api[_-]?key|secret[_-]?key|client[_-]?secret|access[_-]?token|password)[\"']?\s*[:=]\s*"
+            r"[\"'](?=[^\"']*[0-9])(?=[^\"']*[A-Za-z])[A-Za-z0-9+/_=-]{20,}[\"']",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_PERMISSION_USES: Final = {
+    "camera": re.compile(r"getUserMedia|mediaDevices"),
+    "microphone": re.compile(r"getUserMedia|mediaDevices|SpeechRecognition"),
+    "geolocation": re.compile(r"geolocation"),
+    "clipboardWrite": re.compile(r"clipboard|execCommand"),
+}
+_CARD: Final = re.compile(r"^(?:cc-(?:number|csc|exp)|current-password|new-password|one-time-code)\b")
+_HIDDEN: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?:\.0+)?(?:;|$|\s)|(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)"
+    r"|(?:left|top)\s*:\s*-\d{3,}px",
+    re.IGNORECASE,
+)
+# Addresses that name things and are never fetched.
+_NAMES_ONLY: Final = ("http://www.w3.org", "https://www.w3.org", "http://json-schema.org", "https://json-schema.org")
+
+
+class _Source(HTMLParser):
+    """The parts of a document, each with its line."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[int, str, dict[str, str]]] = []
+        self.scripts: list[Place] = []
+        self.styles: list[Place] = []
+        self._inside = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.elements.append((self.getpos()[0], tag, given))
+        self._inside = tag if tag in ("script", "style") else ""
+        if tag == "script" and given.get("type", "").lower() not in ("", "module", "text/javascript"):
+            self._inside = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            (self.scripts if self._inside == "script" else self.styles).append((self.getpos()[0], data))
+
+
+def _matches(pattern: re.Pattern[str], places: Iterable[Place]) -> Iterator[tuple[int, str]]:
+    for line, text in places:
+        for found in pattern.finditer(text):
+            yield line + text.count("\n", 0, found.start()), found[0].strip()
+
+
+def _problem(document: Document, line: int | None, severity: Severity, message: str, fix: str) -> Problem:
+    return Problem(document.file or document.uri, message, fix, line, severity)
+
+
+def _origin(address: str) -> str | None:
+    try:
+        parts = urlsplit(address.replace("\\/", "/"))
+        host = parts.hostname
+    except ValueError:
+        return None
+    if parts.scheme.lower() not in ("http", "https", "ws", "wss") or not host:
+        return None
+    port = "" if parts.port is None else f":{parts.port}"
+    return f"{parts.scheme.lower()}://{host}{port}"
+
+
+def _covers(declared: str, origin: str) -> bool:
+    scheme, _, rest = declared.rpartition("://")
+    theirs, _, host = origin.partition("://")
+    secure = {"http": ("http", "https"), "ws": ("ws", "wss"), "https": ("https", "wss"), "": (theirs,)}
+    if theirs not in secure.get(scheme.lower(), (scheme.lower(),)):
+        return False
+    rest, host = rest.lower().rstrip("/"), host.lower()
+    return host.endswith(rest[1:]) if rest.startswith("*.") else host == rest
+
+
+def _declared(csp: Mapping[str, Any], *names: str) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        values = csp.get(name)
+        found += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return found
+
+
+_REFERS: Final = {
+    "script": ("src", "resourceDomains"),
+    "img": ("src", "resourceDomains"),
+    "link": ("href", "resourceDomains"),
+    "audio": ("src", "resourceDomains"),
+    "video": ("src", "resourceDomains"),
+    "source": ("src", "resourceDomains"),
+    "iframe": ("src", "frameDomains"),
+    "base": ("href", "baseUriDomains"),
+}
+_IN_STYLE: Final = re.compile(r"(?:url\(\s*[\"']?|@import\s+[\"'])((?:https?:)?//[^\"')\s]+)", re.IGNORECASE)
+_IN_SCRIPT: Final = re.compile(
+    r"(?:\bfetch\s*\(\s*|new\s+(?:WebSocket|EventSource)\s*\(\s*|sendBeacon\s*\(\s*|\.open\s*\(\s*[\"'`]\w+[\"'`]\s*,\s*)"
+    r"[\"'`]((?:https?|wss?):\\?/\\?/[^\"'`\s$]+)"
+)
+_IMPORT: Final = re.compile(r"\b(?:import|from)\s*\(?\s*[\"'](https?://[^\"']+)[\"']")
+_LINKS_THAT_LOAD: Final = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest", "prefetch"})
+
+
+def _used(source: _Source) -> Iterator[tuple[int, str, str]]:
+    """Yield where the document uses another origin: line, address, and the list that would have to declare it."""
+    for line, tag, given in source.elements:
+        key, needs = _REFERS.get(tag, ("", ""))
+        if tag == "link" and not _LINKS_THAT_LOAD & {*given.get("rel", "").lower().split()}:
+            continue
+        address = given.get(key, "")
+        if address.startswith("//"):
+            address = f"https:{address}"
+        if key and _origin(address):
+            yield line, address, needs
+    in_style = [*source.styles, *((line, given["style"]) for line, _, given in source.elements if "style" in given)]
+    for line, text in in_style:
+        for found in _IN_STYLE.finditer(text):
+            address = found[1] if not found[1].startswith("//") else f"https:{found[1]}"
+            yield line + text.count("\n", 0, found.start()), address, "resourceDomains"
+    for pattern, needs in ((_IN_SCRIPT, "connectDomains"), (_IMPORT, "resourceDomains")):
+        for line, text in source.scripts:
+            for found in pattern.finditer(text):
+                yield line + text.count("\n", 0, found.start()), found[1], needs
+
+
+def rev_01(document: Document) -> Iterator[Problem]:
+    told = set()
+    for line, address, needs in _used(_Source(document.html)):
+        origin = _origin(address)
+        if origin is None or origin.startswith(_NAMES_ONLY) or (origin, needs) in told:
+            continue
+        if not any(_covers(entry, origin) for entry in _declared(document.csp, needs)):
+            told.add((origin, needs))
+            message = f"uses {origin}, which its csp does not declare: hosts block it."
+            yield _problem(document, line, "medium", message, f"Add {origin!r} to {needs}, or do without it.")
+
+
+def rev_02(document: Document) -> Iterator[Problem]:
+    origins = {origin for found in _URL.finditer(document.html) if (origin := _origin(found[0]))}
+    for entry in dict.fromkeys(_declared(document.csp, *_LISTS)):
+        bare = entry.rpartition("://")[2]
+        if not any(_covers(entry, origin) for origin in origins) and bare.removeprefix("*.") not in document.html:
+            message = f"declares {entry}, which its source never names."
+            yield _problem(document, None, "low", message, "Remove it: a View can leak data to whatever it declares.")
+
+
+def rev_03(document: Document) -> Iterator[Problem]:
+    places = list(_matches(_EVAL, _Source(document.html).scripts))
+    if places:
+        line, what = places[0]
+        more = f" ({len(places)} places)" if len(places) > 1 else ""
+        message = f"makes code out of text: {what!r}{more}. A host's policy forbids it."
+        yield _problem(document, line, "low", message, "Do without; or make sure that the View works when it throws.")
+
+
+def rev_04(document: Document) -> Iterator[Problem]:
+    handlers = [
+        (line, tag, name)
+        for line, tag, given in _Source(document.html).elements
+        for name in given
+        if re.fullmatch(r"on[a-z]+", name)
+    ]
+    if handlers:
+        line, tag, name = handlers[0]
+        more = f" ({len(handlers)} places)" if len(handlers) > 1 else ""
+        message = f"has code in an attribute: <{tag} {name}=...>{more}."
+        yield _problem(document, line, "low", message, "Use addEventListener: hosts may forbid code in attributes.")
+
+
+def rev_05(document: Document) -> Iterator[Problem]:
+    asked = document.ui.get("permissions")
+    for name, uses in _PERMISSION_USES.items():
+        if isinstance(asked, Mapping) and asked.get(name) not in (None, False) and not uses.search(document.html):
+            message = f"asks for {name}, and its source never uses it."
+            yield _problem(document, None, "medium", message, "Do not ask for what the View does not need.")
+
+
+def rev_06(document: Document) -> Iterator[Problem]:
+    scripts = _Source(document.html).scripts
+    keys = next(_matches(_ALL_KEYS, scripts), None)
+    sends = next(_matches(_SENDS, scripts), None)
+    if keys and sends and _declared(document.csp, "connectDomains", "resourceDomains"):
+        message = "listens to every key of the document and can send to other origins."
+        fix = "Listen at the field that needs it, and declare no origin that need not hear it."
+        yield _problem(document, keys[0], "high" if len(document.html) < 200_000 else "medium", message, fix)
+
+
+def rev_07(document: Document) -> Iterator[Problem]:
+    for line, tag, given in _Source(document.html).elements:
+        secret = tag == "input" and (given.get("type", "").lower() == "password")
+        if secret or (tag == "input" and _CARD.match(given.get("autocomplete", "").lower())):
+            what = given.get("autocomplete") or given.get("type")
+            message = f"asks the user for a secret: <input {what}>."
+            fix = "Never ask for passwords or cards in a View: let the server sign in with OAuth, or open a link."
+            yield _problem(document, line, "high", message, fix)
+
+
+def rev_08(document: Document) -> Iterator[Problem]:
+    for line, tag, given in _Source(document.html).elements:
+        if tag not in ("iframe", "frame", "object", "embed"):
+            continue
+        small = any(given.get(side, "").strip() in ("0", "1") for side in ("width", "height"))
+        if small or "hidden" in given or _HIDDEN.search(given.get("style", "")):
+            message = f"has a <{tag}> that nobody can see."
+            yield _problem(document, line, "medium", message, "Show it, or remove it.")
+
+
+def rev_09(document: Document) -> Iterator[Problem]:
+    for what, pattern in _SECRETS:
+        for line, _ in _matches(pattern, [(1, document.html)]):
+            message = f"holds what looks like {what}; every user can read it."
+            yield _problem(document, line, "high", message, "Revoke it, and let a tool of the server use the new one.")
+            break
+
+
+def rev_10(document: Document) -> Iterator[Problem]:
+    for entry in dict.fromkeys(_declared(document.csp, *_LISTS)):
+        scheme, _, host = entry.rpartition("://")
+        if host.startswith("*.") and host.count(".") < 2:
+            message = f"declares {entry}, which covers everybody under it."
+            yield _problem(document, None, "high", message, "Name the hosts.")
+        elif scheme.lower() in ("http", "ws") and not re.match(r"(?:localhost|127\.|\[::1\])", host):
+            message = f"declares {entry}, which others on the way can read and change."
+            yield _problem(document, None, "medium", message, f"Use {'wss' if scheme == 'ws' else 'https'}.")
+
+
+def rev_11(document: Document) -> Iterator[Problem]:
+    found = next(_matches(_ABOVE, _Source(document.html).scripts), None)
+    if found:
+        message = f"reaches for the pages around it: {found[1]!r}."
+        yield _problem(document, found[0], "medium", message, "Talk to the host by messages alone.")
+
+
+def rev_12(document: Document) -> Iterator[Problem]:
+    for line, tag, given in _Source(document.html).elements:
+        loads = tag == "script" or (tag == "link" and given.get("rel", "").lower() == "stylesheet")
+        address = given.get("src" if tag == "script" else "href", "")
+        if loads and _origin(address) and not given.get("integrity"):
+            message = f"runs {address[:80]} as it is that day."
+            yield _problem(document, line, "low", message, 'Bundle it, or pin it with integrity="sha384-...".')
+
+
+def rev_13(seen: Seen) -> Iterator[Problem]:
+    look = seen.best()
+    if look is None:
+        return
+    for uri, answer in look.again.items():
+        first = chosen(look.reads[uri], uri) if uri in look.reads else None
+        second = chosen(answer, uri)
+        if first is not None and second is not None and html_of(first) != html_of(second):
+            message = "is another document at each read, so no host can review it once and know it again."
+            yield Problem(uri, message, "Serve a fixed document, and send data by the tool.", None, "low")

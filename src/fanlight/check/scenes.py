@@ -1,0 +1,563 @@
+"""Show a View in a browser, in several ways, and write down what happens.
+
+    plain     a host that offers everything: result, theme, locale, display modes, growth, app tools, teardown
+    bare      a host that offers the least: a fixed small size, no capabilities, no permissions, no styles
+    odd       unknown fields and messages; whatever the View asks is denied, and the display mode stays
+    partial   arguments that are never complete, then a cancellation
+    error     a result that is an error
+    ours      Fanlight's own host, with its three origins; and the page loaded again
+
+All but the last are played by a scripted host. Its pages are answered by the browser's driver: there is no server.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from fanlight import __version__
+from fanlight.check.arguments import made_arguments
+from fanlight.check.observation import Document, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.stand_in import stand_in
+from fanlight.check.view_rules import app_tools
+from fanlight.host.policy import Policy
+from fanlight.protocol.csp import Csp, check_source
+from fanlight.protocol.errors import FanlightError, RegistrationError
+from fanlight.protocol.headers import permissions_policy, policy, view_directives
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Frame, Page, Request, Route
+
+    from fanlight.testing.stage import LiveView, Stage
+
+NAMES: Final = ("plain", "bare", "odd", "partial", "error", "ours")
+HOST_ORIGIN: Final = "https://host.fanlight-check.test"
+VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
+
+_MARK: Final = "fanlight.check "
+_AT_ONCE: Final = 4
+_SCENE_LIMIT: Final = 90.0
+_START: Final = 15_000
+_ANSWER: Final = 5_000
+_QUIET: Final = 150
+_LONGEST: Final = 1_500
+_WATCHED: Final = 500
+"""How long a View that is left alone is watched, in milliseconds."""
+
+Answers = Callable[[str, JSONObject], Awaitable[JSONObject]]
+"""Answers what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
+
+_CAPABILITIES: Final[JSONObject] = {
+    "openLinks": {},
+    "serverTools": {},
+    "serverResources": {},
+    "logging": {},
+    "downloadFile": {},
+    "message": {"text": {}},
+    "updateModelContext": {"text": {}, "structuredContent": {}},
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a View is shown with: its document, its tool, and what the tool answered."""
+
+    document: Document
+    tool: JSONObject
+    arguments: JSONObject
+    result: JSONObject
+    answers: Answers
+    tools: Sequence[JSONObject] = ()
+    """All tools of the server."""
+
+
+async def play(
+    browser: "Browser", parts: Sequence[Part], tell: Callable[[str], None], names: Sequence[str] = NAMES
+) -> list[ViewSeen]:
+    """Play some scenes of all Views, several at once."""
+    limit = anyio.CapacityLimiter(_AT_ONCE)
+    scenes: dict[str, dict[str, Scene]] = {part.document.uri: {} for part in parts}
+
+    async with AsyncExitStack() as stack:
+        ours = await stack.enter_async_context(_our_stage(browser, parts)) if "ours" in names else None
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+
+        async def one(part: Part, name: str) -> None:
+            async with limit:
+                if name == "ours":
+                    assert ours is not None
+                    played = await ours(part)
+                else:
+                    played = await _scene(browser, part, name)
+                scenes[part.document.uri][name] = played
+                tell(f"{part.document.uri}: {name}")
+
+        async def all_of(part: Part) -> None:
+            first, *others = names
+            await one(part, first)
+            # A View that does not start in one does not start in another.
+            if scenes[part.document.uri][first].unfinished is None:
+                for name in others:
+                    tasks.start_soon(one, part, name)
+
+        for part in parts:
+            tasks.start_soon(all_of, part)
+    played = ((part, scenes[part.document.uri]) for part in parts)
+    return [ViewSeen(part.document, {name: of[name] for name in names if name in of}) for part, of in played]
+
+
+async def _scene(browser: "Browser", part: Part, name: str) -> Scene:
+    from playwright.async_api import Error
+
+    context = await browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB", timezone_id="UTC")
+    try:
+        page = await context.new_page()
+        script = _Script(page, part, name)
+        with anyio.move_on_after(_SCENE_LIMIT) as limit:
+            try:
+                await script.open()
+                await _PLAYS[name](script)
+            except _Silent:
+                script.unfinished = "it did not finish the handshake"
+            except Error as error:
+                script.unfinished = f"the browser could not go on: {error.message.splitlines()[0]}"
+        if limit.cancelled_caught:
+            script.unfinished = f"it was not over after {_SCENE_LIMIT:g} seconds"
+        return await script.written()
+    finally:
+        with anyio.CancelScope(shield=True), suppress(Error):
+            await context.close()
+
+
+class _Silent(Exception):
+    """The View does not finish the handshake."""
+
+
+class _Script:
+    """One scene as it is played."""
+
+    def __init__(self, page: "Page", part: Part, name: str) -> None:
+        self.page = page
+        self.part = part
+        self.name = name
+        self.step = "start"
+        self.welcome: JSONObject = {}
+        self.unfinished: str | None = None
+        self.errors: list[tuple[str, str]] = []
+        self.console: list[str] = []
+        self.violations: list[str] = []
+        self.unreached: list[str] = []
+        self.marks: dict[str, JSONObject] = {}
+        self.answers: dict[str, JSONObject] = {}
+        self.steps: dict[str, int] = {}
+
+    async def open(self) -> None:
+        page = self.page
+        page.on(
+            "pageerror", lambda error: self.errors.append((self.step, first_line(f"{error.name}: {error.message}")))
+        )
+        page.on("console", lambda message: self._heard(message.type, message.text, message.location["url"]))
+        page.on("requestfailed", self._failed)
+        await page.route(f"{HOST_ORIGIN}/**", self._host_file)
+        await page.route(f"{VIEW_ORIGIN}/**", self._view_file)
+        await page.expose_function("hostAnswers", self.part.answers)
+        await page.add_init_script(_file("measure.js"))
+        await page.goto(f"{HOST_ORIGIN}/")
+
+    def _failed(self, request: "Request") -> None:
+        if not request.url.startswith((HOST_ORIGIN, VIEW_ORIGIN)) and "csp" not in str(request.failure):
+            self.unreached.append(request.url)
+
+    async def _host_file(self, route: "Route") -> None:
+        script = route.request.url.endswith("/host.js")
+        kind = "text/javascript" if script else "text/html"
+        await route.fulfill(body=_file("host.js" if script else "host.html"), content_type=kind)
+
+    async def _view_file(self, route: "Route") -> None:
+        if not route.request.url.endswith("/view"):
+            await route.fulfill(status=404, body="")
+            return
+        directives = view_directives(_csp(self.part.document), [HOST_ORIGIN])
+        directives = {name: sources for name, sources in directives.items() if name != "report-uri"}
+        headers = {
+            "content-type": "text/html; charset=utf-8",
+            "content-security-policy": policy(directives),
+            "permissions-policy": permissions_policy(()),
+        }
+        await route.fulfill(body=self.part.document.html, headers=headers)
+
+    def _heard(self, kind: str, text: str, url: str) -> None:
+        if kind == "debug" and text.startswith(_MARK):
+            self.violations.append(text.removeprefix(_MARK))
+        elif kind == "error" and is_own_words(text) and not url.startswith(HOST_ORIGIN):
+            self.console.append(first_line(text))
+
+    async def begin(
+        self,
+        context: JSONObject,
+        capabilities: JSONObject,
+        *,
+        size: tuple[int, int] | None = None,
+        refuse: int | None = None,
+        stay: bool = False,
+    ) -> None:
+        """Show the View, and wait until the handshake is over."""
+        host_info = {"name": "fanlight-check", "version": __version__}
+        self.welcome = {"hostInfo": host_info, "hostCapabilities": capabilities, "hostContext": context}
+        script: JSONObject = {"url": f"{VIEW_ORIGIN}/view", "welcome": self.welcome, "stay": stay}
+        if size is not None:
+            script |= {"width": size[0], "height": size[1]}
+        if refuse is not None:
+            script["refuse"] = refuse
+        await self.page.evaluate("(script) => host.begin(script)", script)
+        if not await self.page.evaluate(f"host.initialized({_START})"):
+            raise _Silent
+
+    async def take(self, step: str) -> None:
+        """Begin a step."""
+        await self.rest(0)
+        self.step = step
+        self.steps[step] = await self.page.evaluate("host.said.length")
+
+    async def tell(self, method: str, params: JSONObject) -> None:
+        await self.page.evaluate("([method, params]) => host.notify(method, params)", [method, params])
+
+    async def ask(self, name: str, method: str, params: JSONObject) -> None:
+        """Ask the View something, and keep its answer under a name."""
+        self.steps[f"{name}?"] = await self.page.evaluate("host.said.length")
+        answer = await self.page.evaluate(
+            "([method, params, patience]) => host.request(method, params, patience)", [method, params, _ANSWER]
+        )
+        if answer is not None:
+            self.answers[name] = answer
+
+    async def rest(self, quiet: int = _QUIET) -> None:
+        """Wait until the View is at rest; one that never is gets so long."""
+        await self.inside(f"rest({quiet}, {_LONGEST})")
+
+    async def mark(self, name: str) -> None:
+        await self.rest()
+        measured = await self.inside("measure()")
+        if isinstance(measured, dict):
+            self.marks[name] = measured
+
+    async def inside(self, call: str) -> Any:
+        """Call what measure.js put into the View."""
+        frame = self._frame()
+        return None if frame is None else await frame.evaluate(f'window[Symbol.for("fanlight.check")]?.{call}')
+
+    def _frame(self) -> "Frame | None":
+        return next((frame for frame in self.page.frames if frame.url.startswith(VIEW_ORIGIN)), None)
+
+    async def input(self) -> None:
+        await self.take("input")
+        await self.tell("ui/notifications/tool-input", {"arguments": self.part.arguments})
+
+    async def result(self) -> None:
+        await self.take("result")
+        await self.tell("ui/notifications/tool-result", self.part.result)
+
+    async def written(self) -> Scene:
+        from playwright.async_api import Error
+
+        said: list[JSONObject] = []
+        with anyio.move_on_after(5), suppress(Error):
+            said = await self.page.evaluate("host.said")
+        return Scene(
+            self.name,
+            self.welcome,
+            [Said(each["by"], each["message"], each["at"]) for each in said if isinstance(each["message"], dict)],
+            self.errors,
+            self.console,
+            list(dict.fromkeys(self.violations)),
+            list(dict.fromkeys(self.unreached)),
+            self.marks,
+            self.answers,
+            self.steps,
+            self.unfinished,
+        )
+
+
+def _csp(document: Document) -> Csp | None:
+    """Return what a document declares, without what is no origin."""
+    if "csp" not in document.ui:
+        return None
+    lists = []
+    for name in ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"):
+        declared = document.csp.get(name)
+        lists.append([value for value in declared if _is_source(value)] if isinstance(declared, list) else [])
+    return Csp(*lists)
+
+
+def _is_source(value: object) -> bool:
+    try:
+        check_source(value, "csp")
+    except RegistrationError:
+        return False
+    return True
+
+
+def first_line(text: str) -> str:
+    """Return a text's first line, and not all of a long one."""
+    line = text.strip().split("\n")[0]
+    return line if len(line) <= 200 else f"{line[:197]}..."
+
+
+def is_own_words(text: str) -> bool:
+    """Tell whether an error on the console is the View's own, and not the browser's on networks and policies."""
+    theirs = (
+        "Failed to load resource",
+        "Permissions policy violation",
+        "An iframe which has both",
+        "Access to ",
+        "Refused to ",
+    )
+    return not text.startswith(theirs) and "Content Security Policy" not in text
+
+
+# The scenes
+
+
+async def _plain(script: _Script) -> None:
+    context: JSONObject = {
+        "theme": "light",
+        "displayMode": "inline",
+        "availableDisplayModes": ["inline", "fullscreen", "pip"],
+        "containerDimensions": {"maxHeight": 2000, "width": 700},
+        "locale": "en-GB",
+        "timeZone": "UTC",
+        "userAgent": f"fanlight-check/{__version__}",
+        "platform": "web",
+        "deviceCapabilities": {"touch": False, "hover": True},
+        "safeAreaInsets": {"top": 0, "right": 0, "bottom": 0, "left": 0},
+    }
+    if "inputSchema" in script.part.tool:
+        context["toolInfo"] = {"id": "1", "tool": script.part.tool}
+    await script.begin(context, _CAPABILITIES)
+    await script.input()
+    await script.result()
+    await script.mark("result")
+    await script.take("settled")
+    await anyio.sleep(_WATCHED / 1000)
+    await script.take("theme")
+    await script.page.evaluate('host.theme("dark")')
+    await script.tell("ui/notifications/host-context-changed", {"theme": "dark"})
+    await script.mark("theme")
+    await script.take("locale")
+    await script.tell("ui/notifications/host-context-changed", {"locale": "de-DE"})
+    await script.mark("locale")
+    await _modes(script)
+    await script.take("grown")
+    await script.inside("grow()")
+    await script.mark("grown")
+    await script.ask("ping", "ping", {})
+    await _app_tools(script)
+    await script.take("teardown")
+    await script.ask("teardown", "ui/resource-teardown", {"reason": "The check is over."})
+
+
+async def _modes(script: _Script) -> None:
+    """Show the View in each display mode that it declared; in all, if it declared none."""
+    hello = await script.page.evaluate('host.said.find(({ message }) => message.method === "ui/initialize")')
+    params = hello["message"].get("params") if hello else None
+    capabilities = params.get("appCapabilities") if isinstance(params, dict) else None
+    declared = capabilities.get("availableDisplayModes") if isinstance(capabilities, dict) else None
+    for mode, (width, height) in {"fullscreen": (1280, 800), "pip": (360, 240)}.items():
+        if isinstance(declared, list) and declared and mode not in declared:
+            continue
+        await script.take(mode)
+        await script.page.evaluate(f"host.flexible(false), host.size({width}, {height})")
+        dimensions = {"width": width, "height": height}
+        change = {"displayMode": mode, "containerDimensions": dimensions}
+        await script.tell("ui/notifications/host-context-changed", change)
+        await script.mark(mode)
+    await script.take("inline")
+    await script.page.evaluate("host.flexible(true), host.size(700, 400)")
+    change = {"displayMode": "inline", "containerDimensions": {"maxHeight": 2000, "width": 700}}
+    await script.tell("ui/notifications/host-context-changed", change)
+    await script.rest()
+
+
+async def _app_tools(script: _Script) -> None:
+    hello = (await script.written()).hello() or {}
+    capabilities = hello.get("appCapabilities")
+    if not isinstance(capabilities, Mapping) or "tools" not in capabilities:
+        return
+    await script.take("app tools")
+    await script.ask("list", "tools/list", {})
+    await script.ask("call-unknown", "tools/call", {"name": "fanlight-check-no-such-tool", "arguments": {}})
+    for tool in app_tools(await script.written()):
+        name, schema = tool.get("name"), tool.get("inputSchema")
+        annotations = tool.get("annotations")
+        harmless = isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
+        if harmless and "call-known?" not in script.steps and (made := made_arguments(schema)) is not None:
+            await script.ask("call-known", "tools/call", {"name": name, "arguments": made})
+        if isinstance(schema, Mapping) and schema.get("required") and "call-bad?" not in script.steps:
+            await script.ask("call-bad", "tools/call", {"name": name, "arguments": {}})
+
+
+async def _bare(script: _Script) -> None:
+    context = {
+        "displayMode": "inline",
+        "availableDisplayModes": ["inline"],
+        "containerDimensions": {"width": 320, "height": 240},
+    }
+    await script.begin(context, {}, size=(320, 240), refuse=-32601)
+    await script.input()
+    await script.result()
+    await script.mark("result")
+    await script.take("clicked")
+    await script.inside("expand()")
+    await script.rest()
+
+
+async def _odd(script: _Script) -> None:
+    context: JSONObject = {
+        "theme": "dark",
+        "displayMode": "inline",
+        "availableDisplayModes": ["inline", "fullscreen", "pip"],
+        "containerDimensions": {"maxHeight": 800},
+        "x-fanlight-check": {"unknown": [None, 1]},
+    }
+    capabilities = {**_CAPABILITIES, "x-fanlight-check": {"unknown": {}}}
+    await script.begin(context, capabilities, refuse=-32000, stay=True)
+    await script.take("input")
+    await script.tell("ui/notifications/tool-input", {"arguments": script.part.arguments, "x-unknown": 1})
+    await script.take("result")
+    odd_result = {**script.part.result, "x-unknown": {"deep": [1, None]}}
+    await script.tell("ui/notifications/tool-result", odd_result)
+    await script.rest()
+    await script.take("unknown")
+    await script.tell("ui/notifications/x-fanlight-check", {"anything": True})
+    await script.ask("unknown", "ui/x-fanlight-check", {})
+    await script.take("clicked")
+    await script.inside("expand()")
+    await script.rest()
+    await script.ask("ping", "ping", {})
+
+
+async def _partial(script: _Script) -> None:
+    context = {"theme": "light", "displayMode": "inline", "availableDisplayModes": ["inline"], "locale": "en-GB"}
+    await script.begin(context, _CAPABILITIES)
+    await script.rest()
+    await script.take("partials")
+    for arguments in _growing(script.part.arguments):
+        await script.tell("ui/notifications/tool-input-partial", {"arguments": arguments})
+    await script.rest()
+    await script.take("cancelled")
+    await script.tell("ui/notifications/tool-cancelled", {"reason": "The user cancelled it."})
+    await script.rest()
+
+
+def _growing(arguments: JSONObject) -> list[JSONObject]:
+    """Return arguments as a model writes them: fields that are not there, begun, and then different."""
+    grown: list[JSONObject] = [{}]
+    seen: JSONObject = {}
+    for name, value in arguments.items():
+        begun = value[: len(value) // 2] if isinstance(value, str | list) else {} if isinstance(value, dict) else value
+        grown.append({**seen, name: begun})
+        seen[name] = value
+        grown.append(dict(seen))
+    return [*grown, {}] if len(grown) > 1 else grown
+
+
+async def _error(script: _Script) -> None:
+    context = {"theme": "light", "displayMode": "inline", "availableDisplayModes": ["inline"], "locale": "en-GB"}
+    await script.begin(context, _CAPABILITIES)
+    await script.input()
+    await script.take("error")
+    failed = {"content": [{"type": "text", "text": "The tool failed: no such thing."}], "isError": True}
+    await script.tell("ui/notifications/tool-result", failed)
+    await script.mark("error")
+
+
+_PLAYS: Final[Mapping[str, Callable[[_Script], Awaitable[None]]]] = {
+    "plain": _plain,
+    "bare": _bare,
+    "odd": _odd,
+    "partial": _partial,
+    "error": _error,
+}
+
+
+# Our own host
+
+
+@asynccontextmanager
+async def _our_stage(browser: "Browser", parts: Sequence[Part]) -> AsyncIterator[Callable[[Part], Awaitable[Scene]]]:
+    """Open our own host, and yield what shows a View in it."""
+    from fanlight.testing.given import ALLOW
+    from fanlight.testing.stage import Stage
+
+    rules = {**ALLOW, "links": "deny", "downloads": "deny", "permissions": ()}
+    server, tools = stand_in(parts)
+    by_uri = {part.document.uri: tool for part, tool in zip(parts, tools, strict=True)}
+    async with Stage({"checked": server}, browser=browser, policy=Policy(rules)) as stage:
+        yield lambda part: _our_scene(stage, part, by_uri[part.document.uri])
+
+
+async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
+    from playwright.async_api import Error
+
+    from fanlight.testing.stage import StageError
+
+    try:
+        with anyio.fail_after(_SCENE_LIMIT):
+            async with stage.open("checked", tool, part.arguments, within=15.0) as view:
+                before = len(view.sent("ui/notifications/initialized"))
+                steps = {"reloaded": len(view.messages)}
+                await view.page.reload()
+                await view.page.evaluate(_SHOW_AGAIN, [view.call.view, view.call.token])
+                marks = {"reloaded": {"shown": True}} if await _initialized_again(view, before) else {}
+                console = [line.text for line in view.console if line.kind == "error" and is_own_words(line.text)]
+                return Scene(
+                    "ours",
+                    said=[Said(said.by, said.message, said.at * 1000) for said in view.messages],
+                    errors=[("result", first_line(text)) for text in view.errors],
+                    console=[first_line(text) for text in console],
+                    violations=list(
+                        dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
+                    ),
+                    marks=marks,
+                    steps=steps,
+                )
+    except StageError as error:
+        return Scene("ours", unfinished=f"{error}")
+    except TimeoutError:
+        return Scene("ours", unfinished=f"it was not over after {_SCENE_LIMIT:g} seconds")
+    except (Error, FanlightError) as error:
+        return Scene("ours", unfinished=first_line(str(error)))
+
+
+async def _initialized_again(view: "LiveView", before: int) -> bool:
+    for _ in range(500):
+        if len(view.sent("ui/notifications/initialized")) > before:
+            return True
+        await anyio.sleep(0.02)
+    return False
+
+
+_SHOW_AGAIN: Final = """([view, token]) => {
+  const element = document.createElement("mcp-app");
+  for (const [name, value] of Object.entries({ view, token, src: "/apps" })) element.setAttribute(name, value);
+  document.body.append(element);
+}"""
+
+
+@cache
+def _file(name: str) -> str:
+    return files("fanlight.check").joinpath("pages", name).read_text(encoding="utf-8")
+
+
+def synthetic(tool: JSONObject) -> JSONObject:
+    """Return a result for a tool that was not called, as its output schema asks."""
+    schema = tool.get("outputSchema")
+    made = made_arguments(schema) if isinstance(schema, Mapping) else None
+    text = "This is no real result: fanlight check did not call the tool."
+    result: JSONObject = {"content": [{"type": "text", "text": json.dumps(made) if made else text}]}
+    return {**result, "structuredContent": made} if made is not None else result

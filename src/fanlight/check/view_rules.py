@@ -1,0 +1,562 @@
+"""What a View is held to, by how it went in a browser. Each function yields what breaks its rule.
+
+The scenes, and what happens in each, are those of `fanlight.check.scenes`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fanlight.check.observation import JSONObject, Said, Scene, ViewSeen
+from fanlight.check.rule import Problem
+from fanlight.inspector.presets import PRESETS, Preset
+
+_STANDARD: Final = frozenset(
+    {
+        *("ui/initialize", "ui/notifications/initialized", "ui/open-link", "ui/message", "ui/request-display-mode"),
+        *("ui/update-model-context", "ui/download-file", "ui/notifications/size-changed"),
+        *("ui/notifications/request-teardown", "tools/call", "tools/list", "resources/read", "resources/list"),
+        *("resources/templates/list", "prompts/list", "sampling/createMessage", "notifications/message", "ping"),
+        *("notifications/cancelled", "notifications/tools/list_changed"),
+    }
+)
+_TODAY: Final = {
+    "initialize": "ui/initialize",
+    "notifications/initialized": "ui/notifications/initialized",
+    "ui/size-change": "ui/notifications/size-changed",
+    "ui/notifications/size-change": "ui/notifications/size-changed",
+}
+_SIDE_EFFECTS: Final = ("tools/call", "ui/message", "ui/open-link", "ui/download-file", "sampling/createMessage")
+_FROM_SERVER: Final = ("tools/call", "tools/list", "resources/read", "resources/list")
+_NO_METHOD: Final = -32601
+_EVAL: Final = "blocked eval"
+_CODE: Final = "Look at the View's console in fanlight dev."
+
+HEAVY: Final = 1_000_000
+SLOW: Final = 5_000
+LOOP: Final = 10
+"""As many reports of size in half a second in which nothing happens are a loop."""
+
+
+def _params(said: Said) -> Mapping[str, Any]:
+    params = said.message.get("params")
+    return params if isinstance(params, Mapping) else {}
+
+
+def _capabilities(scene: Scene) -> Mapping[str, Any]:
+    given = (scene.hello() or {}).get("appCapabilities")
+    return given if isinstance(given, Mapping) else {}
+
+
+def _code(answer: Mapping[str, Any] | None) -> object:
+    error = (answer or {}).get("error")
+    return error.get("code") if isinstance(error, Mapping) else None
+
+
+def _failed(answer: Mapping[str, Any]) -> bool:
+    """Tell whether a call of an app tool was answered as failed, in either way."""
+    result = answer.get("result")
+    return "error" in answer or (isinstance(result, Mapping) and result.get("isError") is True)
+
+
+def _known(view: ViewSeen) -> set[str]:
+    """Return the errors that also come when nothing special happens."""
+    return {text for scene in view.played("plain") for text in scene.errors_in("start", "input", "result")}
+
+
+def _new_errors(view: ViewSeen, scene: str, *steps: str) -> list[str]:
+    known = _known(view)
+    return [text for played in view.played(scene) for text in played.errors_in(*steps) if text not in known]
+
+
+# The handshake
+
+
+def ini_01(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        for said in scene.sent("ui/initialize"):
+            given = _params(said).get("appCapabilities")
+            if not isinstance(given, Mapping):
+                message = f"sends ui/initialize with the appCapabilities {given!r}."
+                yield Problem(view.where, message, "Send an object, which may be empty: {}.")
+                return
+
+
+def ini_04(view: ViewSeen) -> Iterator[Problem]:
+    scene = view.scenes.get("plain")
+    if scene is None:
+        return
+    methods = [str(said.message["method"]) for said in scene.sent() if said.message["method"] != "ping"]
+    if not methods:
+        if scene.unreached:
+            return  # QUA-20 tells
+        message = "never starts the handshake, so that no host can give it data or learn its size."
+        yield Problem(view.where, message, "Send ui/initialize when it loads (Fanlight: App.connect() of view.js).")
+        return
+    if methods[0] != "ui/initialize":
+        fix = f"Send ui/initialize first{' (the method was renamed)' if methods[0] in _TODAY else ''}."
+        yield Problem(view.where, f"begins with {methods[0]}, not with ui/initialize.", fix)
+    elif "ui/notifications/initialized" not in methods:
+        message = "does not send ui/notifications/initialized, so hosts send it nothing."
+        yield Problem(view.where, message, "Send it when ui/initialize is answered.")
+    else:
+        early = methods[1 : methods.index("ui/notifications/initialized")]
+        if early := [method for method in early if method not in ("ui/initialize", "notifications/message")]:
+            message = f"sends {early[0]} before ui/notifications/initialized."
+            yield Problem(view.where, message, "Wait until the handshake is over.")
+
+
+def ini_05(view: ViewSeen) -> Iterator[Problem]:
+    told = set()
+    for scene in view.scenes.values():
+        for said in scene.sent():
+            method = str(said.message["method"])
+            if method not in _STANDARD and method not in told:
+                told.add(method)
+                today = f"Write {_TODAY[method]}." if method in _TODAY else "Use what the standard has instead."
+                yield Problem(view.where, f"sends {method}, which is not in the standard.", today)
+
+
+def res_12(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("bare"):
+        for text in dict.fromkeys(text for _, text in scene.errors):
+            if re.search(r"NotAllowed|PermissionDenied|[Pp]ermission.*(?:denied|policy|dismissed)", text):
+                message = f"fails when a permission is not granted: {text}"
+                yield Problem(view.where, message, "Catch the refusal, and go on without.")
+
+
+# Display modes and dimensions
+
+
+def _requested(scene: Scene) -> list[str]:
+    return [str(_params(said).get("mode")) for said in scene.sent("ui/request-display-mode")]
+
+
+def dsp_01(view: ViewSeen) -> Iterator[Problem]:
+    told = set()
+    for scene in view.played():
+        declared = _capabilities(scene).get("availableDisplayModes")
+        for mode in _requested(scene):
+            if mode not in (declared if isinstance(declared, list) else ()) and mode not in told:
+                told.add(mode)
+                message = f"asks for the display mode {mode!r}, which it did not declare."
+                yield Problem(view.where, message, f"Add {mode!r} to appCapabilities.availableDisplayModes.")
+
+
+def dsp_02(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("bare"):
+        offered = (scene.host.get("hostContext") or {}).get("availableDisplayModes") or []
+        for mode in dict.fromkeys(_requested(scene)):
+            if mode not in offered:
+                message = f"asks for the display mode {mode!r} of a host that offers only {', '.join(offered)}."
+                yield Problem(view.where, message, "Look at hostContext.availableDisplayModes first.")
+
+
+def dsp_03(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("odd"):
+        if not _requested(scene):
+            continue
+        if text := next(iter(_new_errors(view, "odd", "start", "result", "clicked")), None):
+            message = f"fails when the host stays in another display mode than it asked for: {text}"
+            yield Problem(view.where, message, "Use the mode of the answer, not the one asked for.")
+        elif "ping" not in scene.answers:
+            message = "no longer answers after the host stayed in another display mode."
+            yield Problem(view.where, message, "Use the mode of the answer, not the one asked for.")
+
+
+def dim_03(view: ViewSeen) -> Iterator[Problem]:
+    for scene, step, kind in (
+        ("bare", "result", "a fixed size of 320 by 240"),
+        ("plain", "result", "a flexible height"),
+        ("error", "error", "a size without limits"),
+    ):
+        for played in view.played(scene):
+            mark = played.marks.get(step, {})
+            over = mark.get("scrollWidth", 0) - mark.get("clientWidth", 0)
+            if over > 1:
+                message = f"is {over:.0f} pixels too wide in {kind}."
+                yield Problem(view.where, message, "Let it shrink and wrap: max-width: 100%, min-width: 0.")
+            elif mark.get("clipped"):
+                message = f"hides a part of itself in {kind}: it is too high and cannot be scrolled."
+                yield Problem(view.where, message, "Let the page scroll: no overflow: hidden on html or body.")
+
+
+def siz_01(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        if not scene.sent("ui/notifications/size-changed"):
+            message = "never reports its size, so a host cannot fit its frame."
+            fix = "Send ui/notifications/size-changed when the content changes (view.js does)."
+            yield Problem(view.where, message, fix)
+        elif _grew(scene) and not scene.sent("ui/notifications/size-changed", since="grown"):
+            message = "does not report its size when its content has grown."
+            yield Problem(view.where, message, "Watch the document with a ResizeObserver (view.js does).")
+
+
+def _grew(scene: Scene) -> bool:
+    before, after = scene.marks.get("locale", {}), scene.marks.get("grown", {})
+    return bool(before and after) and after.get("scrollHeight", 0) > before.get("scrollHeight", 0) + 50
+
+
+# Theme and context
+
+
+def thm_03(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("bare"):
+        missing = scene.marks.get("result", {}).get("variables") or []
+        if missing:
+            names = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+            message = f"uses {names} without a fallback; hosts need not set them."
+            yield Problem(view.where, message, f"Write var({missing[0]}, <value>), or define it under :root.")
+
+
+def hcc_02(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        before, after = scene.marks.get("theme", {}).get("look"), scene.marks.get("locale", {}).get("look")
+        light = scene.marks.get("result", {}).get("look")
+        if before and after and before != after and after == light:
+            message = "forgets the theme when the host sends another part of its context."
+            yield Problem(view.where, message, "Merge each update into what you have.")
+
+
+# What the host sends
+
+
+def tip_07(view: ViewSeen) -> Iterator[Problem]:
+    harmless = {str(tool.get("name")) for tool in view.document.tools if _read_only(tool)}
+    for scene in view.played("partial"):
+        since = scene.sent(*_SIDE_EFFECTS, since="partials")
+        earlier = len(scene.sent(*_SIDE_EFFECTS)) - len(since)
+        before = {
+            (str(said.message["method"]), str(_params(said).get("name")))
+            for said in scene.sent(*_SIDE_EFFECTS)[:earlier]
+        }
+        for said in since:
+            method, name = str(said.message["method"]), str(_params(said).get("name"))
+            if (method, name) not in before and not (method == "tools/call" and name in harmless):
+                what = f"{method} ({name})" if method == "tools/call" else method
+                message = f"sends {what} for arguments that are not complete yet."
+                yield Problem(view.where, message, "Act on ui/notifications/tool-input, not on the partial ones.")
+                break
+
+
+def _read_only(tool: Mapping[str, Any]) -> bool:
+    annotations = tool.get("annotations")
+    return isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
+
+
+def tip_08(view: ViewSeen) -> Iterator[Problem]:
+    for text in _new_errors(view, "partial", "partials")[:1]:
+        message = f"fails on arguments that are not complete yet: {text}"
+        yield Problem(view.where, message, "Expect every field to be missing or to change.")
+
+
+# Capabilities
+
+
+def d_std_01(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("bare"):
+        for method in dict.fromkeys(str(said.message["method"]) for said in scene.sent(*_FROM_SERVER)):
+            needs = "serverTools" if method.startswith("tools") else "serverResources"
+            message = f"sends {method} to a host that does not offer {needs}."
+            fix = f"Look at hostCapabilities.{needs} first, or bear a refusal: some hosts serve what they do not tell."
+            yield Problem(view.where, message, fix)
+
+
+def d_smp_01(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played():
+        if "sampling" not in (scene.host.get("hostCapabilities") or {}) and scene.sent("sampling/createMessage"):
+            message = "sends sampling/createMessage to a host that does not offer it."
+            yield Problem(view.where, message, "Look at hostCapabilities.sampling first.")
+            return
+
+
+def d_smp_02(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played():
+        sampling = (scene.host.get("hostCapabilities") or {}).get("sampling")
+        if isinstance(sampling, Mapping) and "tools" in sampling:
+            continue
+        if any("tools" in _params(said) for said in scene.sent("sampling/createMessage")):
+            message = "sends tools with sampling/createMessage to a host that does not take them."
+            yield Problem(view.where, message, "Look at hostCapabilities.sampling.tools first.")
+            return
+
+
+# App tools
+
+
+def _declares_tools(view: ViewSeen) -> Iterator[Scene]:
+    return (scene for scene in view.played("plain") if "tools" in _capabilities(scene))
+
+
+def d_apt_01(view: ViewSeen) -> Iterator[Problem]:
+    for scene in _declares_tools(view):
+        tried = [scene.answers.get(name) for name in ("call-unknown", "call-known") if f"{name}?" in scene.steps]
+        if tried and all(answer is None or _code(answer) == _NO_METHOD for answer in tried):
+            message = "declares tools, and does not answer tools/call."
+            yield Problem(view.where, message, "Handle tools/call, or do not declare tools.")
+
+
+def d_apt_02(view: ViewSeen) -> Iterator[Problem]:
+    for scene in _declares_tools(view):
+        answer = scene.answers.get("list")
+        if "list?" in scene.steps and (answer is None or _code(answer) == _NO_METHOD):
+            message = "declares tools, and does not answer tools/list."
+            yield Problem(view.where, message, "Handle tools/list, or do not declare tools.")
+
+
+def d_apt_03(view: ViewSeen) -> Iterator[Problem]:
+    for scene in _declares_tools(view):
+        answer = scene.answers.get("call-unknown")
+        if answer is not None and not _failed(answer):
+            message = "answers a call of a tool that it does not have as if it had worked."
+            yield Problem(view.where, message, "Answer with an error.")
+
+
+def d_apt_05(view: ViewSeen) -> Iterator[Problem]:
+    for scene in _declares_tools(view):
+        for tool in app_tools(scene):
+            lacks = [key for key in ("description", "inputSchema") if not tool.get(key)]
+            if lacks:
+                message = f"lists its tool {tool.get('name')} without {' and '.join(lacks)}."
+                yield Problem(view.where, message, "Give the model a description and a schema.")
+
+
+def d_apt_08(view: ViewSeen) -> Iterator[Problem]:
+    for scene in _declares_tools(view):
+        answer = scene.answers.get("call-bad")
+        if answer is not None and not _failed(answer):
+            message = "runs a tool whose required arguments are missing."
+            yield Problem(view.where, message, "Check the arguments against the schema before the tool runs.")
+
+
+def app_tools(scene: Scene) -> list[JSONObject]:
+    """Return the tools that a View listed."""
+    result = scene.answers.get("list", {}).get("result")
+    tools = result.get("tools") if isinstance(result, Mapping) else None
+    return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+
+# Good manners
+
+
+def qua_01(view: ViewSeen) -> Iterator[Problem]:
+    blocked = dict.fromkeys(text for scene in view.scenes.values() for text in scene.violations)
+    for text in [text for text in blocked if not text.endswith(_EVAL)][:5]:
+        message = f"does what its policy forbids: {text}."
+        yield Problem(view.where, message, "Declare the origin in _meta.ui.csp, or bundle what is loaded.")
+
+
+def qua_02(view: ViewSeen) -> Iterator[Problem]:
+    texts = [text for scene in view.played("plain") for _, text in scene.errors]
+    texts += [text for scene in view.played("ours") for _, text in scene.errors]
+    for text in list(dict.fromkeys(texts))[:5]:
+        yield Problem(view.where, f"throws an error that nobody catches: {text}", _CODE)
+
+
+def qua_03(view: ViewSeen) -> Iterator[Problem]:
+    texts = [text for scene in view.played("plain", "ours") for text in scene.console]
+    for text in list(dict.fromkeys(texts))[:3]:
+        yield Problem(view.where, f"writes an error to the console: {text}", _CODE)
+
+
+def qua_04(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        count = len(scene.sent("ui/notifications/size-changed", since="settled", until="theme"))
+        if count >= LOOP:
+            message = f"reports its size again and again: {count} times while nothing happened."
+            yield Problem(view.where, message, "Do not let the content's height depend on the frame's (100vh).")
+            return
+
+
+def qua_05(view: ViewSeen) -> Iterator[Problem]:
+    for step, theme in (("result", "light"), ("theme", "dark")):
+        for scene in view.played("plain"):
+            if theme == "dark" and _same_in_the_dark(scene):
+                continue
+            poor = scene.marks.get(step, {}).get("contrast") or []
+            if poor:
+                worst = min(poor, key=lambda each: float(each["ratio"]))
+                more = f" and {len(poor) - 1} more" if len(poor) > 1 else ""
+                message = (
+                    f"has text that is hard to read in the {theme} theme: {worst['text']!r} has a contrast of "
+                    f"{worst['ratio']:.1f}, less than {worst['needed']}{more}."
+                )
+                yield Problem(view.where, message, "Take text and background of the same pair of variables.")
+
+
+def qua_06(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        unnamed = scene.marks.get("result", {}).get("unnamed") or []
+        if unnamed:
+            more = f" and {len(unnamed) - 1} more" if len(unnamed) > 1 else ""
+            message = f"has controls or pictures without a name: {unnamed[0]}{more}."
+            yield Problem(view.where, message, "Give it text, a <label>, an alt or an aria-label.")
+
+
+def qua_07(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        mark = scene.marks.get("result", {})
+        lacks = [name for name in ("lang", "title") if not mark.get(name)]
+        if mark and lacks:
+            message = f"has no {' and no '.join(lacks)}, which screen readers announce."
+            yield Problem(view.where, message, 'Write <html lang="en"> and a <title>.')
+
+
+def qua_08(view: ViewSeen) -> Iterator[Problem]:
+    if view.document.size > HEAVY:
+        message = f"weighs {view.document.size / 1e6:.1f} MB, which every host reads before it shows anything."
+        yield Problem(view.where, message, "Minify; use a smaller library; load large data by a tool.")
+
+
+def qua_09(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        ready = next((said.at for said in scene.sent("ui/notifications/initialized")), 0.0)
+        if ready > SLOW:
+            message = f"needs {ready / 1000:.1f} seconds until it can be used."
+            yield Problem(view.where, message, "Connect first, and load what is large afterwards.")
+
+
+def qua_10(view: ViewSeen) -> Iterator[Problem]:
+    for text in [*_new_errors(view, "odd", "start", "result", "unknown")][:1]:
+        if not any(_requested(scene) for scene in view.played("odd")):
+            message = f"fails on fields or messages that it does not know: {text}"
+            yield Problem(view.where, message, "Ignore what you do not know.")
+    for scene in view.played("odd"):
+        if "unknown?" in scene.steps and "unknown" not in scene.answers:
+            message = "does not answer a request that it does not know."
+            yield Problem(view.where, message, "Answer it with the error -32601.")
+
+
+def qua_11(view: ViewSeen) -> Iterator[Problem]:
+    for text in _new_errors(view, "bare", "start", "input", "result")[:1]:
+        message = f"fails in a host that offers the least that the standard allows: {text}"
+        yield Problem(view.where, message, "Look at hostCapabilities and hostContext before you use them.")
+
+
+def qua_12(view: ViewSeen) -> Iterator[Problem]:
+    for text in _new_errors(view, "partial", "cancelled")[:1]:
+        yield Problem(view.where, f"fails when its call is cancelled: {text}", "Handle tool-cancelled.")
+
+
+def qua_13(view: ViewSeen) -> Iterator[Problem]:
+    for text in _new_errors(view, "error", "input", "error")[:1]:
+        message = f"fails on a result that is an error: {text}"
+        yield Problem(view.where, message, "Look at isError, and show the text of the content.")
+
+
+def qua_14(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        if "teardown?" in scene.steps and "teardown" not in scene.answers:
+            message = "does not answer ui/resource-teardown, so hosts wait before they can remove it."
+            yield Problem(view.where, message, "Answer it, with {} if there is nothing to do.")
+    for text in _new_errors(view, "plain", "teardown")[:1]:
+        yield Problem(view.where, f"fails at its teardown: {text}", "Catch it, and answer.")
+
+
+def qua_15(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.scenes.values():
+        if scene.name != "ours":
+            continue
+        if scene.unfinished is not None:
+            yield Problem(view.where, f"is not shown by Fanlight's host: {scene.unfinished}", _CODE)
+        elif "reloaded" in scene.steps and "reloaded" not in scene.marks:
+            message = "does not come back when the page is loaded again."
+            yield Problem(view.where, message, "Keep nothing that a second handshake would trip over.")
+
+
+def qua_16(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        if scene.marks.get("result") and not scene.marks["result"].get("visible"):
+            message = "shows nothing when it has its result."
+            yield Problem(view.where, message, "Show the data, or say that there is none.")
+
+
+def qua_17(view: ViewSeen) -> Iterator[Problem]:
+    for mode in ("fullscreen", "pip"):
+        for text in _new_errors(view, "plain", mode)[:1]:
+            yield Problem(view.where, f"fails in the display mode {mode}: {text}", _CODE)
+    for text in _new_errors(view, "plain", "theme", "locale")[:1]:
+        yield Problem(view.where, f"fails when the host's context changes: {text}", _CODE)
+
+
+def qua_18(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.played("plain"):
+        if _same_in_the_dark(scene):
+            message = "looks the same when the host turns dark and the system does not."
+            yield Problem(
+                view.where, message, "Follow hostContext.theme: color-scheme and light-dark() (view.js does)."
+            )
+
+
+def qua_19(view: ViewSeen) -> Iterator[Problem]:
+    if any(text.endswith(_EVAL) for scene in view.scenes.values() for text in scene.violations):
+        message = "tries to make code out of text, which hosts forbid."
+        fix = "Make sure that the View works without; tell the library so, if it has a switch (zod: jitless)."
+        yield Problem(view.where, message, fix)
+
+
+def qua_20(view: ViewSeen) -> Iterator[Problem]:
+    for scene in view.scenes.values():
+        if scene.unreached:
+            silent = " The View did not start, so little could be checked." if scene.unfinished else ""
+            message = f"loads {first_of(scene.unreached)}, which could not be reached from here.{silent}"
+            yield Problem(view.where, message, "Bundle it: a host without the address shows nothing, too.")
+            return
+
+
+def first_of(addresses: Sequence[str]) -> str:
+    """Return the first of some addresses, and how many more there are."""
+    more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
+    return f"{addresses[0][:100]}{more}"
+
+
+def _same_in_the_dark(scene: Scene) -> bool:
+    light, dark = scene.marks.get("result", {}).get("look"), scene.marks.get("theme", {}).get("look")
+    return light is not None and light == dark
+
+
+_NEEDS: Final = {
+    "ui/message": "message",
+    "ui/update-model-context": "updateModelContext",
+    "ui/download-file": "downloadFile",
+    "sampling/createMessage": "sampling",
+    "tools/call": "serverTools",
+    "resources/read": "serverResources",
+}
+
+
+def adv_09(view: ViewSeen) -> Iterator[Problem]:
+    scenes = list(view.played())
+    used = {str(said.message["method"]) for scene in scenes for said in scene.sent()}
+    for method in sorted(used & _NEEDS.keys()):
+        lacking = [
+            f"{host.name} ({host.seen})" for host in _hosts() if _NEEDS[method] not in (host.profile.capabilities or {})
+        ]
+        if lacking:
+            message = f"uses {method}, which {' and '.join(lacking)} did not offer."
+            yield Problem(view.where, message, "Let the View work when it is refused.")
+    for mode in sorted({mode for scene in scenes for mode in _requested(scene)}):
+        lacking = [f"{host.name} ({host.seen})" for host in _hosts() if mode not in host.profile.display_modes]
+        if lacking:
+            message = f"asks for the display mode {mode!r}, which {' and '.join(lacking)} did not have."
+            yield Problem(view.where, message, "Let the View work inline.")
+
+
+def adv_10(view: ViewSeen) -> Iterator[Problem]:
+    if any(said.message["method"] == "ui/update-model-context" and _is_text_alone(said) for said in _sent(view)):
+        message = "tells the model text alone; VS Code (1.130) lists every kind of content for it but text."
+        yield Problem(view.where, message, "Send structuredContent beside the text.")
+
+
+def _sent(view: ViewSeen) -> Iterator[Said]:
+    for scene in view.played():
+        yield from scene.sent()
+
+
+def _is_text_alone(said: Said) -> bool:
+    return "structuredContent" not in _params(said)
+
+
+def _hosts() -> list[Preset]:
+    """Return the hosts that were looked at, with what they offered then."""
+    return [preset for preset in PRESETS.values() if preset.profile.capabilities is not None]

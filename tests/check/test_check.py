@@ -1,0 +1,236 @@
+"""Servers and Views that are really there, checked: in process, over stdio, and in a real browser."""
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import FastMCP
+from fastmcp.apps import AppConfig
+from mcp.server import MCPServer
+from mcp.server.apps import Apps as SdkApps
+from mcp_types import CallToolResult
+from playwright.async_api import Browser
+
+from check.views import WRONG, raw
+from fanlight import Apps, View
+from fanlight.check import CannotConnect, Report, UsageError, check
+from fanlight.check.observation import Document, Seen
+from fanlight.check.run import judged
+from fanlight.check.scenes import Part, play
+from fanlight.host.config import target
+from support.docs import ROOT
+from support.published import Published
+from support.stage import chromium
+from support.wire import serving
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
+
+EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/server.py"))
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as opened:
+        yield opened
+
+
+def ids(report: Report) -> set[str]:
+    return {finding.rule.id for finding in report.open}
+
+
+def serious(report: Report) -> list[str]:
+    return [finding.key for finding in report.open if finding.level != "note"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+async def test_the_examples_are_clean(name: str, browser: Browser) -> None:
+    report = await check(ROOT / "examples" / name, browser=browser)
+    assert serious(report) == []
+    assert [view["scenes"] for server in report.servers for view in server.views.values()] == [
+        ["plain", "bare", "odd", "partial", "error", "ours"]
+    ]
+
+
+# Servers of other people
+
+MUSTS = {
+    # A tool for people who write hosts: its buttons ask for any display mode, declared or not, on purpose.
+    "debug": {"DSP-01", "DSP-02"},
+}
+
+
+@pytest.fixture
+def published(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    server = Published(f"@modelcontextprotocol/server-{request.param}", tmp_path)
+    yield target(server.command()), request.param
+    server.stop()
+
+
+NAMES = ("basic-vanillajs", "basic-react", "debug", "budget-allocator", "threejs")
+
+
+@pytest.mark.parametrize("published", NAMES, indirect=True)
+async def test_published_servers_break_no_must_but_where_they_do(published: Any, browser: Browser) -> None:
+    to, name = published
+    report = await check(to, browser=browser)
+    assert {each.rule.id for each in report.findings if each.breaks_a_must} == MUSTS.get(name, set())
+    assert "NEG-03" in ids(report)  # they show Views to everybody
+    assert not {"QUA-02", "QUA-10", "QUA-12", "QUA-13", "QUA-15", "QUA-16"} & ids(report)
+    assert [view["scenes"] for view in report.servers[0].views.values()] == [
+        ["plain", "bare", "odd", "partial", "error", "ours"]
+    ]
+
+
+async def test_a_server_of_fastmcp_breaks_no_must(browser: Browser) -> None:
+    server: FastMCP[Any] = FastMCP("greeter")
+
+    @server.tool(app=AppConfig(resource_uri="ui://greeter/view"))
+    def greet(name: str = "world") -> str:
+        return f"Hello, {name}."
+
+    @server.resource("ui://greeter/view", app=AppConfig(prefers_border=True))
+    def view() -> str:
+        return raw('on["tool-result"] = ({ content }) => (out.textContent = content[0].text); await start();')
+
+    report = await check(server, browser=browser)
+    assert report.conforms, report
+    assert ids(report) <= {"NEG-03", "ADV-01", "ADV-06", "QUA-18"}
+    assert report.servers[0].called == ("greet",)
+
+
+async def test_a_server_of_the_sdk_breaks_no_must(browser: Browser) -> None:
+    apps = SdkApps()
+
+    @apps.tool(resource_uri="ui://greeter/view")
+    def greet() -> str:
+        return "Hello."
+
+    apps.add_html_resource("ui://greeter/view", raw("await start();"), prefers_border=False)
+    report = await check(MCPServer("greeter", extensions=[apps]), browser=browser)
+    assert report.conforms, report
+    assert ids(report) <= {"NEG-03", "ADV-01", "ADV-06", "QUA-18"}
+
+
+# Views that do wrong, in a browser
+
+USUAL = {"QUA-18"}  # what these Views do not do, and need not
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_wrong_view_is_found_in_a_browser(name: str, browser: Browser) -> None:
+    scene, html, expected = WRONG[name]
+    tool = {"name": "show", "inputSchema": {"type": "object"}}
+    result = {"content": [{"type": "text", "text": "Noon."}], "structuredContent": {"a": 1}}
+
+    async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return {"error": {"code": -32601, "message": "Method not found"}}
+
+    part = Part(Document("ui://wrong/view", html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
+    views = await play(browser, [part], lambda words: None, [scene])
+    found = {finding.rule.id: finding for finding in judged(Seen("wrong", [], views))}
+    assert expected <= found.keys()
+    assert {id for id, finding in found.items() if finding.breaks_a_must} <= expected
+    if not expected:
+        assert found.keys() <= USUAL
+
+
+# Targets
+
+
+def silent_server() -> MCPServer[Any]:
+    """Return a server whose tool says nothing to the model."""
+    apps = SdkApps()
+
+    @apps.tool(resource_uri="ui://silent/view")
+    def show() -> CallToolResult:
+        return CallToolResult(content=[])
+
+    apps.add_html_resource("ui://silent/view", "<!doctype html><title>x</title><p>x")
+    return MCPServer("silent", extensions=[apps])
+
+
+async def test_a_server_object_is_checked_in_process() -> None:
+    report = await check(silent_server(), browser=False)
+    assert not report.conforms
+    assert {"NEG-03", "NEG-04", "NEG-05"} <= ids(report)
+    (finding,) = report.named("NEG-05")
+    assert finding.problem.where == "tool show"
+    assert report.servers[0].versions == ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+    assert "NEG-05" in str(report)
+
+
+async def test_a_server_at_an_address_is_checked() -> None:
+    with serving(silent_server().streamable_http_app()) as address:
+        report = await check(f"{address}/mcp", browser=False)
+    assert len(report.servers[0].versions) == 5
+    assert report.named("NEG-05")
+
+
+async def test_tools_are_called_only_if_that_is_safe() -> None:
+    server: MCPServer[Any] = MCPServer("shop")
+    apps = Apps(server)
+    view = View.html("<!doctype html><title>x</title><p>x", uri="ui://shop/view")
+    calls: list[str] = []
+
+    def add(name: str, parameter: Any, **options: Any) -> None:
+        def called(value: Any) -> str:
+            calls.append(f"{name} {value}")
+            return "Done."
+
+        called.__annotations__["value"] = parameter
+        apps.tool(name, view=view, **options)(called)
+
+    add("plain", int)
+    add("destroys", int, annotations={"destructiveHint": True})
+    add("for-views", int, visibility=["app"])
+    server.tool("no-view")(lambda: calls.append("no-view"))
+    said: list[str] = []
+    await check(server, browser=False, tell=said.append)
+    assert calls == ["plain 1"] * 2
+    assert any("does not call destroys: it is annotated as destructive" in line for line in said)
+    calls.clear()
+    await check(server, browser=False, call=False)
+    assert calls == []
+    await check(server, browser=False, call=False, arguments={"destroys": {"value": 7}})
+    assert calls == ["destroys 7"] * 2
+
+
+async def test_only_some_rules_are_asked_and_some_do_not_count() -> None:
+    server = silent_server()
+    report = await check(server, browser=False, only=["NEG", "mcp-apps-res-08"])
+    assert ids(report) == {"NEG-03", "NEG-04", "NEG-05", "RES-08"}
+    assert not report.conforms
+    report = await check(server, browser=False, only=["NEG"], skip={"NEG-05": "it only shows"})
+    assert report.conforms
+    assert [each.skipped for each in report.findings if each.rule.id == "NEG-05"] == ["it only shows"]
+    known = [finding.key for finding in report.findings]
+    assert (await check(server, browser=False, only=["NEG"], baseline=known)).open == ()
+    with pytest.raises(UsageError, match="no rule 'NEG-99'"):
+        await check(server, browser=False, only=["NEG-99"])
+
+
+async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("raise SystemExit('out of cheese')", encoding="utf-8")
+    with pytest.raises(CannotConnect, match="out of cheese"):
+        await check(script, browser=False)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"neither a server.py nor saved Views"):
+        await check(tmp_path / "empty", browser=False)
+
+
+async def test_a_server_that_is_a_command_speaks_what_it_speaks(tmp_path: Path) -> None:
+    from support.connected import RAW_SERVER
+
+    script = tmp_path / "raw.py"
+    script.write_text(RAW_SERVER, encoding="utf-8")
+    report = await check(None, command=[sys.executable, str(script)], browser=False)
+    assert report.servers[0].versions == ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+    assert report.findings == ()

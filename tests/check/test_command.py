@@ -1,0 +1,146 @@
+"""The command `fanlight check`: exit codes, and what it writes."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from fanlight.check.report import CheckedServer, Report, as_json, as_junit, as_sarif
+from fanlight.check.rule import Finding, Problem
+from fanlight.check.rules import BY_NAME, RULES
+from fanlight.cli import main
+
+GOOD = '<!doctype html><html lang="en"><title>x</title><p>Hello</p></html>'
+BAD = f"<p>{'AKIA'}ABCDEFGHIJKLMNOP"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "good.html").write_text(GOOD, encoding="utf-8")
+    return folder
+
+
+def check(*words: object) -> int:
+    return main(["check", "--no-browser", "--quiet", *map(str, words)])
+
+
+def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(saved) == 0
+    assert "Nothing broken that the standard demands" in capsys.readouterr().out
+    (saved / "bad.html").write_text(BAD, encoding="utf-8")
+    assert check(saved) == 1
+    said = capsys.readouterr().out
+    assert "RES-05   ui://saved/bad: has no <!doctype html>" in said
+    assert "Begin the document with <!doctype html>." in said
+    assert "REV-09   bad.html:1 [high]: holds what looks like an AWS access key" in said
+    assert "\x1b" not in said
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise SystemExit(1)", encoding="utf-8")
+    assert check(broken) == 3
+    assert "exited with code 1" in capsys.readouterr().err
+
+
+def test_a_missing_browser_is_one_clear_line(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
+    assert main(["check", "--quiet", str(saved)]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fanlight check: FANLIGHT_BROWSER is 'no-such-browser'")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing.py"], "nothing.py does not exist"),
+        ([], "Name what is to be checked"),
+        (["saved", "--only", "XYZ-01"], "There is no rule 'XYZ-01'"),
+        (["saved", "--skip", "RES-08"], "--skip needs a reason"),
+        (["saved", "--args", "tool"], "is not TOOL=JSON"),
+        (["saved", "--write-baseline"], "needs a file"),
+        (["saved", "--baseline", "none.json"], "cannot be read"),
+    ],
+)
+def test_what_makes_no_sense_is_exit_code_2(
+    words: list[str], said: str, saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(saved.parent)
+    assert check(*words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_skipped_and_what_is_known_does_not_count(saved: Path, tmp_path: Path) -> None:
+    (saved / "bad.html").write_text(BAD, encoding="utf-8")
+    known = tmp_path / "known.json"
+    assert check(saved, "--only", "RES") == 1
+    assert check(saved, "--only", "RES", "--skip", "RES-05", "--because", "it is a fragment") == 0
+    assert check(saved, "--only", "REV") == 0
+    assert check(saved, "--only", "REV", "--strict") == 1
+    assert check(saved, "--baseline", known, "--write-baseline") == 0
+    assert check(saved, "--baseline", known, "--strict") == 0
+    (saved / "new.html").write_text("<p>New", encoding="utf-8")
+    assert check(saved, "--baseline", known) == 1
+
+
+def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (saved / "bad.html").write_text(BAD, encoding="utf-8")
+    junit, sarif = tmp_path / "junit.xml", tmp_path / "out.sarif"
+    assert check(saved, "--json", "--junit", junit, "--sarif", sarif) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["conforms"] is False
+    assert "RES-05" in {finding["rule"] for finding in report["findings"]}
+    assert len(report["servers"][0]["views"]["bad.html"]["sha256"]) == 64
+    suite = ET.parse(junit).getroot().find("testsuite")
+    assert suite is not None
+    assert suite.get("failures") == "1"
+    (failed,) = [case for case in suite if case.find("failure") is not None]
+    assert failed.get("name", "").startswith("RES-05 ")
+    results = json.loads(sarif.read_text(encoding="utf-8"))["runs"][0]["results"]
+    (secret,) = [result for result in results if result["ruleId"] == "REV-09"]
+    place = secret["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "bad.html"}, "region": {"startLine": 1}}
+    assert secret["level"] == "error"
+
+
+def test_skipped_findings_are_in_every_form_with_their_reason() -> None:
+    rule = BY_NAME["RES-05"]
+    finding = Finding(rule, "it", Problem("ui://x/y", "is empty.", "Fill it."), ("2025-11-25",), "we know")
+    report = Report((CheckedServer("it", ("2025-11-25",)),), (finding,))
+    assert report.conforms
+    assert report.open == ()
+    assert json.loads(as_json(report))["findings"][0]["skipped"] == "we know"
+    assert '<skipped message="we know"' in as_junit(report)
+    assert json.loads(as_sarif(report))["runs"][0]["results"][0]["suppressions"][0]["justification"] == "we know"
+
+
+def test_the_rules_are_listed_with_those_that_are_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"  {rule.id:<9}" in said for rule in RULES)
+    assert "not checked: It binds hosts. `fanlight probe` tests the host that shows it." in said
+
+
+def test_help_needs_nothing_heavy() -> None:
+    code = "import sys; from fanlight.cli import main\ntry: main(['check', '--help'])\nexcept SystemExit: pass\n"
+    code += "print([name for name in ('mcp', 'playwright', 'starlette', 'anyio') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fanlight.check.report import in_colour
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert in_colour(Terminal())  # type: ignore[arg-type]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not in_colour(Terminal())  # type: ignore[arg-type]

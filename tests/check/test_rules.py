@@ -1,0 +1,98 @@
+"""Every rule finds what breaks it and is silent on what does not; and the table is whole."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from check.samples import BROKEN, GOOD, LOOK, SEEN, VIEW
+from fanlight.check.observation import Answer
+from fanlight.check.rule import Rule
+from fanlight.check.rules import BY_NAME, RULES
+from fanlight.check.run import judged
+from support.docs import ROOT
+
+CHECKED = [rule for rule in RULES if rule.check is not None]
+GOOD_FOR_ALL = {"look": LOOK, "server": SEEN, "document": VIEW.document, "view": VIEW}
+
+# The statements of the standard, by the ids that the project gives them: 2026-01-26, and the draft after it.
+STABLE = {
+    **{"RES": 12, "CSP": 11, "DSC": 8, "VIS": 5, "SBX": 13, "INI": 6, "DIM": 3, "DSP": 8, "THM": 4, "LNK": 2, "MSG": 2},
+    **{"MCX": 7, "TIN": 3, "TIP": 8, "TRS": 1, "TCX": 1, "TDN": 3, "SIZ": 1, "HCC": 2, "NEG": 6, "SEC": 4, "RSV": 1},
+}
+DRAFT = {"RES": 2, "CSP": 1, "SBX": 1, "STD": 1, "SMP": 3, "DL": 4, "APT": 10, "TDN": 5, "SEC": 10}
+CASES = {"cap": 5, "res": 9, "tool": 7, "life": 7, "ctx": 6, "req": 4, "sbox": 3, "reg": 4}
+
+
+def found(rule: Rule, sample: Any) -> list[Any]:
+    assert rule.check is not None
+    return list(rule.check(sample))
+
+
+@pytest.mark.parametrize("rule", CHECKED, ids=lambda rule: rule.id)
+def test_a_rule_finds_what_breaks_it_and_is_silent_on_what_does_not(rule: Rule) -> None:
+    assert BROKEN.get(rule.id), "a rule needs a broken sample"
+    for i, sample in enumerate(BROKEN[rule.id]):
+        problems = found(rule, sample)
+        assert problems, f"broken sample {i}"
+        for problem in problems:
+            assert problem.where
+            assert problem.message
+            assert problem.fix.endswith("."), problem.fix
+            assert (problem.severity is not None) is (rule.strength == "security")
+    assert rule.subject is not None
+    for i, sample in enumerate([GOOD_FOR_ALL[rule.subject], *GOOD.get(rule.id, [])]):
+        assert found(rule, sample) == [], f"good sample {i}"
+
+
+def test_no_sample_is_without_its_rule() -> None:
+    assert BROKEN.keys() | GOOD.keys() <= {rule.id for rule in CHECKED}
+
+
+def test_what_is_good_is_good_for_all_rules_together() -> None:
+    assert judged(replace(SEEN, views=[VIEW])) == []
+
+
+def test_every_statement_of_the_standard_is_in_the_table() -> None:
+    stable = {f"{kind}-{number:02}" for kind, count in STABLE.items() for number in range(1, count + 1)}
+    stable = stable - {"SBX-06"} | {f"SBX-06{part}" for part in "abcdef"}
+    draft = {f"D-{kind}-{number:02}" for kind, count in DRAFT.items() for number in range(1, count + 1)}
+    ours = re.compile(r"(?:LNT|QUA|REV|ADV)-\d\d")
+    assert {rule.id for rule in RULES if not ours.fullmatch(rule.id)} == stable | draft
+
+
+def test_every_case_of_the_specification_we_started_from_is_an_alias() -> None:
+    cases = {f"mcp-apps-{kind}-0{number}" for kind, count in CASES.items() for number in range(1, count + 1)}
+    assert cases <= BY_NAME.keys()
+
+
+def test_a_name_means_one_rule() -> None:
+    names = [name for rule in RULES for name in rule.names]
+    assert len(names) == len(set(names))
+
+
+def test_a_rule_is_either_checked_or_says_why_not() -> None:
+    for rule in RULES:
+        assert (rule.check is None) == (rule.why is not None) == (rule.subject is None), rule.id
+        assert rule.section
+        assert rule.sentence.endswith((".", ")."))
+
+
+def test_what_is_so_on_every_version_is_told_once() -> None:
+    newest = replace(LOOK, version="2026-07-28", missing=Answer({"contents": []}))
+    both = replace(SEEN, looks=[replace(newest, version="2025-11-25"), newest])
+    (finding,) = judged(both)
+    assert (finding.rule.id, finding.versions) == ("LNT-05", ())
+    one = replace(SEEN, looks=[replace(LOOK, version="2025-11-25"), newest])
+    (finding,) = judged(one)
+    assert finding.versions == ("2026-07-28",)
+
+
+def test_the_reference_page_has_the_table() -> None:
+    from fanlight.check.report import as_markdown
+
+    page = (ROOT / "docs" / "reference" / "check.md").read_text(encoding="utf-8")
+    begin, end = "<!-- rules: begin -->\n", "<!-- rules: end -->"
+    table = page.partition(begin)[2].partition(end)[0]
+    assert table == as_markdown(), "run: python scripts/rules.py"

@@ -1,0 +1,140 @@
+"""Views without any SDK, each of which does one thing wrong: the scene in which it shows, and the rules it breaks."""
+
+CLIENT = """
+const waiting = new Map();
+let next = 1;
+const post = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
+const tell = (method, params = {}) => post({ method, params });
+const ask = (method, params = {}) =>
+  new Promise((done) => {
+    waiting.set(next, done);
+    post({ id: next++, method, params });
+  });
+const on = {};
+const answers = { ping: () => ({}), "ui/resource-teardown": () => ({}) };
+addEventListener("message", ({ data }) => {
+  const { id, method, params } = data;
+  if (method === undefined) waiting.get(id)?.(data);
+  else if (id === undefined) on[method.split("/").at(-1)]?.(params);
+  else if (answers[method]) post({ id, result: answers[method](params) });
+  else post({ id, error: { code: -32601, message: "Method not found" } });
+});
+"""
+START = """
+const start = async (appCapabilities = {}) => {
+  const appInfo = { name: "x", version: "1" };
+  await ask("ui/initialize", { protocolVersion: "2026-01-26", appInfo, appCapabilities });
+  tell("ui/notifications/initialized");
+  const root = document.documentElement;
+  new ResizeObserver(() => tell("ui/notifications/size-changed", { height: root.scrollHeight })).observe(document.body);
+};
+"""
+BODY = '<!doctype html><html lang="en"><title>x</title><body><p id="out">Hello</p>'
+
+
+def raw(code: str, body: str = "") -> str:
+    """Return a View without any SDK."""
+    return f'{BODY}{body}<script type="module">{CLIENT}{START}{code}</script>'
+
+
+LOOP = """
+await start();
+const grow = () => { tell("ui/notifications/size-changed", { height: 100 + (next++ % 2) }); setTimeout(grow, 2); };
+grow();
+"""
+WRONG: dict[str, tuple[str, str, set[str]]] = {
+    "a good one": ("plain", raw("await start();"), set()),
+    "does nothing": ("plain", f"{BODY}</html>", {"INI-04"}),
+    "old words": (
+        "plain",
+        raw('await ask("initialize", {}); tell("notifications/initialized");'),
+        {"INI-04", "INI-05"},
+    ),
+    "says nothing of itself": ("plain", raw("start(null);"), {"INI-01"}),
+    "asks for display modes": (
+        "bare",
+        raw('await start(); ask("ui/request-display-mode", { mode: "fullscreen" });'),
+        {"DSP-01", "DSP-02"},
+    ),
+    "asks when a button is clicked": (
+        "bare",
+        raw(
+            'await start(); document.querySelector("button").onclick = () =>'
+            ' ask("ui/request-display-mode", { mode: "pip" });',
+            "<button>Picture in picture</button>",
+        ),
+        {"DSP-01", "DSP-02"},
+    ),
+    "buys on partial arguments": (
+        "partial",
+        raw('on["tool-input-partial"] = () => ask("tools/call", { name: "buy" }); await start();'),
+        {"TIP-07"},
+    ),
+    "cannot bear partial arguments": (
+        "partial",
+        raw('on["tool-input-partial"] = ({ arguments: a }) => a.zone.length; await start();'),
+        {"TIP-08"},
+    ),
+    "cannot bear an error": (
+        "error",
+        raw('on["tool-result"] = ({ structuredContent }) => structuredContent.a; await start();'),
+        {"QUA-13"},
+    ),
+    "cannot bear a cancellation": (
+        "partial",
+        raw('on["tool-cancelled"] = () => nothing(); await start();'),
+        {"QUA-12"},
+    ),
+    "is caught by nobody": ("plain", raw("await start(); nothing();"), {"QUA-02"}),
+    "loops": ("plain", raw(LOOP), {"QUA-04"}),
+    "does not tell its size": (
+        "plain",
+        raw('await ask("ui/initialize", { appCapabilities: {} }); tell("ui/notifications/initialized");'),
+        {"SIZ-01"},
+    ),
+    "cannot be read": (
+        "plain",
+        raw("await start();", '<p style="color: #ccc; background: #fff">Pale words</p>'),
+        {"QUA-05"},
+    ),
+    "cannot be heard": ("plain", raw("await start();", '<button></button><img src="data:,"><input>'), {"QUA-06"}),
+    "uses the host's colours": (
+        "bare",
+        raw("await start();", "<style>p { color: var(--color-text-primary) }</style>"),
+        {"THM-03"},
+    ),
+    "is too wide": ("bare", raw("await start();", '<div style="width: 1000px">Wide</div>'), {"DIM-03"}),
+    "wants more than is offered": ("bare", raw('await start(); ask("tools/call", { name: "show" });'), {"D-STD-01"}),
+    "wants a model": ("plain", raw('await start(); ask("sampling/createMessage", {});'), {"D-SMP-01"}),
+    "declares tools": ("plain", raw("await start({ tools: {} });"), {"D-APT-01", "D-APT-02"}),
+    "takes any tool": (
+        "plain",
+        raw(
+            'answers["tools/list"] = () => ({ tools: [{ name: "set", inputSchema: { required: ["a"] } }] });'
+            'answers["tools/call"] = () => ({ content: [] }); await start({ tools: {} });'
+        ),
+        {"D-APT-03", "D-APT-05", "D-APT-08"},
+    ),
+    "does not know how to go": ("plain", raw('delete answers["ui/resource-teardown"]; await start();'), set()),
+    "does not go": ("plain", raw('answers["ui/resource-teardown"] = () => nothing(); await start();'), {"QUA-14"}),
+    "reaches out": ("plain", raw('await start(); new Image().src = "https://elsewhere.example/a.png";'), {"QUA-01"}),
+    "makes code": ("plain", raw('await start(); try { new Function("") } catch {}'), {"QUA-19", "REV-03"}),
+    "forgets": (
+        "plain",
+        raw(
+            'on["host-context-changed"] = (c) => (document.body.style.background = c.theme === "dark" ? "#111" : "");'
+            "await start();"
+        ),
+        {"HCC-02"},
+    ),
+    "shows nothing": (
+        "plain",
+        raw('on["tool-result"] = () => (document.body.innerHTML = ""); await start();'),
+        {"QUA-16"},
+    ),
+    "takes permissions for granted": (
+        "bare",
+        raw('await start(); await navigator.clipboard.writeText("Noon");'),
+        {"RES-12"},
+    ),
+}

@@ -1,0 +1,495 @@
+"""Other dialects in the host, without a browser: what is shown, kept, refused, and written down."""
+
+import base64
+import gzip
+import json
+import re
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import mcp_types as types
+import pytest
+from mcp.server import MCPServer
+
+from fanlight import Apps, View
+from fanlight.browser import shim
+from fanlight.host import Allow, App, Deny, Host, Limits, Policy, SqliteStore, ViewRecord
+from fanlight.host.documents import ServedDocument
+from fanlight.host.origins import Names
+from fanlight.host.resources import ViewDocument, ViewError, embedded_view, view_uri
+from fanlight.host.shims import known_at_start, served_html
+from fanlight.host.web import Refused
+from fanlight.protocol.dialects import ROWS
+from support.mcpui import embedding, html_resource
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+ORIGINS = Names().origins("http", "localhost:8000")
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
+APP = App("v", "s", "ui://a/b", "show")
+
+
+async def opened(host: Host, call: Any) -> Page:
+    page = Page()
+    frame = {"type": "open", "view": call.view, "token": call.token}
+    page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+    page.shown = await page.next()
+    return page
+
+
+async def greeted(host: Host, call: Any) -> Page:
+    page = await opened(host, call)
+    await page.ask("ui/initialize", HELLO, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    return page
+
+
+def served(host: Host, page: Page) -> ServedDocument:
+    origin, _, address = page.shown["document"].partition("#")[0].rpartition("/")
+    document = host.documents.get(origin.removeprefix("http://").partition(".")[0], address)
+    assert document is not None
+    return document
+
+
+def dialects(host: Host, outcome: str = "translated") -> set[str]:
+    return {record.name for record in host.audit(kind="dialect") if record.outcome == outcome}
+
+
+@asynccontextmanager
+async def running(server: MCPServer[Any], **options: Any) -> AsyncIterator[Host]:
+    async with Host({"made": server}, **options) as host:
+        await host.servers.settled()
+        yield host
+
+
+def linked(meta: dict[str, Any], mime: str = "text/html;profile=mcp-app", about: Any = None) -> MCPServer[Any]:
+    """Return a server whose tool is linked to its View by these keys."""
+    server: MCPServer[Any] = MCPServer("made")
+
+    @server.resource("ui://made/view", mime_type=mime, meta=about)
+    def view() -> str:
+        return "<!doctype html><title>View</title>"
+
+    @server.tool(meta=meta)
+    def show() -> str:
+        return "shown"
+
+    return server
+
+
+# Links and metadata
+
+LINKS = [row.older for row in ROWS if row.kind == "key" and row.today == "ui.resourceUri"]
+
+
+@pytest.mark.parametrize("key", LINKS)
+async def test_a_tool_that_is_linked_by_an_older_key_has_its_view_and_the_audit_says_so(key: str) -> None:
+    async with running(linked({key: "ui://made/view"})) as host:
+        call = await host.call_tool("made", "show", {})
+        assert "<title>View" in served(host, await opened(host, call)).body.decode()
+        assert dialects(host) == {key}
+
+
+@pytest.mark.parametrize("key", LINKS)
+async def test_without_dialects_such_a_tool_has_no_view_and_the_audit_says_why(key: str) -> None:
+    async with running(linked({key: "ui://made/view"}), dialects=False) as host:
+        call = await host.call_tool("made", "show", {})
+        assert (call.view, call.for_model[0]["text"]) == (None, "shown")
+        (record,) = host.audit(kind="dialect")
+        assert (record.name, record.outcome, record.server) == (key, "refused", "made")
+        assert record.data == {"reason": "The tool's link is of another dialect."}
+
+
+@pytest.mark.parametrize("prefix", ["mcp-ui", "openai"])
+async def test_older_metadata_of_a_view_is_heeded(prefix: str) -> None:
+    about = {
+        f"{prefix}/widgetCSP": {
+            "connect_domains": ["https://api.example"],
+            "resource_domains": ["https://cdn.example"],
+        },
+        f"{prefix}/widgetDomain": "https://a.example",
+        f"{prefix}/widgetPrefersBorder": True,
+    }
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about)) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        csp = served(host, page).headers["content-security-policy"]
+        assert "connect-src 'self' https://api.example;" in csp
+        assert "https://cdn.example;" in csp
+        assert page.shown["border"] is True
+        assert dialects(host) == set(about)
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about), dialects=False) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        assert "connect-src 'none';" in served(host, page).headers["content-security-policy"]
+
+
+HTML_TYPES = [row.older for row in ROWS if row.kind == "type" and row.older.startswith("text/html")]
+
+
+@pytest.mark.parametrize("mime", HTML_TYPES)
+async def test_a_linked_view_of_an_older_type_is_shown_and_without_dialects_refused(mime: str) -> None:
+    server = linked({"ui": {"resourceUri": "ui://made/view"}}, mime)
+    async with running(server) as host:
+        body = served(host, await opened(host, await host.call_tool("made", "show", {}))).body.decode()
+        assert ("<script>" in body) is (mime != "text/html+mcp")
+        assert dialects(host) == {mime}
+    async with running(server, dialects=False) as host:
+        call = await host.call_tool("made", "show", {})
+        with pytest.raises(Refused, match="of another dialect"):
+            await opened(host, call)
+
+
+async def test_a_view_of_the_standard_is_served_as_it_is() -> None:
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        assert served(host, page).body == b"<!doctype html><title>View</title>"
+        assert "#" not in page.shown["document"]
+        assert dialects(host) == set()
+
+
+async def test_an_older_word_of_a_view_is_written_down_once() -> None:
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
+        call = await host.call_tool("made", "show", {})
+        page = await greeted(host, call)
+        for height in range(3):
+            await page.say({"method": "ui/size-change", "params": {"height": height}})
+        (record,) = host.audit(kind="dialect")
+        assert (record.name, record.view, record.data) == (
+            "ui/size-change",
+            call.view,
+            {"today": "ui/notifications/size-changed"},
+        )
+
+
+async def test_without_dialects_an_older_word_of_a_view_is_refused_and_the_audit_says_why() -> None:
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}}), dialects=False) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        answer = await page.ask("initialize", {"clientInfo": {"name": "Old", "version": "1"}}, id=0)
+        reason = "initialize is of an older dialect, which this host refuses. Say ui/initialize."
+        assert answer["error"] == {"code": -32601, "message": reason}
+        await page.ask("ui/initialize", HELLO, id=1)
+        await page.say({"method": "ui/size-change", "params": {"height": 5}})
+        records = list(host.audit(kind="message"))
+        assert records[0].data is not None
+        assert records[0].data["error"]["message"] == reason
+        assert records[-1].outcome.startswith("dropped: ui/size-change is of an older dialect")
+
+
+async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
+    server: MCPServer[Any] = MCPServer("made")
+    template = {"openai/outputTemplate": "ui://made/view"}
+    metas: dict[str, dict[str, Any]] = {
+        "public": template,
+        "both": {**template, "openai/widgetAccessible": True},
+        "private": {**template, "openai/widgetAccessible": True, "openai/visibility": "private"},
+    }
+    for name, meta in metas.items():
+        server.add_tool(lambda: "x", name=name, meta=meta)
+
+    @server.resource("ui://made/view", mime_type="text/html+skybridge")
+    def view() -> str:
+        return "<p>"
+
+    async with running(server, policy=Policy({"tools": "allow"})) as host:
+        assert {tool.tool for tool in await host.tools()} == {"public", "both"}
+        page = await greeted(host, await host.call_tool("made", "both", {}))
+        await page.message()
+        await page.message()
+        for name, allowed in (("public", False), ("both", True), ("private", True)):
+            answer = await page.ask("tools/call", {"name": name, "arguments": {}})
+            assert ("result" in answer) is allowed, name
+
+
+# Results that bring a View
+
+EMBEDDED = html_resource("<p>Hello</p>")
+
+
+async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest() -> None:
+    async with running(embedding("made", show=EMBEDDED)) as host:
+        call = host.begin("made", "show", "c")
+        assert call.view is None
+        await call.run({})
+        assert [block["type"] for block in call.for_model] == ["text"]
+        page = await greeted(host, call)
+        assert served(host, page).body.decode().endswith("<p>Hello</p>")
+        assert (await page.message())["params"] == {"arguments": {}}
+        assert (await page.message())["params"] == call.result
+        assert {"embedded ui:// resource", "text/html"} == dialects(host)
+
+
+async def test_without_dialects_a_result_that_embeds_a_view_opens_none_and_the_audit_says_why() -> None:
+    async with running(embedding("made", show=EMBEDDED), dialects=False) as host:
+        call = await host.call_tool("made", "show", {})
+        assert call.view is None
+        assert [block["type"] for block in call.for_model] == ["text", "resource"]
+        assert dialects(host, "refused") == {"embedded ui:// resource"}
+
+
+async def test_a_tool_with_a_link_shows_that_whatever_its_result_embeds() -> None:
+    server: MCPServer[Any] = MCPServer("made")
+    apps = Apps(server)
+
+    @apps.tool(view=View.html("<!doctype html><title>Linked</title>", uri="ui://made/view"))
+    def show() -> types.CallToolResult:
+        return types.CallToolResult.model_validate({"content": [html_resource("<p>Embedded</p>")]})
+
+    async with running(server) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        assert "Linked" in served(host, page).body.decode()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "resource", "resource": {"uri": "https://a.example", "mimeType": "text/html", "text": "x"}},
+        {"type": "resource", "resource": {"uri": "ui://", "mimeType": "text/html", "text": "x"}},
+        {"type": "text", "text": "ui://made/view"},
+    ],
+)
+async def test_other_content_opens_nothing(block: dict[str, Any]) -> None:
+    async with running(embedding("made", show=block)) as host:
+        assert (await host.call_tool("made", "show", {})).view is None
+        assert dialects(host) == set()
+
+
+@pytest.mark.parametrize(
+    ("resource", "reason"),
+    [
+        (html_resource("x", "application/pdf"), "not HTML"),
+        (html_resource("# only a comment", "text/uri-list"), "a list of addresses without a web page"),
+        (html_resource("file:///etc/passwd", "text/uri-list"), "a list of addresses without a web page"),
+        (html_resource("javascript:alert(1)", "text/uri-list"), "a list of addresses without a web page"),
+        (html_resource("https://user:word@a.example/", "text/uri-list"), "a page that cannot be framed"),
+        (html_resource("https://[::1]/", "text/uri-list"), "a page that cannot be framed"),
+        (html_resource(r"https://a.example\@b.example/", "text/uri-list"), "a page that cannot be framed"),
+    ],
+)
+async def test_what_cannot_be_shown_says_why(resource: dict[str, Any], reason: str) -> None:
+    async with running(embedding("made", show=resource)) as host:
+        call = await host.call_tool("made", "show", {})
+        with pytest.raises(Refused, match=reason):
+            await opened(host, call)
+
+
+async def test_an_embedded_view_comes_back_from_the_store(tmp_path: Path) -> None:
+    server = embedding("made", show=EMBEDDED)
+    store = f"sqlite:///{tmp_path / 'host.db'}"
+    async with running(server, store=store) as host:
+        call = await host.call_tool("made", "show", {})
+    async with running(embedding("made", show=EMBEDDED), store=store) as host:
+        assert served(host, await opened(host, call)).body.decode().endswith("<p>Hello</p>")
+    async with running(embedding("made", show=EMBEDDED), store=store, dialects=False) as host:
+        with pytest.raises(Refused, match="of another dialect, which this host refuses"):
+            await opened(host, call)
+
+
+# External pages
+
+ALLOWED: list[tuple[str, str, bool]] = [
+    ("https://a.example", "a.example", True),
+    ("https://a.example", "https://a.example:443", True),
+    ("https://a.example", "*.example", True),
+    ("https://a.example:8443", "a.example", False),
+    ("https://a.example:8443", "a.example:*", True),
+    ("http://a.example", "a.example", False),
+    ("http://a.example", "http://a.example", True),
+    ("https://a.example", "b.example", False),
+    ("https://a.example", "*.a.example", False),
+    ("https://evil.example", "example", False),
+]
+
+
+@pytest.mark.parametrize(("origin", "rule", "allowed"), ALLOWED)
+def test_which_external_pages_a_rule_allows(origin: str, rule: str, allowed: bool) -> None:
+    decision = Policy({"external_domains": [rule]}).external(APP, f"{origin}/x", origin)
+    assert isinstance(decision, Allow if allowed else Deny)
+
+
+def test_a_page_of_a_blocked_domain_is_not_framed_and_none_is_unless_told() -> None:
+    rules = {"external_domains": ["*.example"], "block_domains": ["a.example"]}
+    assert Policy(rules).external(APP, "https://a.example/", "https://a.example") == Deny(
+        "https://a.example is blocked here."
+    )
+    assert isinstance(Policy().external(APP, "https://a.example/", "https://a.example"), Deny)
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:8000", "http://sandbox.localhost:8000"])
+async def test_a_page_of_the_program_itself_is_never_framed(origin: str) -> None:
+    """Goes red without `ours` in `Host._external`."""
+    resource = html_resource(f"{origin}/page", "text/uri-list")
+    policy = Policy({"external_domains": [origin]})
+    async with running(embedding("made", show=resource), policy=policy) as host:
+        call = await host.call_tool("made", "show", {})
+        with pytest.raises(Refused, match="is the program's own"):
+            await opened(host, call)
+
+
+async def test_a_framed_page_is_in_an_attribute_and_in_the_policy_and_nowhere_else() -> None:
+    listed = "# for people\r\nftp://a.example/\r\nhttps://a.example/?a=1&quot;b='2'\r\nhttps://b.example/\r\n"
+    policy = Policy({"external_domains": ["a.example", "b.example"]})
+    async with running(embedding("made", show=html_resource(listed, "text/uri-list")), policy=policy) as host:
+        document = served(host, await opened(host, await host.call_tool("made", "show", {})))
+        assert 'src="https://a.example/?a=1&amp;quot;b=&#x27;2&#x27;"' in document.body.decode()
+        assert "frame-src https://a.example;" in document.headers["content-security-policy"]
+
+
+# The state of Views for ChatGPT
+
+
+def widget() -> MCPServer[Any]:
+    return linked({"openai/outputTemplate": "ui://made/view"}, "text/html+skybridge")
+
+
+def known(page: Page) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(base64.b64decode(page.shown["document"].partition("#")[2]))
+    return found
+
+
+async def test_a_state_is_kept_for_its_view_and_given_back_and_the_model_is_not_told() -> None:
+    async with running(widget()) as host:
+        call = await host.call_tool("made", "show", {}, conversation="c")
+        page = await greeted(host, call)
+        assert "state" not in known(page)
+        await page.message()
+        await page.message()
+        assert (await page.ask("fanlight/keep-state", {"state": {"count": 2}}))["result"] == {}
+        assert host.model_context("c") == []
+        again = await opened(host, call)
+        assert known(again)["state"] == {"count": 2}
+        assert known(again)["result"] == call.result
+        other = await opened(host, await host.call_tool("made", "show", {}, conversation="c"))
+        assert "state" not in known(other)
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "told"), [("allow", "deny", True), ("ask", "deny", False), ("ask", "once", True)]
+)
+async def test_the_model_is_told_a_state_if_the_policy_says_so(rule: str, answer: str, told: bool) -> None:
+    async with running(widget(), policy=Policy({"widget_state": rule})) as host:
+        call = await host.call_tool("made", "show", {}, conversation="c")
+        page = await greeted(host, call)
+        await page.message()
+        await page.message()
+        await page.say({"id": 7, "method": "fanlight/keep-state", "params": {"state": 5}})
+        while (frame := await page.next())["type"] != "message":
+            if frame["type"] == "ask":
+                await page.tell({"type": "done", "id": frame["id"], "result": {"answer": answer}})
+        assert frame["message"]["result"] == {}
+        assert known(await opened(host, call))["state"] == 5
+        assert bool(host.model_context("c")) is told
+
+
+async def test_no_other_view_keeps_a_state_and_none_keeps_too_much() -> None:
+    async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
+        page = await greeted(host, await host.call_tool("made", "show", {}))
+        await page.message()
+        await page.message()
+        assert (await page.ask("fanlight/keep-state", {"state": 1}))["error"]["code"] == -32601
+    async with running(widget(), limits=Limits(state_bytes=100)) as host:
+        page = await greeted(host, await host.call_tool("made", "show", {}))
+        await page.message()
+        await page.message()
+        assert (
+            "at most 100 are kept" in (await page.ask("fanlight/keep-state", {"state": "x" * 100}))["error"]["message"]
+        )
+
+
+def test_what_is_too_much_for_an_address_is_left_to_the_messages() -> None:
+    small, large = {"a": 1}, {"text": "x" * 1_200_000}
+    for input, result, kept in ((small, small, {"input", "result"}), (small, large, {"input"}), (large, large, set())):
+        text = known_at_start({"theme": "dark"}, {"serverTools": {}}, input, result, None)
+        found = json.loads(base64.b64decode(text))
+        assert found.keys() - {"context", "capabilities"} == kept
+    assert known_at_start({}, {}, None, None, "x" * 2_000_000) == ""
+
+
+def test_a_store_of_an_older_fanlight_gets_a_place_for_states(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    store = SqliteStore(path)
+    store.add(ViewRecord("v", "t", "s", "tool", "ui://a/b"))
+    store.close()
+    with sqlite3.connect(path) as database:
+        database.execute("alter table views drop column state")
+    store = SqliteStore(path)
+    store.change("v", {"state": [1, None]})
+    found = store.load("v")
+    assert found is not None
+    assert found.state == [1, None]
+    store.close()
+
+
+# Documents
+
+FRONT = [
+    "",
+    "<!doctype html>",
+    "\ufeff<!DOCTYPE html>",
+    " \n<!-- a --><!-- b\n --> <!doctype html PUBLIC 'x'>",
+]
+
+
+@pytest.mark.parametrize("front", FRONT)
+def test_a_shim_stands_behind_the_doctype_and_before_everything_else(front: str) -> None:
+    document = embedded_view(html_resource(f"{front}<html lang=de><p>x")["resource"])
+    text = served_html(document)
+    assert text.startswith(f"{front or '<!doctype html>'}<script>")
+    assert text.endswith("</script><html lang=de><p>x")
+
+
+def test_what_a_server_gives_a_shim_cannot_end_its_script() -> None:
+    data = {"</script><script>evil()": "<!--", "__proto__": {"polluted": 1}, "\u2028": "\u2029"}
+    meta = {"mcpui.dev/ui-initial-render-data": data}
+    text = served_html(embedded_view(html_resource("<p>", meta=meta)["resource"]))
+    assert text.count("</script") == 1
+    assert "<!--" not in text
+    assert "\u2028" not in text
+
+
+@pytest.mark.parametrize("name", ["mcpui", "openai"])
+def test_a_shim_is_small_and_in_one_line_so_that_a_documents_lines_keep_their_numbers(
+    name: Literal["mcpui", "openai"],
+) -> None:
+    text = shim(name, {})
+    assert len(gzip.compress(text.encode(), 9)) <= 3_000
+    assert "\n" not in text
+    assert not re.search(r"\b(?:import|export)\b|//", text)
+
+
+@pytest.mark.parametrize(
+    ("size", "height"),
+    [
+        (["800px", "600px"], 600),
+        ([1, 2.5], 2.5),
+        (["100%", "50%"], None),
+        (["1px"], None),
+        ("600px", None),
+        ([1, -5], None),
+        ([1, True], None),
+        ([1, "9" * 5000], None),
+        ([1, float("inf")], None),
+    ],
+)
+def test_the_height_that_a_server_prefers(size: object, height: float | None) -> None:
+    document = embedded_view(html_resource("<p>", meta={"mcpui.dev/ui-preferred-frame-size": size})["resource"])
+    assert document.height == height
+
+
+def test_an_address_that_is_served_as_html_is_a_page_and_text_with_one_is_not() -> None:
+    def form(html: str) -> tuple[str, str | None]:
+        document: ViewDocument = embedded_view(html_resource(html, "text/html;profile=mcp-app")["resource"])
+        return document.form, document.url
+
+    assert form(" https://a.example/x \n") == ("external", "https://a.example/x")
+    assert form("https://a.example/x is nice") == ("mcp-ui", None)
+    assert form("<p>https://a.example/x") == ("mcp-ui", None)
+    with pytest.raises(ViewError, match="cannot be framed"):
+        form("https://a_b.example/")
+
+
+def test_a_link_of_another_kind_is_not_followed() -> None:
+    for uri in ("https://a.example", "ui://", 7, None):
+        assert view_uri({"_meta": {"openai/outputTemplate": uri}}) is None

@@ -1,0 +1,206 @@
+"""Each row of the table, in each direction that it has."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanlight.protocol.bridge import Bridge
+from fanlight.protocol.dialects import ROWS, Row, Speech, type_of, ui_of
+from fanlight.protocol.events import Dropped, Greeted, Ready, SizeChanged
+from fanlight.protocol.extension import MIME_TYPE, negotiated
+
+CONTEXT = {"theme": "dark", "containerDimensions": {"width": 400, "maxHeight": 700}}
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "View", "version": "1"}, "appCapabilities": {}}
+OLD_HELLO = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "version": "1"}, "capabilities": {}}
+
+
+def rows(kind: str, speaker: str) -> list[Any]:
+    return [
+        pytest.param(row, id=f"{row.dialect}: {row.older}")
+        for row in ROWS
+        if (row.kind, row.speaker) == (kind, speaker)
+    ]
+
+
+def said(method: str, params: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params or {}, **more}
+
+
+def bridge(*first: dict[str, Any]) -> Bridge:
+    """Return a bridge that has heard these words of a View, after a tool call with its result."""
+    made = Bridge({"name": "host", "version": "1"}, {"openLinks": {}}, dict(CONTEXT))
+    made.tool_input({"a": 1})
+    for message in first:
+        made.receive(message)
+    return made
+
+
+def test_no_word_is_in_the_table_twice() -> None:
+    assert len({(row.kind, row.speaker, row.older) for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", rows("method", "view"))
+def test_an_older_word_of_a_view_is_understood_as_todays(row: Row) -> None:
+    message, used = Speech().from_view(said(row.older, {"x": 1}, id=3))
+    assert (message, used) == (said(row.today, {"x": 1}, id=3), row)
+
+
+@pytest.mark.parametrize("row", rows("method", "view"))
+def test_the_bridge_does_the_same_for_an_older_word_as_for_todays(row: Row) -> None:
+    first = [] if row.today == "ui/initialize" else [said("ui/initialize", HELLO, id=1)]
+    params = {"url": "https://a.example", "role": "user", "content": [], "mode": "inline", "contents": [], "height": 5}
+    params |= HELLO if row.today == "ui/initialize" and row.older != "initialize" else {}
+    ours = {} if row.today.startswith("ui/notifications/") else {"id": 2}
+    one, other = bridge(*first), bridge(*first)
+    assert one.receive(said(row.older, params, **ours)) == other.receive(said(row.today, params, **ours))
+    assert one.state is other.state
+    assert one.older_words == {row.older: row.today}
+    assert other.older_words == {}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "sandbox" in row.older], ids=lambda row: row.older)
+def test_an_older_word_of_the_proxy_is_dropped_if_a_view_says_it(row: Row) -> None:
+    made = bridge(said("ui/initialize", HELLO, id=1))
+    event = made.receive(said(row.older))
+    assert isinstance(event, Dropped)
+    assert "the sandbox proxy's word" in event.reason
+
+
+GIVEN_AWAY = {
+    "first draft": said("mcp-ui/size-change", {"height": 5}),
+    "early drafts": said("ui/size-change", {"height": 5}),
+    "guides": said("ui/initialize", {**HELLO, "protocolVersion": "2025-01-01"}, id=9),
+}
+
+
+@pytest.mark.parametrize("row", rows("method", "host"))
+def test_a_view_that_gives_its_dialect_away_hears_it(row: Row) -> None:
+    speech = Speech()
+    message, used = speech.from_view(GIVEN_AWAY[row.dialect])
+    speech.heard(message, used)
+    assert speech.to_view(said(row.today, {"x": 1})) == said(row.older, {"x": 1})
+
+
+@pytest.mark.parametrize("row", rows("method", "host"))
+def test_a_view_of_today_hears_todays_words(row: Row) -> None:
+    speech = Speech()
+    speech.heard(*speech.from_view(said("ui/initialize", HELLO, id=1)))
+    speech.heard(*speech.from_view(said("ui/notifications/size-changed", {"height": 1})))
+    message = said(row.today, {"containerDimensions": {"width": 1}})
+    assert speech.to_view(message) is message
+
+
+def test_a_whole_conversation_of_the_first_draft() -> None:
+    made = bridge()
+    assert isinstance(made.receive(said("initialize", OLD_HELLO, id=0)), Greeted)
+    made.receive(said("mcp-ui/size-change", {"height": 7}))
+    assert made.receive(said("notifications/initialized")) == Ready()
+    made.tool_result({"content": []})
+    made.set_context({"theme": "light"})
+    answer, *words = made.outgoing()
+    assert answer["result"]["serverInfo"] == {"name": "host", "version": "1"}
+    assert [word["method"] for word in words] == [
+        "mcp-ui/notifications/tool-input",
+        "mcp-ui/tool-result",
+        "mcp-ui/host-context-change",
+    ]
+    assert made.receive(said("mcp-ui/size-change", {"height": 8})) == SizeChanged(None, 8)
+
+
+def test_a_client_of_core_mcp_is_answered_with_the_version_it_named() -> None:
+    made = bridge(said("initialize", OLD_HELLO, id=0))
+    (answer,) = made.outgoing()
+    result = answer["result"]
+    assert result["protocolVersion"] == "2025-06-18"
+    assert (result["serverInfo"], set(result["capabilities"])) == (
+        result["hostInfo"],
+        {"tools", "resources", "logging"},
+    )
+    assert result["hostCapabilities"] == {"openLinks": {}}
+
+
+def test_the_viewport_is_told_to_views_of_older_versions_alone() -> None:
+    for version, told in (("2025-11-21", True), ("2026-01-26", False)):
+        made = bridge(said("ui/initialize", {**HELLO, "protocolVersion": version}, id=0))
+        made.receive(said("ui/notifications/initialized"))
+        made.set_context({"containerDimensions": {"width": 9}})
+        greeting, _, change = made.outgoing()
+        first, then = greeting["result"]["hostContext"].get("viewport"), change["params"].get("viewport")
+        assert (first, then) == ((CONTEXT["containerDimensions"], {"width": 9}) if told else (None, None))
+
+
+# Metadata
+
+VALUES: dict[str, tuple[Any, Any]] = {
+    "resourceUri": ("ui://a/b", "ui://a/b"),
+    "csp": (
+        {"connect_domains": ["https://a.example"], "resource_domains": [], "redirect_domains": ["https://b.example"]},
+        {"connectDomains": ["https://a.example"], "resourceDomains": []},
+    ),
+    "domain": ("https://a.example", "a.example"),
+    "prefersBorder": (False, False),
+}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.kind == "key" and row.today != "ui.visibility"])
+def test_an_older_key_says_what_todays_says_unless_that_is_there(row: Row) -> None:
+    field = row.today.removeprefix("ui.")
+    older, today = VALUES[field]
+    ui, used = ui_of({row.older: older})
+    assert ui[field] == today
+    assert used == (row.older,)
+    ours = {field: "ours"}
+    assert ui_of({row.older: older, "ui": ours}) == (ours, ())
+
+
+@pytest.mark.parametrize("row", rows("field", "server"))
+def test_a_list_of_domains_in_snake_case_is_read(row: Row) -> None:
+    ui, _ = ui_of({"openai/widgetCSP": {row.older: ["https://a.example"]}})
+    assert ui["csp"] == ({row.today: ["https://a.example"]} if row.today else {})
+
+
+@pytest.mark.parametrize(
+    ("meta", "who"),
+    [
+        ({"openai/outputTemplate": "ui://a/b"}, ["model"]),
+        ({"openai/outputTemplate": "ui://a/b", "openai/widgetAccessible": True}, ["model", "app"]),
+        ({"openai/widgetAccessible": True, "openai/visibility": "private"}, ["app"]),
+        ({"openai/widgetAccessible": "yes"}, ["model"]),
+        ({"openai/visibility": "public"}, ["model"]),
+        ({"openai/visibility": "private"}, []),
+        ({"openai/toolInvocation/invoking": "Wait"}, None),
+        ({"openai/visibility": "private", "ui": {"resourceUri": "ui://a/b"}}, None),
+    ],
+)
+def test_who_may_call_a_tool_of_a_chatgpt_app(meta: dict[str, Any], who: list[str] | None) -> None:
+    assert ui_of(meta)[0].get("visibility") == who
+
+
+@pytest.mark.parametrize("row", rows("type", "server"))
+def test_a_type_of_another_dialect_is_known(row: Row) -> None:
+    assert type_of(row.older) is row
+    assert type_of(f"{row.older.upper()} ; framework=react") is row
+    assert row.today == MIME_TYPE
+
+
+@pytest.mark.parametrize("mime", [None, "", "text/plain", "text/htmlx", "application/vnd.mcp-ui", 7])
+def test_any_other_type_is_of_no_dialect(mime: object) -> None:
+    assert type_of(mime) is None
+
+
+@pytest.mark.parametrize("place", ["extensions", "experimental"])
+@pytest.mark.parametrize("id", ["io.modelcontextprotocol/ui", "modelcontextprotocol.io/ui"])
+def test_the_extension_is_found_by_either_name_in_either_place(place: str, id: str) -> None:
+    assert negotiated({place: {id: {"mimeTypes": [MIME_TYPE]}}})
+    assert not negotiated({place: {id: {"mimeTypes": ["text/html"]}}})
+
+
+def test_the_reference_page_carries_the_table_as_it_is() -> None:
+    """Write it with `python scripts/dialects_page.py`."""
+    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "dialects_page.py"))
+    page = script["PAGE"].read_text(encoding="utf-8")
+    assert script["filled"](page) == page
+    for row in ROWS:
+        assert f"| `{row.older}` |" in page
