@@ -41,7 +41,7 @@ screenshots: setup ## The pictures in docs/images
 	$(VENV)/python scripts/screenshots.py
 
 clean: ## Remove what the other commands made
-	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv node_modules bench/.peers .pytest_cache .mypy_cache .ruff_cache
 
 setup-demo: python
 	@$(PYTHON) scripts/setup.py demo

@@ -1,7 +1,7 @@
 import js from "@eslint/js";
 
 const browser = [
-  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent ResizeObserver".split(" "),
+  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent MutationObserver ResizeObserver".split(" "),
   ..."URL URLSearchParams WebSocket".split(" "),
   ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator".split(" "),
   ..."queueMicrotask setTimeout window".split(" "),
@@ -38,7 +38,7 @@ export default [
     languageOptions: {
       globals: readonly([
         ...browser,
-        ..."EventSource MutationObserver cancelAnimationFrame history localStorage performance".split(" "),
+        ..."EventSource cancelAnimationFrame history localStorage performance".split(" "),
         "requestAnimationFrame",
       ]),
     },

@@ -27,7 +27,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--disable-features=BackForwardCache",
+    "--disable-features=BackForwardCache,DisableLoadExtensionCommandLineSwitch",
 )
 
 
@@ -119,12 +119,12 @@ def serving(documents: Mapping[str, Document], answers: Answers) -> Iterator[int
 
 
 @contextmanager
-def browser(url: str) -> Iterator[None]:
+def browser(url: str, *more: str) -> Iterator[None]:
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise RuntimeError("A Chromium browser is missing: apt-get install chromium")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [program, *FLAGS, f"--user-data-dir={profile}", url]
+        command = [program, *FLAGS, *more, f"--user-data-dir={profile}", url]
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )

@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from fanlight.host.targets import servers
+from fanlight.inspector import app
 from support.inspecting import EXAMPLES, call, form, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
@@ -166,6 +167,12 @@ async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Pat
             (tmp_path / "mirror" / "mirror.html").write_text("<p id=new>new</p>", encoding="utf-8")
             await page.wait_for_timeout(1_500)
             await expect(view(page).locator("#new")).to_have_count(0)
+
+
+def test_all_scripts_of_the_page_are_fetched_at_once() -> None:
+    pages = Path(app.__file__).parent / "pages"
+    named = re.findall(r'(?:src|href)="/pages/([^"]+[.]js)"', (pages / "index.html").read_text("utf-8"))
+    assert sorted(named) == sorted(path.name for path in pages.glob("*.js"))
 
 
 async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> None:

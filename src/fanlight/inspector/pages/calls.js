@@ -21,14 +21,17 @@ let last = 0;
  * @param {string} [recording] What to play instead.
  */
 export const call = async (server, tool, values, recording) => {
-  const made = begin(server, tool, values, recording !== undefined);
+  const key = String((last += 1));
+  const body = { key, server, tool: tool.name };
   const speed = pace();
   const paused = $("paused").checked;
-  const body = { key: made.key, server, tool: tool.name };
+  // First of all, so that the call is under way while its card is drawn.
+  const answered = recording === undefined
+    ? ask("call", { ...body, arguments: values, ...(speed !== undefined && { pace: speed, paused }) })
+    : ask("replay", { ...body, lines: recording });
+  const made = begin(key, server, tool, values, recording !== undefined);
   try {
-    const answer = recording === undefined
-      ? await ask("call", { ...body, arguments: values, ...(speed !== undefined && { pace: speed, paused }) })
-      : await ask("replay", { ...body, lines: recording });
+    const answer = await answered;
     if (answer.arguments) made.values = answer.arguments;
     if (answer.said) made.said = answer.said;
     finish(made, answer);
@@ -37,15 +40,14 @@ export const call = async (server, tool, values, recording) => {
   }
 };
 
-/** @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
-const begin = (server, tool, values, replayed) => {
-  last += 1;
+/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
+const begin = (key, server, tool, values, replayed) => {
   const app = make("mcp-app");
   const box = make("div", { className: "easel" }, app);
   const grip = makeGrip(box);
   const card = make("article", { className: "card", tabIndex: -1, "aria-label": `${tool.name} (${server})` });
   /** @type {Call} */
-  const made = { key: String(last), server, tool, values, app, card, messages: [], problems: [], began: Date.now() };
+  const made = { key, server, tool, values, app, card, messages: [], problems: [], began: Date.now() };
   const parts = {
     state: make("span", { className: "small quiet" }, "running …"),
     size: make("span", { className: "small quiet size" }),
