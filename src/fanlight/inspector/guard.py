@@ -32,7 +32,9 @@ class Guard:
             return PlainTextResponse("This address is of another run of fanlight dev. Use the one it printed.", 403)
         # The token leaves the address, so that it is not shared with a link.
         response = RedirectResponse("/", 303)
-        response.set_cookie(_COOKIE, self.token, httponly=True, samesite="strict")
+        # Not "strict": who follows the printed address from a page, such as a web terminal, would come without it. What
+        # changes something must name our own origin besides.
+        response.set_cookie(_COOKIE, self.token, httponly=True, samesite="lax")
         return response
 
     def wrap(self, program: ASGIApp) -> ASGIApp:
