@@ -89,6 +89,13 @@ def _add(commands: Any, name: str, run: Run, *, help: str, description: str) -> 
     return parser
 
 
+def _port(text: str) -> int:
+    """Read a port from the command line."""
+    if text.isdecimal() and int(text) <= 65_435:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port: expected a number up to 65435")
+
+
 # fanlight dev
 
 
@@ -96,7 +103,7 @@ def _add_dev(commands: Any) -> None:
     dev = _add(commands, "dev", _dev, help="show the apps of MCP servers in a browser", description=_DEV)
     dev.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
     dev.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
-    dev.add_argument("--port", type=int, default=8000, help="the first port to try (default: 8000)")
+    dev.add_argument("--port", type=_port, default=8000, help="the first port to try (default: 8000)")
     dev.add_argument("--no-open", action="store_true", help="do not open a browser")
     dev.add_argument("--theme", choices=["light", "dark"], help="the theme to begin with (default: the system's)")
     dev.add_argument("--no-reload", action="store_true", help="do not watch files")

@@ -1,6 +1,8 @@
 """What goes wrong, in words that a person can act on."""
 
+import contextlib
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +37,17 @@ def document() -> str:
 """
 
 
+READY = """<!doctype html>
+<script>
+  const say = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  addEventListener("message", ({ data }) => {
+    if (data.id === "hi") say({ method: "ui/notifications/initialized" });
+    if (data.method === "ui/resource-teardown") say({ id: data.id, result: {} });
+  });
+  const params = { protocolVersion: "2026-01-26", appInfo: { name: "R", version: "1" }, appCapabilities: {} };
+  say({ id: "hi", method: "ui/initialize", params });
+</script>
+"""
 GREETING = """<!doctype html>
 <script>parent.postMessage({ jsonrpc: "2.0", id: 1, method: "ui/initialize", params: PARAMS }, "*")</script>
 """
@@ -129,6 +142,50 @@ async def test_the_line_that_failed_is_shown(browser: Browser, tmp_path: Path) -
             await expect(page.locator(".problems code")).to_have_text("const settings = JSON.parse('{');")
 
 
+HANDLER = """<!doctype html>
+<script type="module">
+  import { App } from "@modelcontextprotocol/ext-apps";
+  const app = new App({ name: "V", version: "1" });
+  app.ontoolresult = (result) => result.nothing.here;
+  await app.connect();
+</script>
+"""
+
+
+async def test_an_error_in_a_handler_is_told(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "view.html").write_text(HANDLER, encoding="utf-8")
+    link = "@apps.tool(view='view.html')\ndef show() -> str:\n    return ''"
+    body = f"from fanlight import Apps\napps = Apps(server)\n{link}"
+    with running(servers([written(tmp_path, body)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "show")
+            await expect(page.locator(".problems")).to_contain_text("reading 'here'")
+
+
+async def test_a_tool_that_fails_stands_beside_what_its_server_wrote(browser: Browser, tmp_path: Path) -> None:
+    tool = "def fail() -> str:\n    print('out of ink', file=sys.stderr)\n    raise ValueError('no')"
+    body = f"import sys\n@server.tool()\n{tool}"
+    with running(servers([written(tmp_path, body)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "fail")
+            await expect(page.locator(".problems")).to_contain_text("The tool failed")
+            await expect(page.locator(".problems code")).to_contain_text("out of ink")
+            await page.get_by_text("More of this server").click()
+            await expect(page.locator(".log")).to_contain_text("out of ink")
+
+
+async def test_a_view_is_closed_as_soon_as_it_is_ready(browser: Browser, tmp_path: Path) -> None:
+    body = LINKED.format(html=READY, mime="text/html;profile=mcp-app")
+    with running(servers([written(tmp_path, body)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "show")
+            await expect(page.get_by_role("tabpanel")).to_contain_text("ui/notifications/tool-result")
+            await page.get_by_role("button", name="Close show").first.click()
+            await expect(page.get_by_role("article")).to_have_count(0)
+            closed = [record for record in inspector.host.audit() if record.name == "(answer)"]
+            assert closed, "the View's answer was not read before it was closed"
+
+
 async def test_a_wrong_mime_type_and_a_missing_document_are_named(browser: Browser, tmp_path: Path) -> None:
     with running(servers([linked(tmp_path, "<p>x", mime="text/plain")])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
@@ -192,7 +249,26 @@ async def test_a_taken_port_is_passed_over_and_no_browser_is_no_trouble(tmp_path
             assert int(found[1]) != port
             async with httpx2.AsyncClient(follow_redirects=True) as http:
                 assert "fanlight dev" in (await http.get(found[0])).text
+                async with http.stream("GET", f"http://localhost:{found[1]}/api/events"):  # as an open page does
+                    process.send_signal(signal.SIGINT)
+                    with anyio.fail_after(30):
+                        said = b"".join([piece async for piece in process.stdout]).decode()
+            assert "Traceback" not in said
+            assert "ERROR" not in said
         finally:
-            process.terminate()
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
             with anyio.fail_after(30):
                 await process.wait()
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "http"])
+def test_what_is_no_port_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["dev", f"--port={port}"])
+    assert "is no port" in capsys.readouterr().err
+
+
+def test_an_address_of_another_machine_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dev", "--host", "192.0.2.7", "--no-open"]) == 2
+    assert "Cannot listen at 192.0.2.7, port 8000" in capsys.readouterr().err

@@ -21,4 +21,11 @@ const report = (error, words, file, line, column) => {
 };
 
 addEventListener("error", ({ error, message, filename, lineno, colno }) => message && report(error, message, filename, lineno, colno));
+// SDKs catch what handlers throw, and log it.
+const { error: log } = console;
+console.error = (/** @type {any[]} */ ...words) => {
+  log.apply(console, words);
+  const error = words.find((word) => word instanceof Error);
+  if (error) report(error);
+};
 addEventListener("unhandledrejection", ({ reason }) => report(reason));

@@ -55,7 +55,7 @@ class Unavailable:
 class Attempt:
     """What lives as long as one attempt: its client, its calls, and what is known of its other end."""
 
-    def __init__(self, tap: Tap | None = None) -> None:
+    def __init__(self, tap: Tap | None = None, on_stderr: Callable[[str], None] | None = None) -> None:
         self.client: Client | None = None
         self.over = anyio.Event()
         """Set when the connection is lost or closed."""
@@ -71,6 +71,7 @@ class Attempt:
         self.unavailable: dict[types.RequestId, int] = {}
         """Requests that a gateway answered, with its status."""
         self._tap = tap
+        self.on_stderr = on_stderr
         self._watched = False
         self._calls: set[anyio.CancelScope] = set()
 
@@ -137,7 +138,7 @@ def open_transport(to: Command | Url | Streams, attempt: Attempt) -> Any:
     """Return the transport to a target, which tells the attempt what it learns."""
     match to:
         case Command():
-            attempt.child = Child()
+            attempt.child = Child(listener=attempt.on_stderr)
             return attempt.watch(open_child(to, attempt.child, attempt.over))
         case Url():
             return attempt.watch(_http(to, attempt))

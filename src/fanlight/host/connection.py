@@ -159,6 +159,8 @@ class Connection:
         self.protocol_version: str | None = None
         self.tap: Tap | None = None
         """Hears each message of the next connections, as a wire object: `tap("sent" | "received", message)`."""
+        self.on_stderr: Callable[[str], None] | None = None
+        """Hears each line that the next processes of a command write to their stderr."""
         self.stand_in: StandIn | None = None
         """Is asked before each request is sent: it can take its time, raise, or answer in the server's place."""
         self._shows_views = True
@@ -247,7 +249,7 @@ class Connection:
 
     async def _attempt(self) -> str:
         """Connect once and stay connected; return why it ended."""
-        attempt = Attempt(self.tap)
+        attempt = Attempt(self.tap, self.on_stderr)
         self._trying = (attempt, monotonic())
         self._hopeless = self._refused = False
         try:
@@ -285,7 +287,8 @@ class Connection:
                         self._current = None
                         if not self._closing.is_set():
                             # Told at once; the cause is known only when the other end is gone for good.
-                            self._set(Status("retrying", "The connection was lost."))
+                            again = Status("connecting", "It is being restarted.")
+                            self._set(again if self._restarting else Status("retrying", "The connection was lost."))
                         attempt.cut()
                     tasks.cancel_scope.cancel()
 

@@ -24,8 +24,6 @@ _CONTEXT: Final = frozenset(
 class Desk(Protocol):
     """Whom a page's words concern."""
 
-    async def closing(self, session: Session) -> None: ...
-
     def noticed(self, session: Session, kind: str, name: str, what: str) -> None: ...
 
 
@@ -64,7 +62,7 @@ class PageLink:
             case "violation":
                 self._desk.noticed(session, "violation", _text(frame, "directive"), _text(frame, "blocked"))
             case "close":
-                await self._desk.closing(session)
+                session.close_soon()
 
     async def lost(self, *, closed: bool = False) -> None:
         """Take note that the page has gone; `closed` if it said so, and cannot come back to where it was."""

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -59,8 +59,17 @@ class Child:
     """Set if it left by itself."""
     said: deque[str] = field(default_factory=lambda: deque(maxlen=_WORDS_KEPT))
     """The last lines of its stderr."""
+    listener: Callable[[str], None] | None = None
+    """Hears each line of its stderr."""
     noise: str | None = None
     """The first line on its stdout that is not JSON-RPC."""
+
+    def hear(self, line: bytes) -> None:
+        """Take a line of its stderr."""
+        words = line.decode("utf-8", "replace").rstrip()
+        self.said.append(words)
+        if self.listener is not None:
+            self.listener(words)
 
 
 @asynccontextmanager
@@ -160,9 +169,10 @@ async def _pump_words(process: _AnyProcess, child: Child) -> None:
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         async for piece in stderr:
             *lines, rest = (rest + piece)[-65536:].split(b"\n")
-            child.said.extend(line.decode("utf-8", "replace").rstrip() for line in lines)
+            for line in lines:
+                child.hear(line)
     if rest:
-        child.said.append(rest.decode("utf-8", "replace"))
+        child.hear(rest)
 
 
 async def _stop(process: _AnyProcess, child: Child) -> None:

@@ -331,7 +331,7 @@ class Session:
                 # As repr, so that a View cannot write lines of its own.
                 views_logger.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data))
             case events.TeardownRequested():
-                self._start(None, self._backend.closing(self))
+                self.close_soon()
             case events.Cancelled(id=id):
                 self._heard.pop(id, None)
                 if (scope := self._running.pop(id, None)) is not None:
@@ -458,6 +458,10 @@ class Session:
             if self._answers.pop(id, None) is not None:
                 self.bridge.give_up(id)
                 await self.flush()
+
+    def close_soon(self) -> None:
+        """Close for those through whom the View's own answer has to come."""
+        self._start(None, self._backend.closing(self))
 
     async def close(self, reason: str | None = None) -> None:
         """Let the View get ready, for a bounded time, and end the session (TDN-01, TDN-03)."""

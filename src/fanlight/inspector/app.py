@@ -2,6 +2,7 @@
 
 import functools
 import mimetypes
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -70,6 +71,7 @@ class Inspector:
         self._theme = theme
         self._messages: list[JSONObject] = []
         self._passed: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_MESSAGES) for name in servers}
+        self._words: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_RECORDS) for name in servers}
         self._events = Events()
         rules = dict.fromkeys(_KINDS, "allow") if policy == "allow" else {}
         self.host = Host(
@@ -84,6 +86,7 @@ class Inspector:
         self.host.servers.listen(self._news)
         for name, connection in self.host.servers.items():
             connection.tap = functools.partial(self._overheard, name)
+            connection.on_stderr = functools.partial(self._wrote, name)
         self._calls = Calls(self.host)
         self._trials = Trials(self.host.servers)
         self._preset = "fanlight"
@@ -156,6 +159,7 @@ class Inspector:
             "instructions": connection.instructions,
             "capabilities": connection.capabilities,
             "trial": asdict(self._trials.of(name)),
+            "log": list(self._words[name]),
             "tools": [_tool(tool) for tool in connection.tools],
         }
 
@@ -317,6 +321,17 @@ class Inspector:
 
     def _news(self, news: News) -> None:
         self._events.publish("server", self._server(news.server))
+
+    def _wrote(self, server: str, line: str) -> None:
+        """Show what a server writes to its stderr, here and in the page."""
+        sys.stderr.write(f"  {server}: {line}\n")
+        entry = {"at": time(), "line": line}
+        self._words[server].append(entry)
+        self._events.publish("wrote", {"server": server, **entry})
+
+    def stop(self) -> None:
+        """Let the pages go."""
+        self._events.close()
 
     def _overheard(self, server: str, direction: str, message: JSONObject) -> None:
         entry = {"at": time(), "direction": direction, "message": message}

@@ -82,7 +82,8 @@ class Calls:
                 raise Unfinished(call.server, call.cancelled)
             await call.run(arguments)
         except Unfinished as error:
-            return {"id": id, "view": call.view, "cancelled": error.message}
+            came = "unfinished" if call.cancelled is None else "cancelled"
+            return {"id": id, "view": call.view, came: error.message}
         finally:
             self._writing.pop(id, None)
         return {"id": id, "view": call.view, "result": call.result, "model": call.for_model}

@@ -28,6 +28,12 @@ class Events:
                 self._listeners.discard(listener)
                 listener.close()
 
+    def close(self) -> None:
+        """End all streams, as when the program ends."""
+        for listener in tuple(self._listeners):
+            listener.close()
+        self._listeners.clear()
+
     def stream(self, first: JSONObject) -> Response:
         """Answer a page with the events from now on, after a first one: what was before it listened."""
         send, receive = anyio.create_memory_object_stream[JSONObject](_MOST_WAITING)

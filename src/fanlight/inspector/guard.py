@@ -8,7 +8,6 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_COOKIE: Final = "fanlight-dev"
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -17,11 +16,13 @@ class Guard:
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(18)
+        # Of its own: browsers show a cookie to every program of this machine, whatever its port.
+        self._secret = secrets.token_urlsafe(18)
 
     def knows(self, connection: HTTPConnection) -> bool:
         """Tell whether a request comes from the page that was opened with the token."""
-        given = connection.cookies.get(_COOKIE, "")
-        return secrets.compare_digest(given.encode(), self.token.encode())
+        given = connection.cookies.get(_cookie(connection), "")
+        return secrets.compare_digest(given.encode(), self._secret.encode())
 
     def admit(self, request: Request) -> Response | None:
         """Answer a request that brings a token; None for one that brings none."""
@@ -34,7 +35,7 @@ class Guard:
         response = RedirectResponse("/", 303)
         # Not "strict": who follows the printed address from a page, such as a web terminal, would come without it. What
         # changes something must name our own origin besides.
-        response.set_cookie(_COOKIE, self.token, httponly=True, samesite="lax")
+        response.set_cookie(_cookie(request), self._secret, httponly=True, samesite="lax")
         return response
 
     def wrap(self, program: ASGIApp) -> ASGIApp:
@@ -60,3 +61,8 @@ class Guard:
         if method != "GET" and (origin is None or urlsplit(origin).netloc != request.headers.get("host")):
             return PlainTextResponse("This came from another page.", 403)
         return None
+
+
+def _cookie(connection: HTTPConnection) -> str:
+    """Return the cookie's name: two of these programs at two ports share a browser."""
+    return f"fanlight-dev-{connection.url.port or 80}"

@@ -1,7 +1,9 @@
 """Serves the inspector and opens a browser."""
 
 import contextlib
+import errno
 import gc
+import logging
 import socket
 import threading
 import webbrowser
@@ -46,7 +48,21 @@ def serve(
         )
         gc.freeze()  # what was imported stays: walking through it takes longer than many a call
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+            _Server(config, inspector).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends what pages hold open before it waits for them."""
+
+    def __init__(self, config: uvicorn.Config, inspector: Inspector) -> None:
+        super().__init__(config)
+        self._inspector = inspector
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._inspector.stop()
+        # A call that still runs is cut off then, and that is no error of ours to tell of.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def _open(url: str) -> None:
@@ -62,8 +78,10 @@ def _listener(host: str, first: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-        except OSError:
+        except OSError as error:
             listener.close()
+            if error.errno != errno.EADDRINUSE:
+                raise FanlightError(f"Cannot listen at {host}, port {port}: {error.strerror}.") from None
             continue
         listener.listen()
         return listener

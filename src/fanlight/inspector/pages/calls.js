@@ -106,7 +106,7 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   opened({ key: made.key, ...answer });
   parts.stream.hidden = true;
   const failed = answer.failed ?? (answer.result?.isError && "the tool failed");
-  parts.state.textContent = answer.cancelled !== undefined ? `cancelled: ${answer.cancelled}` : failed || "";
+  parts.state.textContent = answer.cancelled !== undefined ? `cancelled: ${answer.cancelled}` : failed || (answer.unfinished !== undefined ? "failed" : "");
   parts.state.className = parts.state.textContent ? "small bad" : "small quiet";
   if (answer.failed) parts.stage.hidden = true;
   const blocks = (answer.model ?? []).map((/** @type {Json} */ block) => block.text ?? pretty(block));
@@ -115,9 +115,26 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   parts.seen.open = !made.view;
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
-  if (answer.failed) made.problems.push(ofReason(answer.failed));
+  if (answer.failed || answer.unfinished) made.problems.push(ofReason(answer.failed ?? answer.unfinished));
+  if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
   drawProblems(made);
   changed("calls");
+};
+
+/** A tool that failed: what it said, and what its server wrote meanwhile. */
+const tellFailure = (/** @type {Call} */ made) => {
+  const log = state.servers.find(({ name }) => name === made.server)?.log ?? [];
+  const lines = log.filter((/** @type {Json} */ { at }) => at * 1_000 >= made.began - 100).map((/** @type {Json} */ { line }) => line);
+  const words = made.result?.content?.find((/** @type {Json} */ { text }) => text)?.text ?? "It gave no reason.";
+  made.problems.push({ what: `The tool failed: ${words.slice(0, 500)}`, ...(lines.length && { code: lines.slice(-80).join("\n") }) });
+  drawProblems(made);
+};
+
+/** How much of what a View wanted its policy blocked. */
+const countBlocked = async (/** @type {any} */ made) => {
+  const records = await ask(`audit?view=${made.view}`).catch(() => []);
+  made.blocked = records.filter((/** @type {Json} */ { kind, outcome }) => kind === "violation" && outcome === "blocked").length;
+  if (made.blocked) changed("calls");
 };
 
 const watch = (/** @type {any} */ made) => {
@@ -134,6 +151,7 @@ const watch = (/** @type {any} */ made) => {
     if (message.method === "ui/notifications/initialized" && from === "view") {
       clearTimeout(made.timer);
       parts.mode.hidden = false;
+      for (const delay of [1_000, 4_000, 15_000]) setTimeout(() => made.card.isConnected && countBlocked(made), delay);
       if (made.said) setTimeout(() => compare(made), 1_500);
     }
     if (message.params?.logger === "fanlight.error") void examine(made);
@@ -156,20 +174,20 @@ const watch = (/** @type {any} */ made) => {
 /** Say which step is missing when a View stays blank. */
 const examine = async (/** @type {Call} */ made) => {
   const records = made.view ? await ask(`audit?view=${made.view}`).catch(() => []) : [];
-  const failure = made.messages.find(({ message }) => message.params?.logger === "fanlight.error");
+  const failure = made.messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   const source = failure ? await sourceLine(made, failure.message.params.data) : undefined;
   const found = diagnose(made.messages, records, source).filter(({ what }) => !made.problems.some((each) => each.what === what));
   made.problems.push(...found);
-  if (found.length) say(`${made.tool.name}: the View does not come up.`);
   drawProblems(made);
 };
 
 /** The line of a View's document where something went wrong. @param {Call} made @param {Json} data */
-const sourceLine = async ({ server, tool }, { file, line }) => {
+const sourceLine = async ({ server, tool }, { file, line, column }) => {
   if (file || !line || !tool.view) return undefined;
   try {
     const { contents } = await ask(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`);
-    return { uri: tool.view, text: contents[0].text?.split("\n")[line - 1]?.trim().slice(0, 200) };
+    const text = contents[0].text?.split("\n")[line - 1] ?? "";
+    return { uri: tool.view, text: text.slice(Math.max(0, column - 100), column + 100).trim() };
   } catch {
     return undefined;
   }
@@ -227,7 +245,8 @@ const changeMode = async (/** @type {Call} */ made, /** @type {any} */ mode) => 
   mode.value = made.app.displayMode;
 };
 
-const close = async (/** @type {Call} */ made) => {
+const close = async (/** @type {any} */ made) => {
+  made.parts.state.textContent = "closing …";
   clearTimeout(made.timer);
   if (made.view) await made.app.close();
   made.card.remove();

@@ -28,7 +28,7 @@ export const ofReason = (reason) => {
 export const diagnose = (messages, records, source) => {
   const said = (/** @type {string} */ method) => messages.find(({ from, message }) => from === "view" && message.method === method);
   const came = said("ui/notifications/initialized");
-  const failure = messages.find(({ message }) => message.params?.logger === "fanlight.error");
+  const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
     const what = `JavaScript error at ${file || source?.uri || "the document"}:${line}:${column}: ${text}`;

@@ -17,7 +17,7 @@ export const make = (tag, properties = {}, ...children) => {
     if (name in element) /** @type {any} */ (element)[name] = value;
     else element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
   return element;
 };
 

@@ -108,7 +108,7 @@ const KINDS = /** @type {Json} */ ({ date: "date", email: "email", uri: "url", t
 
 /** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @returns {Control} */
 const text = (label, schema, start, required) => {
-  const long = schema.maxLength > 200 || String(start ?? "").includes("\n");
+  const long = schema.maxLength > 200 || String(start ?? "").length > 120 || String(start ?? "").includes("\n");
   const input = long
     ? make("textarea", { value: start ?? "" })
     : make("input", { type: KINDS[schema.format] ?? "text", value: start ?? "", placeholder: schema.examples?.[0] ?? "" });
@@ -117,15 +117,23 @@ const text = (label, schema, start, required) => {
 
 /** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
 const group = (label, schema, start, required, where) => {
-  const parts = properties(schema, start ?? {}, where);
-  const element = make("fieldset", {}, make("legend", {}, label), schema.description && make("p", { className: "small quiet" }, schema.description), ...parts.map((part) => part.element));
-  return {
-    element,
-    read: () => {
-      const made = readAll(parts);
-      return Object.keys(made).length || required ? made : undefined;
-    },
+  /** @type {any[] | undefined} What is not given has no parts: a schema may hold itself. */
+  let parts;
+  const inside = make("div", { className: "group" });
+  const element = make("fieldset", {}, make("legend", {}, label), schema.description && make("p", { className: "small quiet" }, schema.description), inside);
+  const give = (/** @type {any} */ values, focus = false) => {
+    parts = properties(schema, values, where);
+    const leave = make("button", { type: "button", className: "plain", "aria-label": `Leave ${label} out`, onclick: omit }, "Leave out");
+    inside.replaceChildren(...parts.map((part) => part.element), ...(required ? [] : [leave]));
+    if (focus) inside.querySelector("input, select, textarea")?.focus();
   };
+  const omit = () => {
+    parts = undefined;
+    inside.replaceChildren(make("button", { type: "button", className: "plain", onclick: () => give({}, true) }, "+ Give it"));
+  };
+  if (required || (start !== undefined && start !== null)) give(start ?? {});
+  else omit();
+  return { element, read: () => parts && readAll(parts) };
 };
 
 /** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
@@ -134,7 +142,7 @@ const list = (label, schema, start, required, where) => {
   const rows = [];
   const items = make("div");
   const add = (/** @type {any} */ value, focus = false) => {
-    const item = control(`Item ${rows.length + 1}`, schema.items, value, false, where);
+    const item = control(`Item ${rows.length + 1}`, schema.items, value, true, where);
     const row = make("div", { className: "row" }, item.element);
     const remove = make("button", { type: "button", className: "plain", "aria-label": `Remove an item of ${label}` }, "✕");
     remove.onclick = () => {
@@ -148,7 +156,7 @@ const list = (label, schema, start, required, where) => {
     if (focus) row.querySelector("input, select, textarea")?.focus();
   };
   const more = make("button", { type: "button", className: "plain", onclick: () => add(undefined, true) }, "+ Add");
-  for (const each of Array.isArray(start) ? start : []) add(each);
+  for (const each of Array.isArray(start) ? start : Array(required ? Math.min(schema.minItems ?? 0, 10) : 0).fill(undefined)) add(each);
   const element = make("fieldset", {}, make("legend", {}, label), schema.description && make("p", { className: "small quiet" }, schema.description), items, more);
   return { element, read: () => (rows.length || required || start !== undefined ? rows.map(({ item }) => item.read() ?? null) : undefined) };
 };

@@ -40,10 +40,20 @@ const choose = (server, name, given) => {
   return true;
 };
 
+/** What is written in the form now. @type {() => Json} */
+let written = () => ({});
+
 const drawForm = (/** @type {Json} */ values) => {
   if (!state.chosen) return;
   const { server, tool } = state.chosen;
   const form = formFor(tool.inputSchema ?? {}, values);
+  written = () => {
+    try {
+      return asJson.checked ? JSON.parse(json.value || "{}") : form.read();
+    } catch {
+      return values;
+    }
+  };
   const json = make("textarea", { value: pretty(values), spellcheck: false, "aria-label": "Arguments as JSON", hidden: true });
   const asJson = make("input", { type: "checkbox" });
   const problem = make("p", { className: "bad small", role: "alert" });
@@ -138,11 +148,20 @@ const hear = (/** @type {Json} */ event) => {
   } else if (kind === "server") {
     state.servers = state.servers.map((server) => (server.name === event.name ? event : server));
     if (event.status.state !== "ready") forgetRest(event.name);
-    // The form is kept, and learns of a changed schema when the tool is chosen again.
     const { chosen } = state;
-    if (chosen && chosen.server === event.name) chosen.tool = toolOf(event.name, chosen.tool.name) ?? chosen.tool;
+    if (chosen && chosen.server === event.name) {
+      const before = chosen.tool;
+      chosen.tool = toolOf(event.name, before.name) ?? before;
+      // A form for what the tool is now, with what was written for what it was.
+      if (JSON.stringify(before) !== JSON.stringify(chosen.tool)) drawForm(written());
+    }
   } else if (kind === "called") opened(event);
   else if (kind === "passed") return passed(event);
+  else if (kind === "wrote") {
+    const server = state.servers.find(({ name }) => name === event.server);
+    server?.log.push({ at: event.at, line: event.line });
+    if (server && server.log.length > 500) server.log.shift();
+  }
   else if (kind === "message") {
     heard(event);
     changed("model");

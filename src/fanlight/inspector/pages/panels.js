@@ -38,10 +38,11 @@ const drawTabs = (/** @type {(panel: string) => void} */ chose) => {
     $("tabs").querySelector("[aria-selected=true]")?.focus();
   };
   const count = state.shown?.problems.length;
+  const blocked = state.shown?.blocked;
   const focused = $("tabs").contains(document.activeElement);
   $("tabs").replaceChildren(
     ...PANELS.map((name) =>
-      make("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": String(state.panel === name), tabIndex: state.panel === name ? 0 : -1, onclick: () => choose(name) }, name, name === "Problems" && count ? make("span", { className: "count" }, String(count)) : ""),
+      make("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": String(state.panel === name), tabIndex: state.panel === name ? 0 : -1, onclick: () => choose(name) }, name, name === "Problems" && count ? make("span", { className: "count" }, String(count)) : "", name === "Security" && blocked ? make("span", { className: "count", title: "blocked by the View's policy" }, String(blocked)) : ""),
     ),
   );
   $("panel").setAttribute("aria-labelledby", `tab-${state.panel}`);
@@ -125,7 +126,7 @@ const security = async (/** @type {Call} */ made) => {
   if (!blocked.length) parts.push(make("p", { className: "quiet" }, "Nothing."));
   if (violations.length > blocked.length) parts.push(make("p", { className: "small quiet" }, "A schema library asked whether it may compile code, and may not. That is harmless."));
   parts.push(make("h3", {}, "Consent and policy"));
-  parts.push(...decisions.map(({ name, outcome, by, data }) => make("p", { className: "small" }, make("span", { className: outcome === "allowed" ? "good" : "bad" }, outcome), ` ${name} ${String(data?.key ?? "").slice(0, 60)}, by ${by}${data?.reason ? `: ${data.reason}` : ""}`)));
+  parts.push(...decisions.map(({ name, outcome, by, data }) => make("p", { className: "small" }, make("span", { className: outcome === "allowed" ? "good" : "bad" }, outcome), ` ${name} ${String(data?.key ?? "").slice(0, name === "document" ? 12 : 60)}, by ${by}${data?.reason ? `: ${data.reason}` : ""}`)));
   if (!decisions.length) parts.push(make("p", { className: "quiet" }, "Nothing had to be decided."));
   for (const grant of grants) {
     const forget = make("button", { type: "button", className: "plain", onclick: () => ask("revoke", { grant }).then(() => changed("calls"), (error) => say(error.message)) }, "Take back");

@@ -60,6 +60,7 @@ const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool
       make("summary", { className: "small quiet" }, "More of this server"),
       drawConnection(server, info, target, era),
       drawRest(server, ready),
+      server.log.length > 0 && [make("h3", {}, "What it wrote"), make("pre", { className: "log" }, server.log.slice(-100).map((/** @type {Json} */ { line }) => line).join("\n"))],
     ),
   );
 };
