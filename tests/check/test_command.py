@@ -107,6 +107,32 @@ def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pyt
     assert secret["level"] == "error"
 
 
+def test_sarif_names_files_of_the_checkout_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "server.py").touch()
+    finding = Finding(BY_NAME["RES-05"], "it", Problem("ui://x/y", "is empty.", "Fill it.", line=4))
+    report = Report((CheckedServer("it", ("2025-11-25",)),), (finding,))
+    (result,) = json.loads(as_sarif(report, "app"))["runs"][0]["results"]
+    place = result["locations"][0]
+    assert place["physicalLocation"] == {"artifactLocation": {"uri": "app/server.py"}}
+    assert place["logicalLocations"] == [{"fullyQualifiedName": "ui://x/y"}]
+
+
+def test_what_strict_counts_is_a_failure_in_junit_too() -> None:
+    rule = next(rule for rule in BY_NAME.values() if rule.strength == "implied" and rule.level != "note" and rule.check)
+    report = Report(
+        (CheckedServer("it", ("2025-11-25",)),), (Finding(rule, "it", Problem("x", "is odd.", "Mend it.")),)
+    )
+    assert 'failures="0"' in as_junit(report)
+    assert 'failures="1"' in as_junit(report, strict=True)
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_work(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(saved, "--junit", "/does/not/exist/x.xml") == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
 def test_skipped_findings_are_in_every_form_with_their_reason() -> None:
     rule = BY_NAME["RES-05"]
     finding = Finding(rule, "it", Problem("ui://x/y", "is empty.", "Fill it."), ("2025-11-25",), "we know")

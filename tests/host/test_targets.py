@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ def test_a_file_is_a_server_that_this_python_runs(tmp_path: Path) -> None:
     path = tmp_path / "weather.py"
     path.touch()
     (served,) = servers([str(path)]).values()
-    assert served.target == Command(sys.executable, (str(path),), cwd=tmp_path)
+    assert served.target == Command(sys.executable, (str(path),), env=dict(os.environ), cwd=tmp_path)
     assert served.folder == tmp_path
     assert list(servers([str(path)])) == ["weather"]
 
@@ -32,7 +33,8 @@ def test_urls_files_of_servers_and_commands_can_be_mixed(tmp_path: Path) -> None
     found = servers(["http://localhost:3000/mcp", str(config)], ["npx", "some-server"])
     assert list(found) == ["localhost", "files", "some-server"]
     assert found["localhost"].target == Url("http://localhost:3000/mcp")
-    assert found["some-server"].target == Command("npx", ("some-server",))
+    assert found["some-server"].target == Command("npx", ("some-server",), env=dict(os.environ))
+    assert found["files"].target == Command("npx", ("x",))  # such a file says itself what they get
 
 
 def test_nothing_means_the_examples() -> None:

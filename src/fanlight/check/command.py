@@ -3,6 +3,8 @@
 import argparse
 import json
 import logging
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,11 +26,15 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
         return 0
     logging.getLogger("fanlight").setLevel(logging.ERROR)
     progress = _Progress(quiet=options.quiet)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
+        _writable(options.junit, options.sarif, options.baseline)
         known = _baseline(options)
         report = anyio.run(_checked, options, command, known, progress)
     except (UsageError, ConfigError) as error:
         return _fail(error, 2, progress)
+    except KeyboardInterrupt:
+        return _fail("stopped, and nothing is left running.", 130, progress)
     except CannotConnect as error:
         return _fail(error, 3, progress)
     except FanlightError as error:  # no browser, above all
@@ -54,7 +60,19 @@ async def _checked(
     )
 
 
-def _fail(error: Exception, code: int, progress: "_Progress") -> int:
+def _interrupt(number: int, frame: object) -> None:
+    """End as by Ctrl+C, so that servers and the browser end, too."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _writable(*paths: str | None) -> None:
+    """Raise for a file that could not be written, before the work and not after it."""
+    for path in paths:
+        if path and not Path(path).resolve().parent.is_dir():
+            raise UsageError(f"{path} cannot be written: its folder does not exist.")
+
+
+def _fail(error: Exception | str, code: int, progress: "_Progress") -> int:
     progress.clear()
     print(f"fanlight check: {error}", file=sys.stderr)
     return code
@@ -97,9 +115,10 @@ def _baseline(options: argparse.Namespace) -> list[str]:
 
 
 def _written(report: Report, options: argparse.Namespace) -> int:
-    for path, text in ((options.junit, as_junit), (options.sarif, as_sarif)):
-        if path:
-            Path(path).write_text(text(report) + "\n", encoding="utf-8")
+    if options.junit:
+        Path(options.junit).write_text(as_junit(report, strict=options.strict) + "\n", encoding="utf-8")
+    if options.sarif:
+        Path(options.sarif).write_text(as_sarif(report, options.target) + "\n", encoding="utf-8")
     if options.json:
         print(as_json(report))
     else:

@@ -5,7 +5,9 @@ import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any, Final
+from urllib.parse import quote
 
 from fanlight import __version__
 from fanlight.check.rule import Finding, Rule
@@ -214,8 +216,11 @@ def _as_dict(finding: Finding) -> JSONObject:
     }
 
 
-def as_junit(report: Report) -> str:
-    """Return a report as JUnit XML: a suite for each server, a case for each rule that was asked."""
+def as_junit(report: Report, *, strict: bool = False) -> str:
+    """Return a report as JUnit XML: a suite for each server, a case for each rule that was asked.
+
+    With `strict`, whatever is more than a note is a failure.
+    """
     root = ET.Element("testsuites", name="fanlight check")
     asked = [rule for rule in report.rules if rule.check is not None]
     for server in report.servers:
@@ -228,7 +233,7 @@ def as_junit(report: Report) -> str:
             found = [finding for finding in mine if finding.rule.id == rule.id]
             counted = [finding for finding in found if finding.skipped is None]
             text = "\n".join(f"{each.problem.where}: {each.problem.message} {each.problem.fix}" for each in counted)
-            if any(finding.breaks_a_must for finding in counted):
+            if any(finding.breaks_a_must or (strict and finding.level != "note") for finding in counted):
                 failures += 1
                 ET.SubElement(case, "failure", message=counted[0].problem.message, type=rule.strength).text = text
             elif counted:
@@ -242,8 +247,12 @@ def as_junit(report: Report) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def as_sarif(report: Report) -> str:
-    """Return a report as SARIF 2.1.0, for code scanning."""
+def as_sarif(report: Report, target: str | None = None) -> str:
+    """Return a report as SARIF 2.1.0, for code scanning.
+
+    Code scanning takes files of the checkout alone, so a finding is at the file it is in, if there is one, or at the
+    `target` that was checked; the resource is named beside it.
+    """
     used = {finding.rule.id for finding in report.findings}
     rules = [
         {
@@ -257,24 +266,42 @@ def as_sarif(report: Report) -> str:
     ]
     run = {
         "tool": {"driver": {"name": "fanlight check", "version": __version__, "rules": rules}},
-        "results": [_sarif_result(finding) for finding in report.findings],
+        "results": [_sarif_result(finding, target) for finding in report.findings],
     }
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
-def _sarif_result(finding: Finding) -> JSONObject:
+def _sarif_result(finding: Finding, target: str | None) -> JSONObject:
     problem = finding.problem
-    uri = problem.where.replace(" ", "/")
-    place: JSONObject = {"artifactLocation": {"uri": uri}}
-    if problem.line is not None:
+    path = _file_of(problem.where, target)
+    place: JSONObject = {"artifactLocation": {"uri": quote(_in_checkout(path, target))}}
+    if problem.line is not None and path is not None:
         place["region"] = {"startLine": problem.line}
     result: JSONObject = {
         "ruleId": finding.rule.id,
         "level": finding.level,
         "message": {"text": f"{problem.where}: {problem.message} {problem.fix}"},
-        "locations": [{"physicalLocation": place}],
+        "locations": [{"physicalLocation": place, "logicalLocations": [{"fullyQualifiedName": problem.where}]}],
         "partialFingerprints": {"finding": finding.key},
     }
     if finding.skipped is not None:
         result["suppressions"] = [{"kind": "external", "justification": finding.skipped}]
     return result
+
+
+def _file_of(where: str, target: str | None) -> Path | None:
+    """Return the file that a finding is in: a saved document, beside what was checked or below it."""
+    if "://" in where:
+        return None
+    return next((path for path in (Path(target or ".", where), Path(where)) if path.is_file()), None)
+
+
+def _in_checkout(path: Path | None, target: str | None) -> str:
+    """Return a file as code scanning names it; for what is in no file, that of the server that was checked."""
+    if path is None:
+        path = Path(target or "server.py")
+        path = path / "server.py" if path.is_dir() else path
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.name

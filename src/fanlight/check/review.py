@@ -21,6 +21,9 @@ _URL: Final = re.compile(r"(?:https?|wss?):(?:\\?/){2}[A-Za-z0-9.-]+(?::[0-9]+)?
 _SENDS: Final = re.compile(
     r"\bfetch\s*\(|XMLHttpRequest|sendBeacon|new\s+(?:WebSocket|EventSource)\b|\.src\s*=\s*[`\"']https?:"
 )
+_SENDS_AWAY: Final = re.compile(
+    r"(?:\bfetch|sendBeacon|WebSocket|EventSource)\s*\(\s*[`\"'](?:https?|wss?):|\.src\s*=\s*[`\"']https?:"
+)
 _KEYS: Final = re.compile(r"addEventListener\s*\(\s*[\"'`]key(?:down|up|press)[\"'`]|\bonkey(?:down|up|press)\s*=")
 _ALL_KEYS: Final = re.compile(
     r"(?:\b(?:window|document|self|globalThis|document\.body)\s*\.|^|[;{}\s])addEventListener\s*\(\s*[\"'`]key(?:down|up|press)"
@@ -231,8 +234,10 @@ def rev_06(document: Document) -> Iterator[Problem]:
     scripts = _Source(document.html).scripts
     keys = next(_matches(_ALL_KEYS, scripts), None)
     sends = next(_matches(_SENDS, scripts), None)
-    if keys and sends and _declared(document.csp, "connectDomains", "resourceDomains"):
-        message = "listens to every key of the document and can send to other origins."
+    # What a host would block today is one declared domain away.
+    reaches = _declared(document.csp, "connectDomains", "resourceDomains") or any(_matches(_SENDS_AWAY, scripts))
+    if keys and sends and reaches:
+        message = "listens to every key of the document and sends to other origins."
         fix = "Listen at the field that needs it, and declare no origin that need not hear it."
         yield _problem(document, keys[0], "high" if len(document.html) < 200_000 else "medium", message, fix)
 

@@ -30,6 +30,8 @@ _SIDE_EFFECTS: Final = ("tools/call", "ui/message", "ui/open-link", "ui/download
 _FROM_SERVER: Final = ("tools/call", "tools/list", "resources/read", "resources/list")
 _NO_METHOD: Final = -32601
 _EVAL: Final = "blocked eval"
+_QUERY: Final = re.compile(r"\?\S*")
+_THROWN: Final = re.compile(r"(?:Uncaught )?\w*Error: ")
 _CODE: Final = "Look at the View's console in fanlight dev."
 
 HEAVY: Final = 1_000_000
@@ -91,6 +93,9 @@ def ini_04(view: ViewSeen) -> Iterator[Problem]:
         if scene.unreached:
             return  # QUA-20 tells
         message = "never starts the handshake, so that no host can give it data or learn its size."
+        if scene.errors:
+            yield Problem(view.where, f"{message} Its script fails first: {scene.errors[0][1]}", _CODE)
+            return
         yield Problem(view.where, message, "Send ui/initialize when it loads (Fanlight: App.connect() of view.js).")
         return
     if methods[0] != "ui/initialize":
@@ -340,7 +345,9 @@ def app_tools(scene: Scene) -> list[JSONObject]:
 
 
 def qua_01(view: ViewSeen) -> Iterator[Problem]:
-    blocked = dict.fromkeys(text for scene in view.scenes.values() for text in scene.violations)
+    # Without the query, which may differ each time.
+    texts = (text for scene in view.scenes.values() for text in scene.violations)
+    blocked = dict.fromkeys(text if text.endswith(_EVAL) else _QUERY.sub("", text) for text in texts)
     for text in [text for text in blocked if not text.endswith(_EVAL)][:5]:
         message = f"does what its policy forbids: {text}."
         yield Problem(view.where, message, "Declare the origin in _meta.ui.csp, or bundle what is loaded.")
@@ -349,12 +356,14 @@ def qua_01(view: ViewSeen) -> Iterator[Problem]:
 def qua_02(view: ViewSeen) -> Iterator[Problem]:
     texts = [text for scene in view.played("plain") for _, text in scene.errors]
     texts += [text for scene in view.played("ours") for _, text in scene.errors]
+    # SDKs catch what a handler throws, and log it.
+    texts += [text for scene in view.played("plain", "ours") for text in scene.console if _THROWN.match(text)]
     for text in list(dict.fromkeys(texts))[:5]:
         yield Problem(view.where, f"throws an error that nobody catches: {text}", _CODE)
 
 
 def qua_03(view: ViewSeen) -> Iterator[Problem]:
-    texts = [text for scene in view.played("plain", "ours") for text in scene.console]
+    texts = [text for scene in view.played("plain", "ours") for text in scene.console if not _THROWN.match(text)]
     for text in list(dict.fromkeys(texts))[:3]:
         yield Problem(view.where, f"writes an error to the console: {text}", _CODE)
 

@@ -1,10 +1,11 @@
 """What a developer names on the command line, as servers for a host."""
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,7 +30,9 @@ def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Serv
             found[_free(name, found)] = served
     if command:
         words = [word for word in command if not word.startswith("-")]
-        found[_free(_name(Path(words[-1] if words else command[0]).stem), found)] = Served(target(list(command)))
+        found[_free(_name(Path(words[-1] if words else command[0]).stem), found)] = Served(
+            _with_environment(target(list(command)))
+        )
     return found or _examples()
 
 
@@ -46,11 +49,17 @@ def _servers(text: str) -> list[tuple[str, Served]]:
             raise ConfigError(f"{text} does not exist.{_what_is_there(path)}")
         path = path.resolve()
         name = path.parent.name if path.stem == "server" else path.stem
-        return [(_name(name), Served(Command(sys.executable, (str(path),), cwd=path.parent), path.parent))]
+        command = Command(sys.executable, (str(path),), cwd=path.parent)
+        return [(_name(name), Served(_with_environment(command), path.parent))]
     raise ConfigError(
         f"{text!r} is no server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
         f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."
     )
+
+
+def _with_environment(to: Target) -> Target:
+    """Return a command with this program's environment: who names it here would start it from the same shell."""
+    return replace(to, env=dict(os.environ)) if isinstance(to, Command) else to
 
 
 def _what_is_there(path: Path) -> str:
