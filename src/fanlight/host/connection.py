@@ -236,6 +236,8 @@ class Connection:
         """End the connection and open it again at once, as when the server's own code has changed."""
         self._restarting = True
         if self._current is not None:
+            if self._current.child is not None:
+                self._current.child.hurried = True
             self._current.end("It is being restarted.")
         elif self._waiting is not None:
             self._waiting.cancel()

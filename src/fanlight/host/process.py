@@ -38,6 +38,7 @@ STOP_LIMIT: Final = 6.0
 """Seconds within which a connection is closed and its child process gone, whatever the child does."""
 
 _EXIT_WAIT: Final = 2.0  # for a child to leave by itself, after its stdin closed
+_HURRIED_WAIT: Final = 0.1  # the same, where the next one waits for it
 _TERM_WAIT: Final = 1.5  # after SIGTERM, before SIGKILL
 _REAP_WAIT: Final = 1.0
 _WORDS_KEPT: Final = 50
@@ -59,6 +60,8 @@ class Child:
     """Set if it left by itself."""
     said: deque[str] = field(default_factory=lambda: deque(maxlen=_WORDS_KEPT))
     """The last lines of its stderr."""
+    hurried: bool = False
+    """It is to leave at once, since it will be started anew."""
     listener: Callable[[str], None] | None = None
     """Hears each line of its stderr."""
     noise: str | None = None
@@ -182,7 +185,7 @@ async def _stop(process: _AnyProcess, child: Child) -> None:
     left = child.left
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         await process.stdin.aclose()
-    with anyio.move_on_after(_EXIT_WAIT):
+    with anyio.move_on_after(_HURRIED_WAIT if child.hurried else _EXIT_WAIT):
         await process.wait()
     child.exit_code = process.returncode if left else None
     if isinstance(process, FallbackProcess) or os.name == "nt":
