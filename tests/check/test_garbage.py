@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from check.samples import HTML, LOOK, PLAIN, SCENES, URI, VIEW
@@ -72,6 +72,8 @@ def test_no_rule_fails_on_what_a_view_answers(answer: Any) -> None:
 
 
 @given(anything)
+@example({"required": [[]], "properties": {"name": 1}})
+@example({"required": ["n"], "properties": {"n": {"type": "integer", "minimum": "one"}}})
 @few
 def test_arguments_are_made_of_any_schema_or_of_none(schema: Any) -> None:
     made = made_arguments(schema)

@@ -27,7 +27,7 @@ def made_arguments(schema: object) -> dict[str, Any] | None:
         return dict(examples[0])
     try:
         return _object(schema, schema, _DEEPEST)
-    except _Unknown:
+    except (_Unknown, TypeError, ValueError):  # the others: the schema is none
         return None
 
 
