@@ -24,7 +24,6 @@ _SENDS: Final = re.compile(
 _SENDS_AWAY: Final = re.compile(
     r"(?:\bfetch|sendBeacon|WebSocket|EventSource)\s*\(\s*[`\"'](?:https?|wss?):|\.src\s*=\s*[`\"']https?:"
 )
-_KEYS: Final = re.compile(r"addEventListener\s*\(\s*[\"'`]key(?:down|up|press)[\"'`]|\bonkey(?:down|up|press)\s*=")
 _ALL_KEYS: Final = re.compile(
     r"(?:\b(?:window|document|self|globalThis|document\.body)\s*\.|^|[;{}\s])addEventListener\s*\(\s*[\"'`]key(?:down|up|press)"
     r"|\b(?:window|document|document\.body)\.onkey(?:down|up|press)\s*=",
