@@ -1,6 +1,8 @@
 """The command `fanlight check`: exit codes, and what it writes."""
 
 import json
+import logging
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -43,6 +45,12 @@ def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: py
     broken.write_text("raise SystemExit(1)", encoding="utf-8")
     assert check(broken) == 3
     assert "exited with code 1" in capsys.readouterr().err
+
+
+def test_a_program_that_calls_it_keeps_its_log_and_its_signals(saved: Path) -> None:
+    before = logging.getLogger("fanlight").level, signal.getsignal(signal.SIGTERM)
+    check(saved)
+    assert (logging.getLogger("fanlight").level, signal.getsignal(signal.SIGTERM)) == before
 
 
 def test_a_missing_browser_is_one_clear_line(

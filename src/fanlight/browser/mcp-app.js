@@ -761,7 +761,8 @@ class McpApp extends HTMLElement {
     dialog.addEventListener("close", () => {
       window.removeEventListener("blur", back);
       if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
-      this.#questions.delete(id);
+      // It comes after a task, and the next question may have this one's number by then.
+      if (this.#questions.get(id) === dialog) this.#questions.delete(id);
       dialog.remove();
     });
     this.#questions.set(id, dialog);

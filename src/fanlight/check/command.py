@@ -24,9 +24,12 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     if options.list:
         print(listing())
         return 0
-    logging.getLogger("fanlight").setLevel(logging.ERROR)
     progress = _Progress(quiet=options.quiet)
-    signal.signal(signal.SIGTERM, _interrupt)
+    handler = signal.signal(signal.SIGTERM, _interrupt)
+    # What the host would log is in the report.
+    logger = logging.getLogger("fanlight")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         _writable(options.junit, options.sarif, options.baseline)
         known = _baseline(options)
@@ -40,6 +43,8 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     except FanlightError as error:  # no browser, above all
         return _fail(error, 3, progress)
     finally:
+        signal.signal(signal.SIGTERM, handler)
+        logger.setLevel(level)
         progress.clear()
     return _written(report, options)
 
