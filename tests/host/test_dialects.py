@@ -206,6 +206,7 @@ async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
 # Results that bring a View
 
 EMBEDDED = html_resource("<p>Hello</p>")
+(EMBEDDED_WORD,) = (row.older for row in ROWS if row.kind == "result")
 
 
 async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest() -> None:
@@ -218,7 +219,7 @@ async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest(
         assert served(host, page).body.decode().endswith("<p>Hello</p>")
         assert (await page.message())["params"] == {"arguments": {}}
         assert (await page.message())["params"] == call.result
-        assert {"embedded ui:// resource", "text/html"} == dialects(host)
+        assert {EMBEDDED_WORD, "text/html"} == dialects(host)
 
 
 async def test_without_dialects_a_result_that_embeds_a_view_opens_none_and_the_audit_says_why() -> None:
@@ -226,7 +227,71 @@ async def test_without_dialects_a_result_that_embeds_a_view_opens_none_and_the_a
         call = await host.call_tool("made", "show", {})
         assert call.view is None
         assert [block["type"] for block in call.for_model] == ["text", "resource"]
-        assert dialects(host, "refused") == {"embedded ui:// resource"}
+        (record,) = host.audit(kind="dialect")
+        reason = "A result that brings its own View is of another dialect."
+        assert (record.name, record.outcome) == (EMBEDDED_WORD, "refused")
+        assert record.data == {"reason": reason, "uri": "ui://made/view"}
+
+
+def several(*resources: dict[str, Any]) -> MCPServer[Any]:
+    """Return a server whose tool embeds all of these."""
+    server: MCPServer[Any] = MCPServer("made")
+
+    @server.tool()
+    def show() -> types.CallToolResult:
+        text = {"type": "text", "text": "Here they are."}
+        return types.CallToolResult.model_validate({"content": [text, *resources]})
+
+    return server
+
+
+async def test_a_result_that_embeds_several_views_opens_each_and_the_audit_names_each() -> None:
+    uris = ["ui://made/one", "ui://made/two", "ui://made/three"]
+    async with running(several(*(html_resource(f"<p>{uri}</p>", uri=uri) for uri in uris))) as host:
+        call = await host.call_tool("made", "show", {"a": 1}, "c")
+        assert [view.uri for view in call.views] == uris
+        assert (call.view, call.token) == call.views[0][:2]
+        assert [block["type"] for block in call.for_model] == ["text"]
+        for view in call.views:
+            page = await greeted(host, view)
+            assert served(host, page).body.decode().endswith(f"<p>{view.uri}</p>")
+            assert (await page.message())["params"] == {"arguments": {"a": 1}}
+            assert (await page.message())["params"] == call.result
+        named = [record for record in host.audit(kind="dialect", conversation="c") if record.name == EMBEDDED_WORD]
+        assert [(record.view, record.data) for record in named] == [
+            (view.view, {"today": "ui.resourceUri", "uri": view.uri}) for view in call.views
+        ]
+        assert [record.data and record.data["uri"] for record in host.audit(kind="document")] == uris
+
+
+async def test_a_uri_that_a_result_embeds_twice_is_one_view_and_the_audit_says_so() -> None:
+    async with running(several(EMBEDDED, html_resource("<p>Other</p>"))) as host:
+        call = await host.call_tool("made", "show", {})
+        (view,) = call.views
+        assert "Hello" in served(host, await opened(host, view)).body.decode()
+        (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
+        assert record.data is not None
+        assert record.data["uri"] == view.uri
+        assert "another resource of this URI before it" in record.data["reason"]
+
+
+async def test_a_result_that_embeds_too_many_views_opens_as_many_as_are_allowed_and_the_audit_says_so() -> None:
+    resources = [html_resource("<p>", uri=f"ui://made/{number}") for number in range(5)]
+    async with running(several(*resources), limits=Limits(result_views=2)) as host:
+        call = await host.call_tool("made", "show", {})
+        assert [view.uri for view in call.views] == ["ui://made/0", "ui://made/1"]
+        (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
+        assert record.data == {"reason": "The result brings 5 Views, and no more than 2 are opened."}
+
+
+async def test_views_of_one_result_come_back_from_the_store_each_with_its_own_document(tmp_path: Path) -> None:
+    resources = [html_resource(f"<p>{number}</p>", uri=f"ui://made/{number}") for number in range(2)]
+    store = f"sqlite:///{tmp_path / 'host.db'}"
+    async with running(several(*resources), store=store) as host:
+        call = await host.call_tool("made", "show", {})
+    async with running(several(*resources), store=store) as host:
+        for number, view in enumerate(call.views):
+            assert served(host, await opened(host, view)).body.decode().endswith(f"<p>{number}</p>")
 
 
 async def test_a_tool_with_a_link_shows_that_whatever_its_result_embeds() -> None:

@@ -137,6 +137,30 @@ def card():
 server.run("stdio")
 """
 
+SECOND = """legacy=True),
+        mcpui.create_ui_resource(uri="ui://old/more", content={"type": "rawHtml", "htmlString": "<p>another"}),
+    ]"""
+
+
+async def test_each_view_that_a_result_brings_has_a_card_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text(EMBEDDED.replace("return mcpui", "return [mcpui").replace("legacy=True)", SECOND), encoding="utf-8")
+    with running(servers([str(path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            await call(page, "card")
+            cards = page.locator("article.card")
+            await expect(cards).to_have_count(2)
+            for number, (uri, words) in enumerate((("ui://old/card", "from the result"), ("ui://old/more", "another"))):
+                card = cards.nth(number)
+                await expect(card.locator("header").first).to_contain_text(f"View {number + 1} of 2: {uri}")
+                frame = card.locator("mcp-app").frame_locator("iframe").frame_locator("iframe")
+                await expect(frame.locator("p")).to_have_text(words)
+            await cards.nth(1).get_by_text("View 2 of 2").click()
+            await page.get_by_role("tab", name="Security").click()
+            await expect(page.get_by_role("tabpanel")).to_contain_text("ui://old/more")
+            await expect(page.get_by_role("tabpanel")).to_contain_text("older dialect: embedded ui:// resource")
+            assert problems == []
+
 
 async def test_a_view_that_a_result_brings_is_shown_and_its_dialect_named(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"

@@ -2,7 +2,7 @@
 
 from fanlight.host.app_tools import AppTool
 from fanlight.host.audit import json_line
-from fanlight.host.call import Call
+from fanlight.host.call import Call, CallView
 from fanlight.host.connection import BadAnswer, CallTimeout, ConnectionLost, NotConnected, ServerError, Unfinished
 from fanlight.host.gate import Question
 from fanlight.host.host import Host, ModelTool
@@ -25,6 +25,7 @@ __all__ = [
     "BadAnswer",
     "Call",
     "CallTimeout",
+    "CallView",
     "ConnectionLost",
     "Decision",
     "Declined",

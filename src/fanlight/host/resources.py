@@ -151,14 +151,10 @@ def for_app(tool: Mapping[str, Any]) -> bool:
     return "app" in visibility(tool)
 
 
-def embedded(result: Mapping[str, Any], uri: str | None = None) -> JSONObject | None:
-    """Return the first UI resource that a tool result embeds, as mcp-ui has it; or the one of a URI."""
+def embedded(result: Mapping[str, Any]) -> list[JSONObject]:
+    """Return the UI resources that a tool result embeds, as mcp-ui has it."""
     content = result.get("content")
-    for block in content if isinstance(content, list) else ():
-        if is_embedded(block) and uri in (None, block["resource"]["uri"]):
-            resource: JSONObject = block["resource"]
-            return resource
-    return None
+    return [block["resource"] for block in content if is_embedded(block)] if isinstance(content, list) else []
 
 
 def is_embedded(block: object) -> bool:
@@ -240,9 +236,8 @@ async def read_view(source: Source, uri: str, *, dialects: bool = True) -> ViewD
 def embedded_view(item: JSONObject) -> ViewDocument:
     """Return the View that a tool result embeds, or raise `ViewError`."""
     document = _document(item["uri"], item, _described(item, True), True)
-    older = {"embedded ui:// resource": "ui.resourceUri", **document.older}
     # Of today's type, too, it may speak mcp-ui: the type changed before the words did.
-    return replace(document, older=older, form="mcp-ui" if document.form == "standard" else document.form)
+    return replace(document, form="mcp-ui" if document.form == "standard" else document.form)
 
 
 class _Unreadable(Exception):

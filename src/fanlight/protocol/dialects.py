@@ -1,8 +1,9 @@
 """Other dialects, in today's words: older drafts, mcp-ui, and ChatGPT's. One table, read at the edges; nothing else
 knows them.
 
-`ROWS` is the table. What stands in it as "method", "key", "field", "type" or "extension" is translated here; "action",
-"message" and "member" are what the shims translate inside a View's own document (browser/shim-*.js).
+`ROWS` is the table. What stands in it as "method", "key", "field", "type" or "extension" is translated here, and
+"result" where results are read; "action", "message" and "member" are what the shims translate inside a View's own
+document (browser/shim-*.js).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,8 +16,12 @@ Message = dict[str, Any]
 JSONObject = dict[str, Any]
 
 Dialect = Literal["first draft", "early drafts", "guides", "mcp-ui", "ChatGPT"]
-Kind = Literal["method", "key", "field", "type", "extension", "action", "message", "member"]
+Kind = Literal["method", "key", "field", "type", "result", "extension", "action", "message", "member"]
 Speaker = Literal["view", "host", "server"]
+
+
+EMBEDDED: Final = "embedded ui:// resource"
+"""How a View is named that comes inside a tool's result."""
 
 
 class Row(NamedTuple):
@@ -113,6 +118,8 @@ def _rows() -> Iterator[Row]:
         *("type", "mcp-ui", "server", "application/vnd.mcp-ui.remote-dom", MIME_TYPE),
         "a View that shows the source; it is not run",
     )
+
+    yield Row("result", "mcp-ui", "server", EMBEDDED, "ui.resourceUri", "one View each, if the tool has no link to one")
 
     both = "servers are told both; from a client either counts"
     yield Row("extension", "first draft", "host", OLDER_EXTENSION_ID, EXTENSION_ID, both)

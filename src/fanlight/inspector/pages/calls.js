@@ -35,6 +35,7 @@ export const call = async (server, tool, values, recording) => {
     if (answer.arguments) made.values = answer.arguments;
     if (answer.said) made.said = answer.said;
     finish(made, answer);
+    showRest(made, answer);
   } catch (error) {
     finish(made, { failed: /** @type {Error} */ (error).message });
   }
@@ -83,6 +84,27 @@ const begin = (key, server, tool, values, replayed) => {
   app.addEventListener("mcp-size", () => card.scrollIntoView({ block: "nearest" }), { once: true });
   card.scrollIntoView({ block: "nearest" });
   return made;
+};
+
+/** Give each further View that a result brings a card of its own, below the first. */
+const showRest = (/** @type {Call} */ made, /** @type {Json} */ { views = [], ...answer }) => {
+  const [first, ...rest] = views;
+  if (!rest.length) return;
+  const name = (/** @type {any} */ { card, parts }, /** @type {string} */ uri, /** @type {number} */ number) => {
+    parts.state.before(make("span", { className: "mark" }, `View ${number} of ${views.length}: ${uri}`));
+    card.setAttribute("aria-label", `${made.tool.name} (${made.server}), View ${number}`);
+  };
+  name(made, first.uri, 1);
+  let { card } = made;
+  rest.forEach((/** @type {Json} */ { view, uri }, /** @type {number} */ index) => {
+    const other = begin(`${made.key}.${index + 2}`, made.server, made.tool, made.values, false);
+    card.after(other.card);
+    ({ card } = other);
+    name(other, uri, index + 2);
+    finish(other, { ...answer, view });
+  });
+  show(made);
+  made.card.scrollIntoView({ block: "nearest" });
 };
 
 /** Take note of a call's id and View. @param {Json} event */
