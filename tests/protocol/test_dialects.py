@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanlight.protocol.bridge import Bridge
-from fanlight.protocol.dialects import ROWS, Row, Speech, type_of, ui_of
+from fanlight.protocol.dialects import ROWS, Row, Speech, in_both_places, type_of, ui_of
 from fanlight.protocol.events import Dropped, Greeted, Ready, SizeChanged
 from fanlight.protocol.extension import MIME_TYPE, negotiated
 
@@ -195,6 +195,24 @@ def test_any_other_type_is_of_no_dialect(mime: object) -> None:
 def test_the_extension_is_found_by_either_name_in_either_place(place: str, id: str) -> None:
     assert negotiated({place: {id: {"mimeTypes": [MIME_TYPE]}}})
     assert not negotiated({place: {id: {"mimeTypes": ["text/html"]}}})
+
+
+@pytest.mark.parametrize("id", ["io.modelcontextprotocol/ui", "modelcontextprotocol.io/ui"])
+def test_servers_of_both_eras_are_told_of_the_extension_in_both_places(id: str) -> None:
+    ours = {id: {"mimeTypes": [MIME_TYPE]}}
+    others: dict[str, Any] = {"com.example/x": {}}
+    capabilities = {"extensions": {**ours, **others}, "sampling": {}}
+    told = {**capabilities, "experimental": ours}
+    assert in_both_places("initialize", {"capabilities": capabilities}) == {"capabilities": told}
+    key = "io.modelcontextprotocol/clientCapabilities"
+    assert in_both_places("tools/call", {"name": "a", "_meta": {"b": 1, key: capabilities}}) == {
+        "name": "a",
+        "_meta": {"b": 1, key: told},
+    }
+    none: dict[str, Any] = {"capabilities": {"extensions": others}}
+    assert in_both_places("initialize", none) == none
+    assert in_both_places("initialize", {"capabilities": {}}) == {"capabilities": {}}
+    assert in_both_places("tools/call", {"capabilities": capabilities}) == {"capabilities": capabilities}
 
 
 def test_the_reference_page_carries_the_table_as_it_is() -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from mcp_types import CLIENT_CAPABILITIES_META_KEY
+
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, OLDER_EXTENSION_ID
 
 Message = dict[str, Any]
@@ -125,7 +127,7 @@ def _rows() -> Iterator[Row]:
     yield Row("extension", "first draft", "host", OLDER_EXTENSION_ID, EXTENSION_ID, both)
     yield Row(
         *("extension", "early drafts", "host", "capabilities.experimental", "capabilities.extensions"),
-        "from a client; servers are told under `extensions` alone",
+        "servers are told in both places (one in the host's own program in today's); from a client either counts",
     )
 
     yield Row("action", "mcp-ui", "view", "tool", "tools/call")
@@ -270,6 +272,29 @@ def _greeting(result: JSONObject, bare: JSONObject | None) -> JSONObject:
 def _with_viewport(context: JSONObject) -> JSONObject:
     dimensions = context.get("containerDimensions")
     return {**context, "viewport": dimensions} if isinstance(dimensions, dict) else context
+
+
+# What servers are told
+
+
+def in_both_places(method: str, params: JSONObject) -> JSONObject:
+    """Return the params of a request to a server with our extension also where older servers look for it.
+
+    Clients of the handshake say in `initialize` what they can do, those of 2026-07-28 with each request.
+    """
+    meta = params.get("_meta")
+    if isinstance(meta, dict) and CLIENT_CAPABILITIES_META_KEY in meta:
+        told = _also_experimental(meta[CLIENT_CAPABILITIES_META_KEY])
+        return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: told}}
+    if method == "initialize":
+        return {**params, "capabilities": _also_experimental(params.get("capabilities"))}
+    return params
+
+
+def _also_experimental(capabilities: Any) -> Any:
+    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    ours = {id: settings for id, settings in (extensions or {}).items() if id in (EXTENSION_ID, OLDER_EXTENSION_ID)}
+    return {**capabilities, "experimental": ours} if ours else capabilities
 
 
 # What servers say of tools and Views
