@@ -16,8 +16,21 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 from fanlight.browser import shim
-from fanlight.host import Allow, App, Deny, Host, Limits, Policy, SqliteStore, ViewRecord
+from fanlight.host import (
+    Allow,
+    App,
+    Ask,
+    Decision,
+    Deny,
+    Host,
+    Limits,
+    Policy,
+    Question,
+    SqliteStore,
+    ViewRecord,
+)
 from fanlight.host.documents import ServedDocument
+from fanlight.host.gate import Answer
 from fanlight.host.origins import Names
 from fanlight.host.resources import ViewDocument, ViewError, embedded_view, view_uri
 from fanlight.host.shims import known_at_start, served_html
@@ -380,6 +393,32 @@ def test_a_page_of_a_blocked_domain_is_not_framed_and_none_is_unless_told() -> N
         "https://a.example is blocked here."
     )
     assert isinstance(Policy().external(APP, "https://a.example/", "https://a.example"), Deny)
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("always", True), ("deny", False)])
+async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, shown: bool) -> None:
+    class Asking(Policy):
+        def external(self, app: App, url: str, source: str) -> Decision:
+            return Ask(f"May {url} be shown?")
+
+    questions: list[Question] = []
+
+    async def decide(question: Question) -> Answer:
+        questions.append(question)
+        return answer
+
+    resource = html_resource("https://a.example/x", "text/uri-list")
+    async with running(embedding("made", show=resource), policy=Asking()) as host:
+        host.on_question(decide, instead_of_pages=True)
+        for _ in range(2):
+            call = await host.call_tool("made", "show", {})
+            if shown:
+                assert "https://a.example/x" in served(host, await opened(host, call)).body.decode()
+            else:
+                with pytest.raises(Refused, match="The user said no"):
+                    await opened(host, call)
+    assert [question.text for question in questions] == ["May https://a.example/x be shown?"] * (1 if shown else 2)
+    assert "may show pages of https://a.example without asking" in questions[0].always
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:8000", "http://sandbox.localhost:8000"])

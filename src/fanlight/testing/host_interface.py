@@ -204,7 +204,7 @@ class HostUnderTest:
     async def confirm_action(self, kind: str | None = None, allow: bool = True, always: bool = False) -> JSONObject:
         """Answer for the user the oldest question, or the oldest of a kind; wait for it if none is there yet.
 
-        The kinds are tool, app-tool, link, download, message, model-context, sampling and document.
+        The kinds are tool, app-tool, link, download, message, model-context, sampling, document and external.
         """
         pending = await self._next_pending(kind)
         self._pending.remove(pending)

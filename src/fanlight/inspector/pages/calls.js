@@ -1,6 +1,6 @@
 // @ts-check
 /** The conversation: each call with its View, what the model sees of it, and what its View said. */
-import { diagnose, ofReason } from "./diagnose.js";
+import { diagnose, ofReason, ofResult } from "./diagnose.js";
 import { $, ask, make, pretty, say } from "./dom.js";
 import { differences } from "./replay.js";
 import { layOut, makeGrip, pace } from "./stage.js";
@@ -138,6 +138,8 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
   if (answer.failed || answer.unfinished) made.problems.push(ofReason(answer.failed ?? answer.unfinished));
+  const missed = !made.view && answer.result && ofResult(answer.result);
+  if (missed) made.problems.push(missed);
   if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
   drawProblems(made);
   changed("calls");
