@@ -107,6 +107,16 @@ async def test_a_tool_that_is_linked_by_an_older_key_has_its_view_and_the_audit_
         assert dialects(host) == {key}
 
 
+async def test_a_view_of_the_first_draft_that_only_greets_hears_its_own_words() -> None:
+    async with running(linked({"mcp-ui/resourceUri": "ui://made/view"}, "text/html")) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        hello = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "version": "1"}, "capabilities": {}}
+        await page.ask("initialize", hello, id=0)
+        await page.say({"method": "notifications/initialized"})
+        heard = [(await page.message())["method"] for _ in range(2)]
+        assert heard == ["mcp-ui/notifications/tool-input", "mcp-ui/tool-result"]
+
+
 @pytest.mark.parametrize("key", LINKS)
 async def test_without_dialects_such_a_tool_has_no_view_and_the_audit_says_why(key: str) -> None:
     async with running(linked({key: "ui://made/view"}), dialects=False) as host:

@@ -55,7 +55,7 @@ from fanlight.host.resources import (
     embedded_view,
     for_app,
     for_model,
-    link_word,
+    link_row,
     view_uri,
 )
 from fanlight.host.servers import Servers
@@ -267,7 +267,8 @@ class Host:
         check_text("conversation", conversation, " The arguments are given to run(), or to call_tool().")
         tool = self._tool(server, name)
         uri = view_uri(tool, dialects=self._dialects)
-        older = link_word(tool)
+        row = link_row(tool)
+        older = None if row is None else row.older
         if uri is None:
             if older is not None and not self._dialects:
                 self._desk.refused(server, conversation, older, "The tool's link is of another dialect.")
@@ -644,6 +645,7 @@ class Host:
             pinned=self._pinned,
             silent=profile.silent,
             advertised=profile.advertised(capabilities),
+            of_server=row.dialect if (row := link_row(tool or {})) is not None else None,
         )
         labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
         if record.conversation is not None:

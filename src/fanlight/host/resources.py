@@ -18,7 +18,7 @@ from fanlight.host.connection import ServerError, Unfinished
 from fanlight.host.news import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
 from fanlight.host.wire import JSONObject
 from fanlight.protocol.csp import Csp, check_host_name, check_source
-from fanlight.protocol.dialects import ROWS, type_of, ui_of
+from fanlight.protocol.dialects import ROWS, Row, link_of, type_of, ui_of
 from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.metadata import UI_KEY, Permission, Visibility
@@ -52,7 +52,6 @@ _MCP_UI: Final = "mcpui.dev/ui-"
 _MOST_HEIGHT: Final = 20_000
 # What is printable and no space, quote or bracket: a page has its characters percent-encoded.
 _WEB_PAGE: Final = re.compile(r"https?://[!#-;=?-_a-z~]+", re.IGNORECASE)
-LINK_KEYS: Final = frozenset(row.older for row in ROWS if row.kind == "key" and row.today == "ui.resourceUri")
 
 
 class ViewError(FanlightError):
@@ -114,9 +113,9 @@ def view_uri(tool: Mapping[str, Any], *, dialects: bool = True) -> str | None:
     return uri if isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME else None
 
 
-def link_word(tool: Mapping[str, Any]) -> str | None:
-    """Return the key of another dialect that links a tool to its View, if it is not today's."""
-    return next((key for key in ui_of(_meta(tool))[1] if key in LINK_KEYS), None)
+def link_row(tool: Mapping[str, Any]) -> Row | None:
+    """Return the row of the key of another dialect that links a tool to its View, if it is not today's."""
+    return link_of(_meta(tool))
 
 
 def link_problem(tool: Mapping[str, Any]) -> str | None:

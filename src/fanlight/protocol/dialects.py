@@ -2,8 +2,8 @@
 knows them.
 
 `ROWS` is the table. What stands in it as "method", "key", "field", "type" or "extension" is translated here, and
-"result" where results are read; "action", "message" and "member" are what the shims translate inside a View's own
-document (browser/shim-*.js).
+"result" where results are read; "heard" is what only Views of ours understand (browser/view.js); "action", "message"
+and "member" are what the shims translate inside a View's own document (browser/shim-*.js).
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ Message = dict[str, Any]
 JSONObject = dict[str, Any]
 
 Dialect = Literal["first draft", "early drafts", "guides", "mcp-ui", "ChatGPT"]
-Kind = Literal["method", "key", "field", "type", "result", "extension", "action", "message", "member"]
+Kind = Literal["method", "heard", "key", "field", "type", "result", "extension", "action", "message", "member"]
 Speaker = Literal["view", "host", "server"]
 
 
@@ -84,6 +84,12 @@ def _rows() -> Iterator[Row]:
     yield Row("method", "guides", "host", "ui/toolResult", "ui/notifications/tool-result", version)
     yield Row("method", "guides", "host", "ui/teardown", "ui/resource-teardown", version)
 
+    # No View gives away that it wants this word and not today's, so our host does not say it.
+    yield Row(
+        *("heard", "early drafts", "host", "ui/notifications/host-context-change", _CONTEXT),
+        "by Views with `view.js`, from older hosts, as the words of early drafts and guides above",
+    )
+
     yield Row("field", "early drafts", "view", "clientInfo", "appInfo", "of `initialize`")
     yield Row("field", "early drafts", "view", "capabilities", "appCapabilities", "of `initialize`")
     yield Row(
@@ -92,7 +98,10 @@ def _rows() -> Iterator[Row]:
     )
 
     yield Row("key", "early drafts", "server", "ui/resourceUri", "ui.resourceUri")
-    yield Row("key", "first draft", "server", "mcp-ui/resourceUri", "ui.resourceUri")
+    yield Row(
+        *("key", "first draft", "server", "mcp-ui/resourceUri", "ui.resourceUri"),
+        "its View is taken to hear the first draft, if it says `initialize`",
+    )
     yield Row("key", "ChatGPT", "server", "openai/outputTemplate", "ui.resourceUri")
     yield Row(
         *("key", "ChatGPT", "server", "openai/widgetAccessible", "ui.visibility"),
@@ -163,7 +172,8 @@ def _rows() -> Iterator[Row]:
         ("safeArea", "hostContext.safeAreaInsets", "as `insets`"),
         ("userAgent", "hostContext.platform", "and `deviceCapabilities`"),
         ("callTool", "tools/call", ""),
-        ("sendFollowUpMessage", "ui/message", "also by its former name, `sendFollowupTurn`"),
+        ("sendFollowUpMessage", "ui/message", ""),
+        ("sendFollowupTurn", "ui/message", "the former name of `sendFollowUpMessage`"),
         ("openExternal", "ui/open-link", ""),
         ("requestDisplayMode", "ui/request-display-mode", ""),
         ("notifyIntrinsicHeight", _SIZE, ""),
@@ -172,8 +182,8 @@ def _rows() -> Iterator[Row]:
     ):
         yield Row("member", "ChatGPT", "view", member, today, note)
     for member in (
-        *("view", "requestModal", "setOpenInAppUrl", "uploadFile", "selectFiles", "getFileDownloadUrl"),
-        *("requestCheckout",),
+        *("view", "viewMode", "viewParams", "requestModal", "setOpenInAppUrl", "uploadFile", "selectFiles"),
+        *("getFileDownloadUrl", "requestCheckout", "notifyNavigation"),
     ):
         yield Row("member", "ChatGPT", "view", member, "", "undefined, so that a View can tell")
 
@@ -197,9 +207,14 @@ _VERSION: Final = "2026-01-26"
 
 
 class Speech:
-    """How one View speaks: its words become today's, and ours become those that it knows."""
+    """How one View speaks: its words become today's, and ours become those that it knows.
 
-    def __init__(self) -> None:
+    `of_server` is the dialect of its server's link to it. A View that greets as in core MCP says no more of itself, so
+    that is taken for its own.
+    """
+
+    def __init__(self, of_server: Dialect | None = None) -> None:
+        self._of_server = of_server
         self.older: dict[str, str] = {}
         """The words that this View used, with today's."""
         self._words: Mapping[str, str] = {}
@@ -226,6 +241,8 @@ class Speech:
             # A View of the guides says `initialize`, too; a notification of its own tells the drafts apart.
             if row.dialect == "first draft" or row.older == "ui/size-change":
                 self._words = _TO_VIEW[row.dialect]
+            elif row.older == "initialize" and self._of_server == "first draft":
+                self._words = _TO_VIEW["first draft"]
         if message.get("method") == "ui/initialize" and isinstance(message.get("id"), int | str):
             params = message.get("params")
             version = params.get("protocolVersion") if isinstance(params, dict) else None
@@ -315,6 +332,12 @@ def ui_of(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
             ui["visibility"] = _visibility(meta)
             used += [key for key in said if key not in used]
     return ui, tuple(used)
+
+
+def link_of(meta: Mapping[str, Any]) -> Row | None:
+    """Return the row of the older key that links a tool to its View, if today's does not."""
+    used = ui_of(meta)[1]
+    return next((row for row in ROWS if row.today == "ui.resourceUri" and row.older in used), None)
 
 
 def _visibility(meta: Mapping[str, Any]) -> list[str]:
