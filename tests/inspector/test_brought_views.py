@@ -101,4 +101,5 @@ async def test_a_view_that_a_result_brings_is_shown_and_its_dialect_named(browse
             await expect(view(page).locator("#card")).to_have_text("from the result")
             await page.get_by_role("tab", name="Security").click()
             await expect(page.get_by_role("tabpanel")).to_contain_text("older dialect: text/html")
+            await expect(page.get_by_role("tabpanel")).to_contain_text("Other hosts want it byte for byte")
             assert problems == []

@@ -545,6 +545,7 @@ class Host:
             "asked": document.permissions,
             "permissions": granted,
             "denied": denied,
+            "problems": document.problems,
         }
         self._audit.write(
             AuditRecord(now(), "document", document.uri, "shown", app.view, app.server, app.conversation, data=data)
