@@ -147,6 +147,13 @@ async def test_older_metadata_of_a_view_is_heeded(prefix: str) -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about), dialects=False) as host:
         page = await opened(host, await host.call_tool("made", "show", {}))
         assert "connect-src 'none';" in served(host, page).headers["content-security-policy"]
+        assert dialects(host, "refused") == set(about)
+        assert dialects(host) == set()
+        (record, *_) = host.audit(kind="dialect")
+        assert record.data == {
+            "reason": "It is of another dialect, which this host does not read. Write ui.csp.",
+            "uri": "ui://made/view",
+        }
 
 
 HTML_TYPES = [row.older for row in ROWS if row.kind == "type" and row.older.startswith("text/html")]

@@ -537,6 +537,9 @@ class Host:
         served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
         for older, today in document.older.items():
             self._desk.translated(app.view, app.server, app.conversation, older, today)
+        for older, today in document.refused.items():
+            reason = f"It is of another dialect, which this host does not read. Write {today}."
+            self._desk.refused(app.server, app.conversation, older, reason, document.uri, app.view)
         policy = served.headers["content-security-policy"]
         data = {
             "uri": record.uri,

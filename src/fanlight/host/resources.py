@@ -96,6 +96,8 @@ class ViewDocument:
     form: Form = "standard"
     older: Mapping[str, str] = field(default_factory=dict)
     """The words of other dialects in it, with today's."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """The same, where other dialects are not spoken: they were not heeded."""
     url: str | None = None
     """The page that it frames, if it does."""
     render_data: JSONObject = field(default_factory=dict)
@@ -222,7 +224,8 @@ async def read_view(source: Source, uri: str, *, dialects: bool = True) -> ViewD
         item = _chosen(contents, uri)
         meta = _described(item, dialects)
         if not meta[0]:
-            meta = await _listed(source, uri, dialects)
+            listed, keys = await _listed(source, uri, dialects)
+            meta = listed, (*meta[1], *keys)
     except ServerError as error:
         raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
     except Unfinished as error:
@@ -260,8 +263,9 @@ _Described = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 def _described(thing: Mapping[str, Any], dialects: bool) -> _Described:
-    """Return the metadata of a View, and the older keys that it came from."""
-    return ui_of(_meta(thing)) if dialects else (_ui(thing), ())
+    """Return the metadata of a View, and the older keys that say something of it; without dialects, in vain."""
+    ui, keys = ui_of(_meta(thing))
+    return (ui if dialects else _ui(thing)), keys
 
 
 async def _listed(source: Source, uri: str, dialects: bool) -> _Described:
@@ -285,7 +289,8 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
     problems: list[str] = []
     mime = item.get("mimeType")
     meta, keys = described
-    older = {row.older: row.today for row in ROWS if row.kind == "key" and row.older in keys}
+    words = {row.older: row.today for row in ROWS if row.kind == "key" and row.older in keys}
+    older, refused = (words, {}) if dialects else ({}, words)
     try:
         row = None if _is_standard(mime) else type_of(mime)
         if row is not None and not dialects:
@@ -319,6 +324,7 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
         problems=tuple(f"{uri}: {problem}" for problem in problems),
         form="external" if url is not None else form,
         older=older,
+        refused=refused,
         url=url,
         render_data=render_data if isinstance(render_data, dict) else {},
         height=_height(_meta(item).get(f"{_MCP_UI}preferred-frame-size")),
