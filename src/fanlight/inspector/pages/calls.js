@@ -11,6 +11,7 @@ import { changed, state } from "./state.js";
 
 const PATIENCE = 5_000;
 const MOST_MESSAGES = 5_000;
+const REST = 2_000;
 let last = 0;
 
 /**
@@ -41,12 +42,47 @@ export const call = async (server, tool, values, recording) => {
   }
 };
 
-/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
-const begin = (key, server, tool, values, replayed) => {
+/**
+ * The card of the next call, hidden: its proxy is loaded and its socket open before there is a View for them.
+ * @type {{ card: any, app: any, stage: any } | undefined}
+ */
+let spare;
+
+const makeSpare = () => {
   const app = make("mcp-app");
   const box = make("div", { className: "easel" }, app);
-  const grip = makeGrip(box);
-  const card = make("article", { className: "card", tabIndex: -1, "aria-label": `${tool.name} (${server})` });
+  const stage = make("div", { className: "stage" }, box, makeGrip(box));
+  const card = make("article", { className: "spare", inert: true, tabIndex: -1 }, stage);
+  putFirst(card);
+  return { card, app, stage };
+};
+
+const takeSpare = () => {
+  const taken = spare ?? makeSpare();
+  spare = undefined;
+  return taken;
+};
+
+/** Put something at the top of the conversation, under the card that is not part of it yet. @param {any} element */
+const putFirst = (element) => {
+  if (spare) spare.card.after(element);
+  else $("conversation").prepend(element);
+};
+
+/** Make ready for the next call. */
+export const prepare = () => {
+  if (spare) return;
+  spare = makeSpare();
+  layOut(spare.app);
+  spare.app.setAttribute("src", "/apps");
+};
+
+/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
+const begin = (key, server, tool, values, replayed) => {
+  const { card, app, stage } = tool.view ? takeSpare() : makeSpare();
+  card.className = "card";
+  card.inert = false;
+  card.ariaLabel = `${tool.name} (${server})`;
   /** @type {Call} */
   const made = { key, server, tool, values, app, card, messages: [], problems: [], began: Date.now() };
   const parts = {
@@ -57,31 +93,32 @@ const begin = (key, server, tool, values, replayed) => {
     close: make("button", { type: "button", className: "plain", "aria-label": `Close ${tool.name}` }, "✕"),
     stream: make("div", { className: "stream", hidden: true }),
     problems: make("div", { className: "problems", role: "alert" }),
-    stage: make("div", { className: "stage", hidden: !tool.view }, box, grip),
+    stage,
     model: make("pre"),
     seen: make("details", { hidden: true }),
   };
   parts.seen.append(make("summary", {}, "What the model sees"), parts.model);
-  card.append(
+  stage.hidden = !tool.view;
+  // Around the stage, which stays where it is: a frame that is moved is loaded anew.
+  stage.before(
     make("header", {}, make("strong", {}, tool.name), make("span", { className: "mark" }, server), replayed && make("span", { className: "mark warn" }, "replay"), parts.state, make("span", { className: "gap" }), parts.size, parts.mode, parts.again, parts.close),
     parts.stream,
     parts.problems,
-    parts.stage,
-    parts.seen,
   );
+  stage.after(parts.seen);
   /** @type {any} */ (made).parts = parts;
   parts.again.onclick = () => call(server, tool, made.values);
   parts.close.onclick = () => close(made);
   parts.mode.onchange = () => changeMode(made, parts.mode);
   card.onfocusin = card.onclick = () => show(made);
   state.calls.unshift(made);
-  $("conversation").prepend(card);
   watch(made);
   layOut(app);
   drawStream(made);
   if (tool.view) app.setAttribute("src", "/apps");
   show(made);
   app.addEventListener("mcp-size", () => card.scrollIntoView({ block: "nearest" }), { once: true });
+  setTimeout(prepare, REST);
   card.scrollIntoView({ block: "nearest" });
   return made;
 };
@@ -293,5 +330,5 @@ export const show = (/** @type {Call} */ made) => {
 /** Put what a View said into the conversation. @param {Json} message */
 export const heard = ({ role, content }) => {
   const words = content.map((/** @type {Json} */ block) => block.text ?? pretty(block)).join("\n");
-  $("conversation").prepend(make("p", { className: "message" }, make("span", { className: "small quiet" }, `A View said, as the ${role}: `), words));
+  putFirst(make("p", { className: "message" }, make("span", { className: "small quiet" }, `A View said, as the ${role}: `), words));
 };
