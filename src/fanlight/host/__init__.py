@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fanlight.host.app_tools import AppTool as AppTool
     from fanlight.host.audit import json_line as json_line
     from fanlight.host.call import Call as Call
+    from fanlight.host.call import CallView as CallView
     from fanlight.host.connection import BadAnswer as BadAnswer
     from fanlight.host.connection import CallTimeout as CallTimeout
     from fanlight.host.connection import ConnectionLost as ConnectionLost
@@ -52,6 +53,7 @@ __all__ = [
     "BadAnswer",
     "Call",
     "CallTimeout",
+    "CallView",
     "ConnectionLost",
     "Decision",
     "Declined",
@@ -83,7 +85,7 @@ __getattr__, __dir__ = lazily(
     {
         "fanlight.host.app_tools": ["AppTool"],
         "fanlight.host.audit": ["json_line"],
-        "fanlight.host.call": ["Call"],
+        "fanlight.host.call": ["Call", "CallView"],
         "fanlight.host.connection": [
             "BadAnswer",
             "CallTimeout",

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight import __version__
-from fanlight.host import Host, Policy
+from fanlight.host import Allow, App, Ask, Decision, Host, Policy
 from fanlight.host.config import Command, Target
 from fanlight.host.news import News
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
@@ -57,6 +57,18 @@ class Unusable(Exception):
     """What the page asked for cannot be done, and why."""
 
 
+class _AskAll(Policy):
+    """Asks also about external pages, which a host refuses until it has a rule for them."""
+
+    def external(self, app: App, url: str, source: str) -> Decision:
+        return Ask(f"{app.name} wants to show the page {url}")
+
+
+class _AllowAll(Policy):
+    def external(self, app: App, url: str, source: str) -> Decision:
+        return Allow()
+
+
 class Inspector:
     """Shows the apps of some servers."""
 
@@ -78,10 +90,9 @@ class Inspector:
         self._passed: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_MESSAGES) for name in servers}
         self._words: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_RECORDS) for name in servers}
         self._events = Events()
-        rules = dict.fromkeys(_KINDS, "allow") if policy == "allow" else {}
         self.host = Host(
             {name: self._quick(served) for name, served in servers.items()},
-            policy=Policy(rules),
+            policy=_AllowAll(dict.fromkeys(_KINDS, "allow")) if policy == "allow" else _AskAll(),
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_ours,
             audit_arguments="whole",

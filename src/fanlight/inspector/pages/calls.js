@@ -1,6 +1,6 @@
 // @ts-check
 /** The conversation: each call with its View, what the model sees of it, and what its View said. */
-import { diagnose, ofReason } from "./diagnose.js";
+import { diagnose, ofReason, ofResult } from "./diagnose.js";
 import { $, ask, make, pretty, say } from "./dom.js";
 import { differences } from "./replay.js";
 import { layOut, makeGrip, pace } from "./stage.js";
@@ -36,6 +36,7 @@ export const call = async (server, tool, values, recording) => {
     if (answer.arguments) made.values = answer.arguments;
     if (answer.said) made.said = answer.said;
     finish(made, answer);
+    showRest(made, answer);
   } catch (error) {
     finish(made, { failed: /** @type {Error} */ (error).message });
   }
@@ -122,6 +123,27 @@ const begin = (key, server, tool, values, replayed) => {
   return made;
 };
 
+/** Give each further View that a result brings a card of its own, below the first. */
+const showRest = (/** @type {Call} */ made, /** @type {Json} */ { views = [], ...answer }) => {
+  const [first, ...rest] = views;
+  if (!rest.length) return;
+  const name = (/** @type {any} */ { card, parts }, /** @type {string} */ uri, /** @type {number} */ number) => {
+    parts.state.before(make("span", { className: "mark" }, `View ${number} of ${views.length}: ${uri}`));
+    card.setAttribute("aria-label", `${made.tool.name} (${made.server}), View ${number}`);
+  };
+  name(made, first.uri, 1);
+  let { card } = made;
+  rest.forEach((/** @type {Json} */ { view, uri }, /** @type {number} */ index) => {
+    const other = begin(`${made.key}.${index + 2}`, made.server, made.tool, made.values, false);
+    card.after(other.card);
+    ({ card } = other);
+    name(other, uri, index + 2);
+    finish(other, { ...answer, view });
+  });
+  show(made);
+  made.card.scrollIntoView({ block: "nearest" });
+};
+
 /** Take note of a call's id and View. @param {Json} event */
 export const opened = ({ key, id, view }) => {
   const made = state.calls.find((each) => each.key === key);
@@ -153,6 +175,8 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
   if (answer.failed || answer.unfinished) made.problems.push(ofReason(answer.failed ?? answer.unfinished));
+  const missed = !made.view && answer.result && ofResult(answer.result);
+  if (missed) made.problems.push(missed);
   if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
   drawProblems(made);
   changed("calls");
