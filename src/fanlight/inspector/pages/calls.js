@@ -11,7 +11,7 @@ import { changed, state } from "./state.js";
 
 const PATIENCE = 5_000;
 const MOST_MESSAGES = 5_000;
-const REST = 2_000;
+const REST = 300;
 let last = 0;
 
 /**
@@ -118,7 +118,7 @@ const begin = (key, server, tool, values, replayed) => {
   if (tool.view) app.setAttribute("src", "/apps");
   show(made);
   app.addEventListener("mcp-size", () => card.scrollIntoView({ block: "nearest" }), { once: true });
-  setTimeout(prepare, REST);
+  app.addEventListener("mcp-size", () => setTimeout(prepare, REST), { once: true });
   card.scrollIntoView({ block: "nearest" });
   return made;
 };
