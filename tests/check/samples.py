@@ -4,7 +4,7 @@ import base64
 from dataclasses import replace
 from typing import Any
 
-from fanlight.check.observation import Answer, Called, Document, Look, Said, Scene, Seen, ViewSeen
+from fanlight.check.observation import Answer, Called, Document, Flaw, Look, Said, Scene, Seen, ViewSeen
 
 JSONObject = dict[str, Any]
 
@@ -185,6 +185,7 @@ LISTED = {"result": {"tools": [{"name": "set", "description": "Sets it.", "input
 GOOD_TOOLS = with_tools(list=LISTED, call_unknown=REFUSED, call_known=DONE, call_bad={"result": {"isError": True}})
 FULLSCREEN = says("ui/request-display-mode", mode="fullscreen")
 CAN_FULLSCREEN = hello(availableDisplayModes=["inline", "fullscreen"])
+CLOSED: JSONObject = {"code": 0, "message": "no answer"}
 THROWN = "TypeError: it is not a function"
 
 BROKEN: dict[str, list[Any]] = {
@@ -242,6 +243,18 @@ BROKEN: dict[str, list[Any]] = {
     "LNT-08": [look(failures=["the list of tools never ends."])],
     "LNT-09": [look(tools=[tool(uri="ui://clock/../view")]), look(tools=[tool(uri="ui://uhr/größe")])],
     "LNT-10": [look(tools=[tool(uri=None, flat=None, meta={"ui": {"visibility": ["app"]}})])],
+    "LNT-11": [look(flaws=[Flaw("tool get_time", "has no inputSchema.", "Give it one.")])],
+    "LNT-12": [look(tools=[tool(), tool()])],
+    "LNT-13": [
+        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited with code 3."))})),
+        seen(look(reads={URI: Answer(error=CLOSED, lost="clock.py exited with code 3.")})),
+    ],
+    "LNT-14": [
+        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, silent=True))})),
+        seen(look(reads={URI: Answer(error=CLOSED, silent=True)})),
+    ],
+    "LNT-15": [seen(look(noise="Starting up"))],
+    "LNT-16": [seen(look(calls={"get_time": Called({}, Answer({"content": [7]}, flaws=[Flaw("", "is odd.")]))}))],
     "DSC-01": [
         look(reads={URI: Answer(error={"code": -32602, "message": "Unknown resource"})}),
         look(reads={URI: Answer({"contents": []})}),
@@ -409,6 +422,9 @@ GOOD: dict[str, list[Any]] = {
     "LNT-04": [meta(permissions={"clipboardWrite": {}})],
     "LNT-06": [seen(look(version="2025-06-18"), LOOK)],
     "LNT-10": [look(tools=[tool(), tool("set", uri=None, flat=None, meta={"ui": {"visibility": ["app"]}})])],
+    "LNT-12": [look(tools=[tool(), tool("Get_time")]), look(tools=[{"inputSchema": {}}, {"inputSchema": {}}])],
+    "LNT-13": [seen(look(calls={"get_time": Called({}, Answer(error={"code": -32603, "message": "It failed"}))}))],
+    "LNT-16": [seen(look(reads={URI: Answer({"contents": [{}]}, flaws=[Flaw("", "has no uri.")])}))],
     "RSV-01": [look(resources=[])],
     "NEG-03": [seen(LOOK), Seen("clock", [])],
     "NEG-04": [

@@ -22,11 +22,25 @@ JSONObject = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Flaw:
+    """What in an answer is not as MCP's schema demands: of what, what is wrong, and what to do."""
+
+    where: str
+    what: str
+    fix: str = "Answer as the schema of MCP has it."
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a request got: a result, or an error with `code` and `message`."""
 
     result: JSONObject | None = None
     error: JSONObject | None = None
+    flaws: Sequence[Flaw] = ()
+    silent: bool = False
+    """Whether nothing came in time."""
+    lost: str | None = None
+    """How the server went away meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,10 @@ class Look:
     """What reading a View that does not exist got."""
     failures: Sequence[str] = ()
     """Lists that could not be had, in words."""
+    flaws: Sequence[Flaw] = ()
+    """What is wrong with the lists."""
+    noise: str | None = None
+    """The first line on stdout that is not MCP."""
 
     def links(self) -> Iterator[tuple[JSONObject, object]]:
         """Yield the tools that name a View, with what they name (nested wins)."""

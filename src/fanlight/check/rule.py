@@ -29,6 +29,13 @@ class Problem:
     line: int | None = None
     severity: Literal["high", "medium", "low"] | None = None
     """Of a security finding."""
+    key: str | None = None
+    """What names it in a baseline, where the message holds what differs from run to run."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What is the same each time that it is found."""
+        return self.where, self.key or self.message
 
 
 Check = Callable[[Any], Iterable[Problem]]
@@ -82,5 +89,6 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """What names this finding in a baseline: not its line, which moves."""
-        return f"{self.rule.id} {self.server} {self.problem.where}: {self.problem.message}"
+        """What names this finding in a baseline: not its line, which moves, nor what was measured."""
+        where, what = self.problem.identity
+        return f"{self.rule.id} {self.server} {where}: {what}"

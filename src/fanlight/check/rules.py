@@ -105,6 +105,12 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _unchecked("DSC-08", "all", "implied", "NEG-01 to NEG-06 say it in detail.", "MCP Apps is negotiated."),
         _look("LNT-08", "implied", s.lnt_08, "Tools and resources can be listed, to the last page."),
         _server("LNT-06", "implied", s.lnt_06, "Every protocol version has the same Views.", "mcp-apps-reg-02"),
+        _look("LNT-11", "MUST", s.lnt_11, "What is listed is what the schema of MCP demands."),
+        _look("LNT-12", "SHOULD", s.lnt_12, "Each tool has a name of its own."),
+        _server("LNT-13", "MUST", s.lnt_13, "A request is answered, and does not end the server."),
+        _server("LNT-14", "implied", s.lnt_14, "Calls and reads are answered in time."),
+        _server("LNT-16", "MUST", s.lnt_16, "The result of a call is what the schema of MCP demands."),
+        _server("LNT-15", "MUST", s.lnt_15, "Nothing but MCP is written to the stdout of a server."),
     ],
     "Visibility": [
         _host("VIS-01", "implied", "Without visibility, all may call a tool.", "mcp-apps-tool-03", "mcp-apps-tool-06"),

@@ -22,7 +22,7 @@ from fanlight.check.observation import (
 from fanlight.check.report import CheckedServer, Report
 from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import BY_NAME, RULES
-from fanlight.check.visit import Client, Plan, connected, destructive, visit
+from fanlight.check.visit import PATIENCE, Client, Plan, connected, destructive, visit
 from fanlight.host.config import Target, target
 from fanlight.host.resources import for_app
 from fanlight.host.targets import servers
@@ -53,6 +53,7 @@ async def check(
     baseline: Collection[str] = (),
     call: bool = True,
     arguments: Mapping[str, JSONObject] | None = None,
+    patience: float = PATIENCE,
     tell: Tell | None = None,
 ) -> Report:
     """Check a server, or a folder of saved Views.
@@ -60,13 +61,14 @@ async def check(
     `given` is what names one: a server file, a folder, a URL, an `mcpServers` file, a path; or a server object of this
     program (`MCPServer`, `FastMCP`, a lowlevel `Server`). `browser` may be one that runs, or a path; with False no View
     is shown, and the rules that need it are not asked. `skip` gives a reason for each rule that is not to count;
-    `baseline` holds the keys of findings that are known.
+    `baseline` holds the keys of findings that are known. Each answer of a server is waited for `patience` seconds.
     """
     rules = _chosen(only)
     reasons = _skipped(skip or {})
-    plan = Plan(call, dict(arguments or {}))
+    plan = Plan(call, dict(arguments or {}), patience)
     say = tell or (lambda words: None)
     seen = [await _observe(name, to, plan, say) for name, to in _targets(given, command).items()]
+    _check_names(plan.arguments, [each for each, _ in seen])
     if browser is not False and any(rule.subject == "view" for rule in rules):
         shown = await _shown(seen, browser, plan, say)
     else:
@@ -74,7 +76,7 @@ async def check(
         shown = [each for each, _ in seen]
     found = [finding for each in shown for finding in judged(each, rules)]
     findings = tuple(_marked(finding, reasons, baseline) for finding in found)
-    return Report(tuple(_summary(each) for each in shown), findings, rules)
+    return Report(tuple(_summary(each) for each in shown), findings, rules, reasons)
 
 
 def judged(seen: Seen, rules: Iterable[Rule] = RULES) -> list[Finding]:
@@ -101,11 +103,14 @@ def _on_versions(rule: Rule, seen: Seen) -> Iterator[Finding]:
     """Ask a rule of each protocol version; what is so on all is told once."""
     assert rule.check is not None
     looks = [look for look in seen.looks if look.ui]
-    on: dict[Problem, list[str]] = {}
+    first: dict[tuple[str, str], Problem] = {}
+    on: dict[tuple[str, str], list[str]] = {}
     for look in looks:
         for problem in rule.check(look):
-            on.setdefault(problem, []).append(look.version)
-    for problem, versions in on.items():
+            first.setdefault(problem.identity, problem)
+            on.setdefault(problem.identity, []).append(look.version)
+    for identity, versions in on.items():
+        problem = first[identity]
         everywhere = len(versions) == len(looks)
         yield Finding(rule, seen.name, problem, () if everywhere else tuple(versions))
 
@@ -132,6 +137,15 @@ def _named(name: str) -> list[Rule]:
     if not found:
         raise UsageError(f"There is no rule {name!r}. fanlight check --list prints them all.")
     return found
+
+
+def _check_names(arguments: Mapping[str, JSONObject], seen: Iterable[Seen]) -> None:
+    """Raise for arguments of a tool that there is not."""
+    known = sorted({str(tool.get("name")) for each in seen for look in each.looks for tool in look.tools})
+    for name in arguments:
+        if name not in known:
+            there = f"The tools are {', '.join(known)}." if known else "There are no tools."
+            raise UsageError(f"There is no tool {name!r} to give arguments to. {there}")
 
 
 def _marked(finding: Finding, reasons: Mapping[str, str], baseline: Collection[str]) -> Finding:
@@ -262,7 +276,7 @@ async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Cl
     if isinstance(to, Path) or not plan.call or best is None:
         yield None
         return
-    async with connected(to, best.version, ui=True) as client:
+    async with connected(to, best.version, ui=True, patience=plan.patience) as client:
         yield client
 
 

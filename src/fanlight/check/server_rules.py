@@ -414,6 +414,61 @@ def lnt_10(look: Look) -> Iterator[Problem]:
             yield Problem(_tool(tool), message, 'Add "model" to its visibility, or a tool with a View.')
 
 
+def lnt_11(look: Look) -> Iterator[Problem]:
+    for flaw in look.flaws:
+        yield Problem(flaw.where, flaw.what, flaw.fix)
+
+
+def lnt_12(look: Look) -> Iterator[Problem]:
+    names = [name for tool in look.tools if isinstance(name := tool.get("name"), str)]
+    for name in dict.fromkeys(names):
+        if (count := names.count(name)) > 1:
+            message = f"is listed {count} times; hosts keep one of them, and not all the same one."
+            yield Problem(f"tool {name}", message, "Give each tool a name of its own.")
+
+
+def lnt_13(seen: Seen) -> Iterator[Problem]:
+    for where, what, answer in _asked(seen):
+        if answer.lost is not None:
+            fix = "Catch the error, and answer with a result that has isError; what it wrote last says where to look."
+            yield Problem(where, f"ends the server when it is {what}: {answer.lost}", fix, key="ends the server")
+
+
+def lnt_14(seen: Seen) -> Iterator[Problem]:
+    for where, what, answer in _asked(seen):
+        if answer.silent:
+            message = f"does not answer when it is {what}: {(answer.error or {}).get('message')}."
+            fix = "Answer sooner; or give it longer, if it needs that: --timeout SECONDS."
+            yield Problem(where, message, fix, key="does not answer")
+
+
+def lnt_16(seen: Seen) -> Iterator[Problem]:
+    for where, _, answer in _asked(seen):
+        if where.startswith("tool "):  # of what is read, RES-04 and others tell more
+            for flaw in answer.flaws:
+                yield Problem(where, flaw.what, flaw.fix)
+
+
+def _asked(seen: Seen) -> Iterator[tuple[str, str, Answer]]:
+    """Yield what was called and read, on the newest version on which it was."""
+    asked: dict[str, tuple[str, Answer]] = {}
+    for look in seen.looks:
+        if look.ui:
+            calls = {f"tool {name}": call for name, call in look.calls.items()}
+            asked |= {where: (f"called with {_short(call.arguments)}", call.answer) for where, call in calls.items()}
+            asked |= {uri: ("read", answer) for uri, answer in look.reads.items()}
+    for where, (what, answer) in asked.items():
+        yield where, what, answer
+
+
+def lnt_15(seen: Seen) -> Iterator[Problem]:
+    noise = next((look.noise for look in seen.looks if look.noise), None)
+    if noise is not None:
+        message = f"writes to its stdout what is not MCP: {noise!r}."
+        fix = "Write to stderr instead (print(..., file=sys.stderr), logging): stdout is for messages alone."
+        yield Problem("server", message, fix, key="writes to its stdout")
+
+
 # What differs between hosts
 
 
