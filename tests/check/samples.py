@@ -187,6 +187,7 @@ FULLSCREEN = says("ui/request-display-mode", mode="fullscreen")
 CAN_FULLSCREEN = hello(availableDisplayModes=["inline", "fullscreen"])
 CLOSED: JSONObject = {"code": 0, "message": "no answer"}
 THROWN = "TypeError: it is not a function"
+LATE = ("cancelled", THROWN)
 
 BROKEN: dict[str, list[Any]] = {
     # Servers
@@ -399,6 +400,8 @@ BROKEN: dict[str, list[Any]] = {
         plain(errors=[("result", THROWN)]),
         view(ours=replace(OURS, errors=[("result", THROWN)])),
         plain(console=[f"TypeError: {THROWN}"]),
+        partial(errors=[("later", THROWN)]),
+        plain(errors=[("later", THROWN)]),
     ],
     "QUA-03": [plain(console=["Warning: each child needs a key"])],
     "QUA-19": [plain(violations=["script-src blocked eval"])],
@@ -471,9 +474,24 @@ GOOD: dict[str, list[Any]] = {
     "DSP-02": [plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
     "DSP-03": [odd(said=[*CAN_FULLSCREEN, FULLSCREEN])],
     "SIZ-01": [plain(said=[*hello(), SIZE], marks={"result": MARK, "locale": MARK, "grown": MARK})],
-    "QUA-02": [bare(errors=[("result", THROWN)])],
+    "QUA-02": [bare(errors=[("result", THROWN)]), plain(errors=[("theme", THROWN)])],
+    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=4_000), SIZE, SIZE])],
+    "QUA-10": [odd(errors=[("later", THROWN)])],
+    "QUA-12": [
+        partial(errors=[("later", THROWN)]),
+        view(plain=replace(PLAIN_SCENE, errors=[("later", THROWN)]), partial=replace(PARTIAL, errors=[LATE])),
+    ],
+    "QUA-14": [plain(errors=[("later", THROWN)])],
+    "QUA-17": [
+        plain(errors=[("later", THROWN)]),
+        view(plain=replace(PLAIN_SCENE, errors=[("theme", THROWN)]), ours=replace(OURS, errors=[("result", THROWN)])),
+    ],
+    "TIP-08": [
+        view(ours=replace(OURS, errors=[("result", THROWN)]), partial=replace(PARTIAL, errors=[("partials", THROWN)]))
+    ],
     "QUA-11": [
-        view(plain=replace(PLAIN_SCENE, errors=[("result", THROWN)]), bare=replace(BARE, errors=[("x", THROWN)]))
+        bare(errors=[("result", "NotAllowedError: Permission denied")]),
+        view(plain=replace(PLAIN_SCENE, errors=[("result", THROWN)]), bare=replace(BARE, errors=[("x", THROWN)])),
     ],
     "TIP-07": [
         partial(said=[*hello(), says("tools/call", name="get_time")]),

@@ -13,12 +13,15 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY
 
 JSONObject = dict[str, Any]
+
+LATER: Final = "later"
+"""In place of a step, for an error of a timer that was set in an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +172,6 @@ class Scene:
         last = len(self.said) if until is None else self.steps.get(until, len(self.said))
         mine = (said for said in self.said[first:last] if said.by == "view" and "method" in said.message)
         return [said for said in mine if not methods or said.message["method"] in methods]
-
-    def errors_in(self, *steps: str) -> list[str]:
-        """Return the uncaught errors of some steps, each once."""
-        return list(dict.fromkeys(text for step, text in self.errors if step in steps))
 
     def hello(self) -> JSONObject | None:
         """Return the params of the View's `ui/initialize`."""

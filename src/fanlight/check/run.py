@@ -180,10 +180,7 @@ async def _observe(name: str, to: _Where, plan: Plan, tell: Tell) -> tuple[Seen,
     if isinstance(to, Path):
         return _saved(name, to), to
 
-    def said(words: str) -> None:
-        tell(f"{name} {words}")
-
-    looks = await visit(to, plan, said)
+    looks = await visit(to, plan, _named_by(name, tell))
     best = max((look for look in looks if look.ui), key=lambda look: look.version)
     views = []
     for uri, item in best.contents():
@@ -194,6 +191,10 @@ async def _observe(name: str, to: _Where, plan: Plan, tell: Tell) -> tuple[Seen,
             ui = dict(ui_of(item) or ui_of(listed))
             views.append(ViewSeen(Document(uri, html, ui, tools)))
     return Seen(name, looks, views), to
+
+
+def _named_by(name: str, tell: Tell) -> Tell:
+    return lambda words: tell(f"{name} {words}")
 
 
 def _saved(name: str, folder: Path) -> Seen:
@@ -252,7 +253,7 @@ async def _shown(
         for each, to in seen:
             async with _server_behind(each, to, plan) as client:
                 parts = [_part(view, each, client) for view in each.views]
-                views = await play(opened, parts, tell) if parts else []
+                views = await play(opened, parts, _named_by(each.name, tell)) if parts else []
             shown.append(replace(each, views=views))
     return shown
 

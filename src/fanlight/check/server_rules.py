@@ -19,7 +19,7 @@ from fanlight.check.observation import (
     texts,
     ui_of,
 )
-from fanlight.check.rule import Problem
+from fanlight.check.rule import Problem, steady
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, URI_SCHEME
@@ -182,7 +182,8 @@ def dsc_01(look: Look) -> Iterator[Problem]:
         answer = look.reads[uri]
         fix = f"Register a resource with the URI {uri}, or correct the tool's resourceUri."
         if answer.error is not None:
-            yield Problem(_tool(tool), f"names {uri}, which cannot be read: {answer.error.get('message')}", fix)
+            message = f"names {uri}, which cannot be read: {answer.error.get('message')}"
+            yield Problem(_tool(tool), message, fix, key=f"names {uri}, which cannot be read")
         elif chosen(answer, uri) is None:
             yield Problem(_tool(tool), f"names {uri}, which is read without contents.", fix)
 
@@ -392,7 +393,7 @@ def lnt_07(look: Look) -> Iterator[Problem]:
 
 def lnt_08(look: Look) -> Iterator[Problem]:
     for failure in look.failures:
-        yield Problem("server", failure, "Correct the list: clients ask for it when they connect.")
+        yield Problem("server", failure, "Correct the list: clients ask for it when they connect.", key=steady(failure))
 
 
 def lnt_09(look: Look) -> Iterator[Problem]:
@@ -497,7 +498,7 @@ def adv_03(look: Look) -> Iterator[Problem]:
         largest = max(sizes, key=lambda uri: sizes[uri])
         message = f"its Views are {total / 1e6:.1f} MB together, {largest} alone {sizes[largest] / 1e6:.1f} MB."
         fix = "Stay below 5 MB, as much as some hosts take: minify, and load large data by a tool."
-        yield Problem("server", message, fix)
+        yield Problem("server", message, fix, key="its Views are large")
 
 
 def adv_04(seen: Seen) -> Iterator[Problem]:
