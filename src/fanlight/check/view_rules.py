@@ -242,11 +242,18 @@ def siz_01(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
         if not scene.sent("ui/notifications/size-changed"):
             message = "never reports its size, so a host cannot fit its frame."
-            fix = "Send ui/notifications/size-changed when the content changes (view.js does)."
+            fix = (
+                "Leave autoResize on, if it uses App (of view.js or ext-apps). Without an SDK, send "
+                "ui/notifications/size-changed with width and height, whenever a ResizeObserver says so."
+            )
             yield Problem(view.where, message, fix)
         elif _grew(scene) and not scene.sent("ui/notifications/size-changed", since="grown"):
             message = "does not report its size when its content has grown."
-            yield Problem(view.where, message, "Watch the document with a ResizeObserver (view.js does).")
+            fix = (
+                "Let html and body grow with what is in them: with a height of 100% or 100vh they stay as they are, "
+                "and no ResizeObserver notices. Without an SDK, report at every change, not only once."
+            )
+            yield Problem(view.where, message, fix)
 
 
 def _grew(scene: Scene) -> bool:
@@ -549,10 +556,12 @@ def qua_17(view: ViewSeen) -> Iterator[Problem]:
 def qua_18(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
         if _same_in_the_dark(scene):
-            message = "looks the same when the host turns dark and the system does not."
-            yield Problem(
-                view.where, message, "Follow hostContext.theme: color-scheme and light-dark() (view.js does)."
+            message = "does not follow the host's theme: it looks the same after the host has turned dark."
+            fix = (
+                "Call applyDocumentTheme(theme) with getHostContext()?.theme after connect(), and at each change of "
+                "the context; write colours with light-dark(). prefers-color-scheme is the system's, not the host's."
             )
+            yield Problem(view.where, message, fix)
 
 
 def qua_19(view: ViewSeen) -> Iterator[Problem]:
