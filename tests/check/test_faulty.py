@@ -1,6 +1,8 @@
 """Servers that do not answer as they should: what is found, and that the rest is checked all the same."""
 
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,50 @@ async def test_a_tool_that_ends_the_server_is_named_with_its_last_words_and_the_
     assert report.servers[0].called == ALL
     (finding,) = report.named("LNT-13")
     assert "out of cheese" not in finding.key
+
+
+DIES = """
+import os, sys
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.apps import Apps
+
+apps = Apps()
+
+@apps.tool(resource_uri="ui://dies/view")
+def first() -> str:
+    os._exit(3)
+
+@apps.tool(resource_uri="ui://dies/view")
+def second() -> str:
+    return "Fine."
+
+apps.add_html_resource("ui://dies/view", "<!doctype html><title>x</title><p>x")
+app = MCPServer("dies", extensions=[apps]).streamable_http_app()
+config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error")
+listener = config.bind_socket()
+sys.stdout.write(f"{listener.getsockname()[1]}\\n")
+sys.stdout.flush()
+uvicorn.Server(config).run([listener])
+"""
+
+
+@pytest.fixture
+def dying() -> Iterator[str]:
+    """Yield the address of a server that a call of its first tool ends."""
+    command = [sys.executable, "-c", DIES]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        process.kill()
+
+
+async def test_a_tool_that_ends_a_server_at_an_address_is_named_and_the_check_goes_on(dying: str) -> None:
+    report = await check(dying, browser=False)
+    (finding,) = report.named("LNT-13")
+    assert finding.problem.where == "tool first"
+    assert finding.problem.message.endswith("It did not come back, so nothing after that was checked.")
+    assert report.servers[0].called == ("first",)
 
 
 async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:

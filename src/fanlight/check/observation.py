@@ -208,6 +208,8 @@ class Seen:
     views: Sequence[ViewSeen] = ()
     saved: bool = False
     """Whether these are saved Views, with no server behind them."""
+    view_calls: Mapping[str, Called] = field(default_factory=dict)
+    """Calls that Views made while they were shown, of those that were not answered as they should be."""
 
     def best(self, *, ui: bool = True) -> Look | None:
         """Return the look on the newest protocol version."""

@@ -22,7 +22,7 @@ from fanlight.check.observation import (
 from fanlight.check.report import CheckedServer, Report
 from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import BY_NAME, RULES
-from fanlight.check.visit import PATIENCE, Client, Plan, connected, destructive, visit
+from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.host.config import Target, target
 from fanlight.host.resources import for_app
 from fanlight.host.targets import servers
@@ -251,10 +251,10 @@ async def _shown(
     shown = []
     async with _browser(browser) as opened:
         for each, to in seen:
-            async with _server_behind(each, to, plan) as client:
-                parts = [_part(view, each, client) for view in each.views]
+            async with _server_behind(each, to, plan) as server:
+                parts = [_part(view, each, server) for view in each.views]
                 views = await play(opened, parts, _named_by(each.name, tell)) if parts else []
-            shown.append(replace(each, views=views))
+            shown.append(replace(each, views=views, view_calls=server.failed if server else {}))
     return shown
 
 
@@ -271,17 +271,18 @@ async def _browser(given: "Browser | str | Path | bool") -> "AsyncIterator[Brows
 
 
 @asynccontextmanager
-async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Client | None]:
+async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Visitor | None]:
     """Keep a connection for what Views ask of their server while they are shown."""
     best = seen.best()
     if isinstance(to, Path) or not plan.call or best is None:
         yield None
         return
-    async with connected(to, best.version, ui=True, patience=plan.patience) as client:
-        yield client
+    async with Visitor(to, best.version, ui=True, patience=plan.patience) as visitor:
+        visitor.connect_meanwhile()
+        yield visitor
 
 
-def _part(view: ViewSeen, seen: Seen, client: Client | None) -> "Part":
+def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> "Part":
     """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
     from fanlight.check.scenes import Part, synthetic
 
@@ -294,7 +295,7 @@ def _part(view: ViewSeen, seen: Seen, client: Client | None) -> "Part":
     made = call.arguments if call else made_arguments(tool.get("inputSchema")) or {}
     result = (call.answer.result if call else None) or synthetic(tool)
     return Part(
-        view.document, tool, made, result, _answers(client, look), [each for each in look.tools if for_app(each)]
+        view.document, tool, made, result, _answers(server, look), [each for each in look.tools if for_app(each)]
     )
 
 
@@ -302,7 +303,7 @@ def _worked(call: Called | None) -> bool:
     return call is not None and call.answer.result is not None and not call.answer.result.get("isError")
 
 
-def _answers(client: Client | None, look: Look) -> "Answers":
+def _answers(server: Visitor | None, look: Look) -> "Answers":
     """Answer what a View asks of its server, as a host would; nothing that destroys, and nothing that is not for it."""
     tools = {str(tool.get("name")): tool for tool in look.tools}
 
@@ -312,14 +313,14 @@ def _answers(client: Client | None, look: Look) -> "Answers":
         if method == "resources/list":
             return {"result": {"resources": list(look.resources)}}
         name = str(params.get("name"))
-        if client is None or method not in ("tools/call", "resources/read"):
+        if server is None or method not in ("tools/call", "resources/read"):
             return {"error": {"code": -32601, "message": f"fanlight check does not answer {method}"}}
         if method == "resources/read":
-            got = await client.read(str(params.get("uri")))
+            got = await server.read(str(params.get("uri")))
         elif name not in tools or not for_app(tools[name]) or destructive(tools[name]):
             return {"error": {"code": -32000, "message": f"fanlight check does not call {name}"}}
         else:
-            got = await client.call(name, params.get("arguments") or {})
+            got = await server.call(name, params.get("arguments") or {})
         return {"result": got.result} if got.result is not None else {"error": got.error}
 
     return answer

@@ -451,13 +451,15 @@ def lnt_16(seen: Seen) -> Iterator[Problem]:
 
 
 def _asked(seen: Seen) -> Iterator[tuple[str, str, Answer]]:
-    """Yield what was called and read, on the newest version on which it was."""
+    """Yield what was called and read, on the newest version on which it was; and what Views called in vain."""
     asked: dict[str, tuple[str, Answer]] = {}
     for look in seen.looks:
         if look.ui:
-            calls = {f"tool {name}": call for name, call in look.calls.items()}
-            asked |= {where: (f"called with {_short(call.arguments)}", call.answer) for where, call in calls.items()}
             asked |= {uri: ("read", answer) for uri, answer in look.reads.items()}
+    for calls in (*(look.calls for look in seen.looks if look.ui), seen.view_calls):
+        by_view = " by a View" if calls is seen.view_calls else ""
+        for name, call in calls.items():
+            asked[f"tool {name}"] = (f"called{by_view} with {_short(call.arguments)}", call.answer)
     for where, (what, answer) in asked.items():
         yield where, what, answer
 

@@ -5,7 +5,7 @@ schema or were given, and they are not annotated as destructive.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 import anyio
 import mcp_types as types
+from anyio.abc import TaskStatus
 from mcp.client.session import ClientSession
 from mcp.server.lowlevel import Server
 from mcp.shared.dispatcher import CallOptions
@@ -45,6 +46,7 @@ PATIENCE: Final = 15.0
 """Seconds to wait for each answer of a server, and for a program to start."""
 _SECOND_CHANCE: Final = 0.3
 """Of that time, for `initialize` where `server/discover` stayed without an answer."""
+_CLOSED: Final = "the connection was lost"
 _MOST_PAGES: Final = 100
 _MOST_SILENT: Final = 3
 """As many calls may stay without an answer before no more tools are called."""
@@ -116,9 +118,10 @@ class Client:
 
     async def ask(self, request: types.ClientRequest) -> Answer:
         """Send a request, and return what came, whatever it is."""
+        result: JSONObject | None = None
         try:
-            with anyio.fail_after(self._patience):
-                result: JSONObject = await self._session.send_request(request, _RAW)
+            with anyio.fail_after(self._patience), self.attempt.call():
+                result = await self._session.send_request(request, _RAW)
         except MCPError as error:
             told = {"code": error.code, "message": error.message}
             if isinstance(error.data, Unreadable):
@@ -129,6 +132,8 @@ class Client:
         except ValidationError as error:
             came = _arrived.get() or {}
             return Answer(without_wire_fields(came), flaws=tuple(flaws_in(came, error)))
+        if result is None:  # cut, with the connection
+            return Answer(error={"code": types.CONNECTION_CLOSED, "message": _CLOSED}, lost=_CLOSED)
         return Answer(without_wire_fields(result))
 
     async def call(self, name: str, arguments: JSONObject) -> Answer:
@@ -146,7 +151,6 @@ async def connected(to: Target, version: str, *, ui: bool, patience: float = PAT
     transport = _in_process(to.server) if isinstance(to, InProcess) else open_transport(to, attempt)
     extensions = {EXTENSION_ID: dict(SERVER_SETTINGS)} if ui else None
     longest = patience * (1 + _SECOND_CHANCE) if version in MODERN_PROTOCOL_VERSIONS else patience
-    greeted = False
     try:
         with anyio.fail_after(longest) as limit:
             async with (
@@ -155,15 +159,12 @@ async def connected(to: Target, version: str, *, ui: bool, patience: float = PAT
             ):
                 await _greet(session, version, extensions, patience)
                 limit.deadline = float("inf")
-                greeted = True
                 yield Client(session, version, ui, attempt, patience)
     except (MCPError, ValidationError, TimeoutError, OSError, CannotStart, ExceptionGroup) as error:
         first = cause(error)
         if isinstance(first, _OtherVersion):
             raise first from None
-        if greeted and attempt.over.is_set():
-            return  # what a server leaves behind that went away
-        if isinstance(first, ValidationError) and not greeted:
+        if isinstance(first, ValidationError):
             raise CannotConnect(f"{to} does not answer as an MCP server. {not_mcp('initialize', first)}") from error
         hint = " Give it longer with --timeout, if it needs that." if isinstance(first, TimeoutError) else ""
         raise CannotConnect(f"{why_failed(first, to, attempt, longest)}{hint}") from error
@@ -207,70 +208,126 @@ async def _discovered(
     raise _OtherVersion(version)
 
 
-class _Visitor:
+@dataclass
+class _Line:
+    """A connection that another task holds, until it is told to leave."""
+
+    client: Client
+    leave: anyio.Event
+    gone: anyio.Event
+    reason: str | None = None
+    """Why it ended by itself."""
+    in_flight: list[str] = field(default_factory=list)
+    """The tools that are being called."""
+    blamed: str | None = None
+    """The tool that was called when it failed, if there was but one."""
+
+
+class Visitor:
     """A client that connects anew after a request that ended or blocked the server. Use it with `async with`."""
 
     def __init__(self, to: Target, version: str, *, ui: bool, patience: float) -> None:
-        self._to = to
-        self._line = (version, ui, patience)
-        self._stack = AsyncExitStack()
-        self._client: Client | None = None
         self.noise: str | None = None
         """What the server wrote to its stdout that is not MCP."""
+        self.failed: dict[str, Called] = {}
+        """Calls that were not answered as they should be, by tool."""
+        self._to = to
+        self._how = (version, ui, patience)
+        self._line: _Line | None = None
+        self._connecting = anyio.Lock()
+        self._tasks = anyio.create_task_group()
 
     async def __aenter__(self) -> Self:
-        await self._connect()
+        await self._tasks.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._stack.__aexit__(kind, error, traceback)
+        try:
+            if self._line is not None:
+                self._line.leave.set()
+                await self._line.gone.wait()
+        finally:
+            self._tasks.cancel_scope.cancel()
+            # The group is not told of an error: it would wrap it.
+            await self._tasks.__aexit__(None, None, None)
 
-    async def client(self) -> Client | None:
-        """Return a client that is connected; None if the server does not come back."""
-        if self._client is None:
-            try:
-                await self._connect()
-            except (CannotConnect, _OtherVersion):
-                return None
-        return self._client
+    async def connect(self) -> Client:
+        """Connect. Raises CannotConnect, or _OtherVersion."""
+        self._line = await self._tasks.start(self._hold)
+        return self._line.client
 
-    async def _connect(self) -> None:
-        version, ui, patience = self._line
-        self._client = await self._stack.enter_async_context(connected(self._to, version, ui=ui, patience=patience))
+    def connect_meanwhile(self) -> None:
+        """Begin to connect, so that the first request has less to wait for."""
+        self._tasks.start_soon(self._ready)
 
-    async def leave(self) -> Attempt | None:
-        """Close the connection; return what is known of how it went."""
-        client, self._client = self._client, None
-        self.listen(client)
-        await self._stack.aclose()
-        return None if client is None else client.attempt
+    async def comes_back(self) -> bool:
+        """Tell whether the server can be asked, and connect if need be."""
+        return await self._ready() is not None
 
-    def listen(self, client: Client | None) -> None:
-        child = client and client.attempt.child
-        self.noise = self.noise or (child.noise if child else None)
+    async def _ready(self) -> _Line | None:
+        async with self._connecting:
+            if self._line is None or self._line.gone.is_set():
+                try:
+                    await self.connect()
+                except (CannotConnect, _OtherVersion):
+                    return None
+            return self._line
+
+    async def _hold(self, *, task_status: TaskStatus[_Line]) -> None:
+        """Hold a connection in a task of its own: where a transport fails, it takes its task with it."""
+        version, ui, patience = self._how
+        line: _Line | None = None
+        try:
+            async with connected(self._to, version, ui=ui, patience=patience) as client:
+                line = _Line(client, anyio.Event(), anyio.Event())
+                task_status.started(line)
+                await line.leave.wait()
+        except CannotConnect as error:
+            if line is None:
+                raise
+            line.reason = str(error)
+        finally:
+            if line is not None:
+                line.client.attempt.cut()
+                line.gone.set()
 
     async def read(self, uri: str) -> Answer:
-        client = await self.client()
-        return _GONE if client is None else await self._after(await client.read(uri))
+        line = await self._ready()
+        return _NO_ANSWER if line is None else await self._after(line, await line.client.read(uri))
 
     async def call(self, name: str, arguments: JSONObject) -> Answer:
-        client = await self.client()
-        return _GONE if client is None else await self._after(await client.call(name, arguments))
-
-    async def _after(self, answer: Answer) -> Answer:
-        """Leave a server that is gone, or that may be blocked."""
-        self.listen(self._client)
-        if answer.lost is not None:
-            attempt = await self.leave()
-            return replace(answer, lost=answer.lost if attempt is None else why_ended(self._to, attempt))
-        if answer.silent and not isinstance(self._to, InProcess):
-            await self.leave()
+        line = await self._ready()
+        if line is None:
+            return _NO_ANSWER
+        line.in_flight.append(name)
+        try:
+            answer = await self._after(line, await line.client.call(name, arguments))
+        finally:
+            line.in_flight.remove(name)
+        if answer.flaws or ((answer.lost is not None or answer.silent) and line.blamed == name):
+            self.failed.setdefault(name, Called(arguments, answer))
         return answer
 
+    async def _after(self, line: _Line, answer: Answer) -> Answer:
+        """Leave a server that is gone, or that may be blocked."""
+        child = line.client.attempt.child
+        self.noise = self.noise or (child.noise if child else None)
+        if answer.lost is None and (not answer.silent or isinstance(self._to, InProcess)):
+            return answer
+        if self._line is line:
+            self._line = None
+            line.blamed = line.in_flight[0] if len({*line.in_flight}) == 1 else None
+            line.leave.set()
+        await line.gone.wait()
+        if answer.lost is None:
+            return answer
+        return replace(answer, lost=line.reason or why_ended(self._to, line.client.attempt))
 
-_GONE: Final = Answer(error={"code": 0, "message": "the server did not come back"})
+
+_GONE: Final = "It did not come back, so nothing after that was checked."
+_NO_ANSWER: Final = Answer(error={"code": 0, "message": "the server did not come back"})
 
 
 @asynccontextmanager
@@ -296,7 +353,7 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
 
     async def look(version: str, ui: bool, calls: bool = False) -> None:
         try:
-            async with _Visitor(to, version, ui=ui, patience=plan.patience) as visitor:
+            async with Visitor(to, version, ui=ui, patience=plan.patience) as visitor:
                 seen = await _look(visitor, unanswered, tell)
                 with_view = {str(tool.get("name")) for tool, _ in (looks[0] if looks else seen).links()}
                 if calls:
@@ -331,7 +388,7 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
 
 
 async def _with_calls(
-    visitor: _Visitor, look: Look, wanted: Collection[str], plan: Plan, unanswered: dict[str, Answer], tell: Tell
+    visitor: Visitor, look: Look, wanted: Collection[str], plan: Plan, unanswered: dict[str, Answer], tell: Tell
 ) -> Look:
     """Call the wanted tools, of those that the model may call."""
     calls: dict[str, Called] = {}
@@ -349,9 +406,13 @@ async def _with_calls(
         else:
             tell(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}")
             answer = await visitor.call(name, arguments)
+            if answer.lost is not None and not await visitor.comes_back():
+                answer = replace(answer, lost=f"{answer.lost} {_GONE}")
             calls[name] = Called(arguments, answer)
             if answer.silent or answer.lost is not None:
                 unanswered[_call_of(name)] = answer  # once is enough
+            if answer.lost is not None and answer.lost.endswith(_GONE):
+                break
     return replace(look, calls=calls)
 
 
@@ -374,9 +435,8 @@ def _why_not(tool: JSONObject, plan: Plan) -> str:
     return f"no arguments can be made up for it; give them with --args {tool.get('name')}=JSON"
 
 
-async def _look(visitor: _Visitor, unanswered: dict[str, Answer], tell: Tell) -> Look:
-    client = await visitor.client()
-    assert client is not None
+async def _look(visitor: Visitor, unanswered: dict[str, Answer], tell: Tell) -> Look:
+    client = await visitor.connect()
     version, ui = client.version, client.ui
     tell(f"speaks {version}, {'with' if ui else 'without'} MCP Apps")
     failures: list[str] = []
