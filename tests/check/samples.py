@@ -526,6 +526,7 @@ GOOD: dict[str, list[Any]] = {
         script("const data = r.structuredContent;\nout.innerHTML = `<b>${escapeHtml(data.name)}</b>`"),
         script("out.innerHTML = '<b></b>'; out.querySelector('b').textContent = r.structuredContent.name"),
         script("if (out.innerHTML == r.structuredContent.html) go()"),
+        script(f"{'a();' * 200}app.ontoolresult=e=>f(e);\nout.innerHTML = `<b>${{e.theme}}</b>`"),
     ],
     "REV-16": [
         script("navigator.geolocation.watchPosition(go)", permissions={"geolocation": {}}),
