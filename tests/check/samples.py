@@ -249,6 +249,7 @@ BROKEN: dict[str, list[Any]] = {
     "LNT-13": [
         seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited with code 3."))})),
         seen(look(reads={URI: Answer(error=CLOSED, lost="clock.py exited with code 3.")})),
+        seen(LOOK, replace(PLAIN, calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited."))})),
         replace(SEEN, view_calls={"set_alarm": Called({}, Answer(error=CLOSED, lost="clock.py exited."))}),
     ],
     "LNT-14": [

@@ -451,17 +451,24 @@ def lnt_16(seen: Seen) -> Iterator[Problem]:
 
 
 def _asked(seen: Seen) -> Iterator[tuple[str, str, Answer]]:
-    """Yield what was called and read, on the newest version on which it was; and what Views called in vain."""
+    """Yield what was called and read, how, and what came: where it failed once, that; else what came last."""
     asked: dict[str, tuple[str, Answer]] = {}
+
+    def add(where: str, how: str, answer: Answer) -> None:
+        before = asked[where][1] if where in asked else Answer()
+        if before.lost is None and not before.silent and not before.flaws:
+            asked[where] = (how, answer)
+
     for look in seen.looks:
-        if look.ui:
-            asked |= {uri: ("read", answer) for uri, answer in look.reads.items()}
-    for calls in (*(look.calls for look in seen.looks if look.ui), seen.view_calls):
-        by_view = " by a View" if calls is seen.view_calls else ""
-        for name, call in calls.items():
-            asked[f"tool {name}"] = (f"called{by_view} with {_short(call.arguments)}", call.answer)
-    for where, (what, answer) in asked.items():
-        yield where, what, answer
+        for uri, answer in look.reads.items():
+            add(uri, "read", answer)
+        by = "called" if look.ui else "called without MCP Apps"
+        for name, call in look.calls.items():
+            add(f"tool {name}", f"{by} with {_short(call.arguments)}", call.answer)
+    for name, call in seen.view_calls.items():
+        add(f"tool {name}", f"called by a View with {_short(call.arguments)}", call.answer)
+    for where, (how, answer) in asked.items():
+        yield where, how, answer
 
 
 def lnt_15(seen: Seen) -> Iterator[Problem]:
