@@ -147,6 +147,9 @@ def _add_check(commands: Any) -> None:
     )
     check.add_argument("--args", action="append", default=[], metavar="TOOL=JSON", help="call a tool with these")
     check.add_argument("--no-call", action="store_true", help="call no tools, and show made-up results")
+    check.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="how long to wait for each answer (default: 15)"
+    )
     check.add_argument("--no-browser", action="store_true", help="show no Views: leave out the rules that need it")
     check.add_argument("--baseline", metavar="FILE", help="findings in this file do not count")
     check.add_argument("--write-baseline", action="store_true", help="write all findings into that file")
@@ -155,6 +158,16 @@ def _add_check(commands: Any) -> None:
     check.add_argument("--junit", metavar="FILE", help="write it as JUnit XML, too")
     check.add_argument("--sarif", metavar="FILE", help="write it as SARIF, too")
     check.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, such as 30")
+    return seconds
 
 
 def _check(options: argparse.Namespace, command: Sequence[str]) -> int:

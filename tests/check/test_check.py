@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 
 from check.views import WRONG, raw
 from fanlight import Apps, View
-from fanlight.check import CannotConnect, Report, UsageError, check
+from fanlight.check import CannotConnect, Report, UsageError, check, scenes
 from fanlight.check.observation import Document, Seen
 from fanlight.check.run import judged
 from fanlight.check.scenes import Part, play
@@ -123,22 +123,75 @@ async def test_a_server_of_the_sdk_breaks_no_must(browser: Browser) -> None:
 USUAL = {"QUA-18"}  # what these Views do not do, and need not
 
 
-@pytest.mark.parametrize("name", WRONG)
-async def test_a_wrong_view_is_found_in_a_browser(name: str, browser: Browser) -> None:
-    scene, html, expected = WRONG[name]
+def part_of(html: str, uri: str = "ui://wrong/view") -> Part:
     tool = {"name": "show", "inputSchema": {"type": "object"}}
     result = {"content": [{"type": "text", "text": "Noon."}], "structuredContent": {"a": 1}}
 
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"error": {"code": -32601, "message": "Method not found"}}
 
-    part = Part(Document("ui://wrong/view", html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
-    views = await play(browser, [part], lambda words: None, [scene])
+    return Part(Document(uri, html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_wrong_view_is_found_in_a_browser(name: str, browser: Browser) -> None:
+    scene, html, expected = WRONG[name]
+    views = await play(browser, [part_of(html)], lambda words: None, [scene])
     found = {finding.rule.id: finding for finding in judged(Seen("wrong", [], views))}
     assert expected <= found.keys()
     assert {id for id, finding in found.items() if finding.breaks_a_must} <= expected
     if not expected:
         assert found.keys() <= USUAL
+
+
+TICKS = """
+await start();
+setTimeout(() => { throw new Error(`tick ${Math.round(performance.now())}`); }, 700);
+setInterval(async () => nothing(), 330);
+const frame = () => (performance.now() > 600 ? missing() : requestAnimationFrame(frame));
+frame();
+"""
+
+
+async def test_a_late_error_is_the_same_finding_each_time(browser: Browser) -> None:
+    keys = []
+    for _ in range(2):
+        views = await play(browser, [part_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
+        found = [finding for finding in judged(Seen("wrong", [], views)) if finding.problem.thrown]
+        assert {finding.rule.id for finding in found} == {"QUA-02"}
+        keys.append([finding.key for finding in found])
+    assert keys[0] == keys[1]
+    assert [key.partition(": ")[2] for key in keys[0]] == [
+        "Error: tick #",
+        "ReferenceError: missing is not defined",
+        "ReferenceError: nothing is not defined",
+    ]
+
+
+async def test_progress_counts_the_scenes_also_those_that_need_not_be_played(browser: Browser) -> None:
+    said: list[str] = []
+    good = part_of(raw("await start();"), "ui://good/view")
+    broken = part_of("<!doctype html><title>x</title>", "ui://broken/view")
+    await play(browser, [good, broken], said.append, ["plain", "error"])
+    assert [line.partition(":")[0] for line in said] == ["1 of 4 scenes", "2 of 4 scenes", "4 of 4 scenes"]
+    assert said[0] == "1 of 4 scenes: plain of ui://good/view"
+    assert said[-1] == "4 of 4 scenes: plain of ui://broken/view"
+
+
+async def test_what_was_slow_among_others_is_shown_once_more_alone(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanlight.check.view_rules.SLOW", 0)
+    views: list[str] = []
+    shown = scenes._scene
+
+    async def counted(browser: Browser, part: Part, name: str) -> Any:
+        views.append(name)
+        return await shown(browser, part, name)
+
+    monkeypatch.setattr(scenes, "_scene", counted)
+    await play(browser, [part_of(raw("await start();"))], lambda words: None, ["plain", "error"])
+    assert views == ["plain", "error", "plain"]
 
 
 # Targets

@@ -178,3 +178,10 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert in_colour(Terminal())  # type: ignore[arg-type]
     monkeypatch.setenv("NO_COLOR", "1")
     assert not in_colour(Terminal())  # type: ignore[arg-type]
+
+
+def test_the_text_tells_what_does_not_count_and_why(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (saved / "bad.html").write_text(BAD, encoding="utf-8")
+    check(saved, "--skip", "RES-08", "--because", "either is fine", "--skip", "RES-01", "--because", "not yet")
+    said = capsys.readouterr().out
+    assert "Not counted (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in said

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from check.samples import BROKEN, GOOD, LOOK, SEEN, VIEW
-from fanlight.check.observation import Answer
-from fanlight.check.rule import Rule
+from check.samples import BROKEN, GOOD, LOOK, POOR, SCENES, SEEN, SIZE, VIEW, hello, marked, plain, says
+from fanlight.check.observation import Answer, Seen, ViewSeen
+from fanlight.check.rule import Finding, Rule
 from fanlight.check.rules import BY_NAME, RULES
 from fanlight.check.run import judged
 from support.docs import ROOT
@@ -87,6 +87,32 @@ def test_what_is_so_on_every_version_is_told_once() -> None:
     one = replace(SEEN, looks=[replace(LOOK, version="2025-11-25"), newest])
     (finding,) = judged(one)
     assert finding.versions == ("2026-07-28",)
+
+
+def test_an_error_is_told_once_with_all_its_scenes_and_is_the_same_wherever_it_comes() -> None:
+    keys = set()
+    for number, scene, step in ((1, "plain", "later"), (22, "error", "error"), (333, "partial", "cancelled")):
+        text = f"Error: {number} ticks at view.js:{number}"
+        scenes = {**SCENES, scene: replace(SCENES[scene], errors=[(step, text)])}
+        (finding,) = judged(Seen("clock", [], [ViewSeen(VIEW.document, scenes)]))
+        keys.add(finding.key)
+    assert keys == {"error clock ui://clock/view: Error: # ticks at view.js:#"}
+    everywhere = {name: replace(scene, errors=[("start", "Error: 7")]) for name, scene in SCENES.items()}
+    (finding,) = judged(Seen("clock", [], [ViewSeen(VIEW.document, everywhere)]))
+    assert finding.rule.id == "QUA-02"
+    assert finding.problem.message.endswith("Error: 7 (seen in plain, bare, odd, partial, error, ours)")
+
+
+def test_what_is_measured_is_not_what_names_a_finding() -> None:
+    def key(rule: str, sample: Any) -> set[str]:
+        return {Finding(BY_NAME[rule], "clock", problem).key for problem in found(BY_NAME[rule], sample)}
+
+    poor = [{"text": "12:01", "ratio": 1.6, "needed": 4.5}]
+    assert key("QUA-05", marked("result", contrast=[POOR])) == key("QUA-05", marked("result", contrast=poor))
+    late = [plain(said=[hello()[0], says("ui/notifications/initialized", at=at), SIZE]) for at in (6_000, 7_000)]
+    assert key("QUA-09", late[0]) == key("QUA-09", late[1]) != set()
+    wide = [marked("result", scrollWidth=width, clientWidth=700) for width in (800, 900)]
+    assert key("DIM-03", wide[0]) == key("DIM-03", wide[1]) != set()
 
 
 def test_the_reference_page_has_the_table() -> None:

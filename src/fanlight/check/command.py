@@ -14,7 +14,7 @@ import anyio
 
 from fanlight.check.report import Report, as_json, as_junit, as_sarif, in_colour, listing, write
 from fanlight.check.run import UsageError, check
-from fanlight.check.visit import CannotConnect
+from fanlight.check.visit import PATIENCE, CannotConnect
 from fanlight.host.config import ConfigError
 from fanlight.protocol.errors import FanlightError
 
@@ -61,6 +61,7 @@ async def _checked(
         baseline=known,
         call=not options.no_call,
         arguments=_arguments(options.args),
+        patience=options.timeout or PATIENCE,
         tell=progress.tell,
     )
 

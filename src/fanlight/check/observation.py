@@ -13,12 +13,24 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY
 
 JSONObject = dict[str, Any]
+
+LATER: Final = "later"
+"""In place of a step, for an error of a timer that was set in an earlier one."""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What in an answer is not as MCP's schema demands: of what, what is wrong, and what to do."""
+
+    where: str
+    what: str
+    fix: str = "Answer as the schema of MCP has it."
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,11 @@ class Answer:
 
     result: JSONObject | None = None
     error: JSONObject | None = None
+    flaws: Sequence[Flaw] = ()
+    silent: bool = False
+    """Whether nothing came in time."""
+    lost: str | None = None
+    """How the server went away meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,10 @@ class Look:
     """What reading a View that does not exist got."""
     failures: Sequence[str] = ()
     """Lists that could not be had, in words."""
+    flaws: Sequence[Flaw] = ()
+    """What is wrong with the lists."""
+    noise: str | None = None
+    """The first line on stdout that is not MCP."""
 
     def links(self) -> Iterator[tuple[JSONObject, object]]:
         """Yield the tools that name a View, with what they name (nested wins)."""
@@ -152,10 +173,6 @@ class Scene:
         mine = (said for said in self.said[first:last] if said.by == "view" and "method" in said.message)
         return [said for said in mine if not methods or said.message["method"] in methods]
 
-    def errors_in(self, *steps: str) -> list[str]:
-        """Return the uncaught errors of some steps, each once."""
-        return list(dict.fromkeys(text for step, text in self.errors if step in steps))
-
     def hello(self) -> JSONObject | None:
         """Return the params of the View's `ui/initialize`."""
         for said in self.sent("ui/initialize", "initialize"):
@@ -191,6 +208,8 @@ class Seen:
     views: Sequence[ViewSeen] = ()
     saved: bool = False
     """Whether these are saved Views, with no server behind them."""
+    view_calls: Mapping[str, Called] = field(default_factory=dict)
+    """Calls that Views made while they were shown, of those that were not answered as they should be."""
 
     def best(self, *, ui: bool = True) -> Look | None:
         """Return the look on the newest protocol version."""

@@ -3,7 +3,7 @@
 import json
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
@@ -46,6 +46,8 @@ class Report:
     findings: tuple[Finding, ...]
     rules: tuple[Rule, ...] = RULES
     """The rules that were asked."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Of each rule that was skipped: why."""
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -92,8 +94,23 @@ def _lines(report: Report, *, colour: bool) -> Iterator[str]:
         yield _painted(f"{title} ({len(found)})", "1", colour)
         for finding in sorted(found, key=_order):
             yield from _finding(finding, several, colour)
+    yield from _not_counted(report, colour)
     yield ""
     yield _summary(report, colour)
+
+
+def _not_counted(report: Report, colour: bool) -> Iterator[str]:
+    """Say what was found and does not count, and why: a rule a line."""
+    counts = dict.fromkeys(report.reasons.items(), 0)
+    for finding in report.findings:
+        if finding.skipped is not None:
+            reason = (finding.rule.id, finding.skipped)
+            counts[reason] = counts.get(reason, 0) + 1
+    if counts:
+        yield ""
+        yield _painted(f"Not counted ({sum(counts.values())})", "1", colour)
+        for (id, because), count in sorted(counts.items()):
+            yield f"  {id:<8} {count} finding{'' if count == 1 else 's'}: {because}"
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

@@ -5,6 +5,8 @@ It reads the text as a reviewer with a search box would. It finds what was not h
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -60,6 +62,60 @@ _PERMISSION_USES: Final = {
     "geolocation": re.compile(r"geolocation"),
     "clipboardWrite": re.compile(r"clipboard|execCommand"),
 }
+_LARGE: Final = 200_000
+"""Documents of this size are mostly libraries, which can do more than the View does."""
+
+# What takes a key, and what carries it to the model or to the server.
+_RECORDS: Final = re.compile(
+    r"(?:\+=|\.(?:push|concat|add|append)\s*\()[^;\n]{0,60}?\b\w+\.key(?:Code)?\b(?!\s*[=!]=)"
+    r"|\b\w+(?:\.(?:value|data))?\s*=\s*\w+\s*\+\s*\w+\.key\b(?!\s*[=!]=)"
+    r"|(?:updateModelContext|sendMessage|callServerTool|callTool|sendFollowUpMessage|postMessage)\s*\("
+    r"[^;]{0,200}?\b\w+\.key(?:Code)?\b(?!\s*[=!]=)"
+)
+_TELLS: Final = re.compile(
+    r"\.\s*(?:updateModelContext|sendMessage|callServerTool|callTool|sendFollowUpMessage|setWidgetState)\s*\("
+    r"|[\"'`](?:ui/message|ui/update-model-context|tools/call)[\"'`]"
+)
+_HANDLER: Final = re.compile(r"[\s\S]{0,40}?,\s*([A-Za-z_$][\w$]*)\s*[,)]|\s*=?\s*([A-Za-z_$][\w$]*)\s*;")
+_NEARBY: Final = 500
+
+# Frames that a script makes.
+_FRAME: Final = re.compile(r"createElement\s*\(\s*[\"'`]i?frame[\"'`]\s*\)")
+_KEPT_AS: Final = re.compile(r"([A-Za-z_$][\w$]*)\s*=\s*(?:\w+\s*\.\s*)*$")
+_FRAME_PROPS: Final = re.compile(r"[\"'`]iframe[\"'`]\s*,\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_FRAME_MARKUP: Final = re.compile(r"<iframe\b[^>]*", re.IGNORECASE)
+_SRC: Final = re.compile(r"\bsrc[\"']?\s*(?:=|:|[\"'`]\s*,)\s*\\?[\"'`]?((?:https?:)?\\?/\\?/[^\"'`\s>\\$]+)")
+_HIDES: Final = re.compile(
+    r"display[\"']?\s*(?:=|:)\s*[\"'`]?none|visibility[\"']?\s*(?:=|:)\s*[\"'`]?hidden|\bhidden\s*(?:=|:)\s*(?:true|!0)"
+    r"|opacity[\"']?\s*(?:=|:)\s*[\"'`]?0(?![.\d])|\b(?:width|height)[\"']?\s*(?:=|:)\s*[\"'`]?[01](?:px)?[\"'`;,\s}]"
+    r"|\b(?:left|top)[\"']?\s*(?:=|:)\s*[\"'`]?-\d{3,}px|<iframe\b[^>]*\shidden\b"
+)
+
+# HTML that is made out of data.
+_TO_HTML: Final = re.compile(
+    r"\.(?:innerHTML|outerHTML)\s*\+?=(?!=)|\binsertAdjacentHTML\s*\(|\bdocument\.write(?:ln)?\s*\("
+    r"|\bdangerouslySetInnerHTML\b[\"']?\s*[:=]\s*\{+\s*__html\s*:"
+)
+_TOOL_DATA: Final = re.compile(r"\bstructuredContent\b|\bcontent\s*(?:\?\.)?\s*\[|\btool(?:Input|Output|Result)\b")
+_NAMED_DATA: Final = re.compile(
+    r"(?:const|let|var)\s+(\w{2,})\s*=[^;\n]{0,200}\b(?:structuredContent|content\s*(?:\?\.)?\s*\[)"
+    r"|\bstructuredContent\s*:\s*(\w{2,})\s*[,}=]"
+    r"|\bontool(?:result|input)\s*=\s*(?:async\s*)?\(?\s*(\w+)\s*(?:\)|=>)"
+)
+_MADE_SAFE: Final = re.compile(
+    r"escape|sanitize|purify|encode|\besc\b|setHTML|\bNumber\s*\(|parse(?:Int|Float)\s*\(", re.IGNORECASE
+)
+_MINIFIED: Final = 400
+"""In lines as long as this, names are a letter or two and mean something else each time."""
+
+_NEEDS_PERMISSION: Final = {
+    "camera": re.compile(r"\bgetUserMedia\s*\(\s*\{[^}]{0,200}?\bvideo\b\s*(?::(?!\s*(?:false|!1))|[,}])"),
+    "microphone": re.compile(
+        r"\bgetUserMedia\s*\(\s*\{[^}]{0,200}?\baudio\b\s*(?::(?!\s*(?:false|!1))|[,}])|\bnew\s+(?:\w+\.)?(?:webkit)?SpeechRecognition\b"
+    ),
+    "geolocation": re.compile(r"\bgeolocation\s*(?:\?\.|\.)\s*(?:getCurrentPosition|watchPosition)\s*(?:\?\.)?\("),
+    "clipboardWrite": re.compile(r"\bclipboard\s*(?:\?\.|\.)\s*write(?:Text)?\s*(?:\?\.)?\("),
+}
 _CARD: Final = re.compile(r"^(?:cc-(?:number|csc|exp)|current-password|new-password|one-time-code)\b")
 _HIDDEN: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?:\.0+)?(?:;|$|\s)|(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)"
@@ -94,6 +150,12 @@ class _Source(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._inside:
             (self.scripts if self._inside == "script" else self.styles).append((self.getpos()[0], data))
+
+
+@lru_cache(maxsize=2)
+def _source(html: str) -> _Source:
+    """Read a document, once for all rules."""
+    return _Source(html)
 
 
 def _matches(pattern: re.Pattern[str], places: Iterable[Place]) -> Iterator[tuple[int, str]]:
@@ -155,8 +217,9 @@ _IMPORT: Final = re.compile(r"\b(?:import|from)\s*\(?\s*[\"'](https?://[^\"']+)[
 _LINKS_THAT_LOAD: Final = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest", "prefetch"})
 
 
-def _used(source: _Source) -> Iterator[tuple[int, str, str]]:
+def _used(html: str) -> Iterator[tuple[int, str, str]]:
     """Yield where the document uses another origin: line, address, and the list that would have to declare it."""
+    source = _source(html)
     for line, tag, given in source.elements:
         key, needs = _REFERS.get(tag, ("", ""))
         if tag == "link" and not _LINKS_THAT_LOAD & {*given.get("rel", "").lower().split()}:
@@ -171,15 +234,55 @@ def _used(source: _Source) -> Iterator[tuple[int, str, str]]:
         for found in _IN_STYLE.finditer(text):
             address = found[1] if not found[1].startswith("//") else f"https:{found[1]}"
             yield line + text.count("\n", 0, found.start()), address, "resourceDomains"
+    for frame in _script_frames(html):
+        if frame.address is not None:
+            yield frame.line, frame.address, "frameDomains"
     for pattern, needs in ((_IN_SCRIPT, "connectDomains"), (_IMPORT, "resourceDomains")):
         for line, text in source.scripts:
             for found in pattern.finditer(text):
                 yield line + text.count("\n", 0, found.start()), found[1], needs
 
 
+@dataclass(frozen=True)
+class _ScriptFrame:
+    """A frame that a script makes."""
+
+    line: int
+    address: str | None
+    hidden: bool
+
+
+@lru_cache(maxsize=2)
+def _script_frames(html: str) -> tuple[_ScriptFrame, ...]:
+    return tuple(_frames_of(_source(html)))
+
+
+def _frames_of(source: _Source) -> Iterator[_ScriptFrame]:
+    for line, text in source.scripts:
+        for at, nearby in _frames_in(text):
+            found = _SRC.search(nearby)
+            address = found[1].replace("\\/", "/") if found else None
+            if address is not None and address.startswith("//"):
+                address = f"https:{address}"
+            yield _ScriptFrame(line + text.count("\n", 0, at), address, _HIDES.search(nearby) is not None)
+
+
+def _frames_in(text: str) -> Iterator[tuple[int, str]]:
+    """Yield where a script makes a frame, and what it says of that frame."""
+    for found in _FRAME.finditer(text):
+        kept = _KEPT_AS.search(text, max(0, found.start() - 80), found.start())
+        said = text[found.end() : found.end() + _NEARBY]
+        mine = re.findall(rf"(?<![\w$.]){re.escape(kept[1])}\.[^;\n]{{0,200}}", said) if kept else []
+        yield found.start(), "; ".join(mine)
+    for found in _FRAME_PROPS.finditer(text):
+        yield found.start(), found[1]
+    for found in _FRAME_MARKUP.finditer(text):
+        yield found.start(), found[0]
+
+
 def rev_01(document: Document) -> Iterator[Problem]:
     told = set()
-    for line, address, needs in _used(_Source(document.html)):
+    for line, address, needs in _used(document.html):
         origin = _origin(address)
         if origin is None or origin.startswith(_NAMES_ONLY) or (origin, needs) in told:
             continue
@@ -199,7 +302,7 @@ def rev_02(document: Document) -> Iterator[Problem]:
 
 
 def rev_03(document: Document) -> Iterator[Problem]:
-    places = list(_matches(_EVAL, _Source(document.html).scripts))
+    places = list(_matches(_EVAL, _source(document.html).scripts))
     if places:
         line, what = places[0]
         more = f" ({len(places)} places)" if len(places) > 1 else ""
@@ -210,7 +313,7 @@ def rev_03(document: Document) -> Iterator[Problem]:
 def rev_04(document: Document) -> Iterator[Problem]:
     handlers = [
         (line, tag, name)
-        for line, tag, given in _Source(document.html).elements
+        for line, tag, given in _source(document.html).elements
         for name in given
         if re.fullmatch(r"on[a-z]+", name)
     ]
@@ -230,7 +333,7 @@ def rev_05(document: Document) -> Iterator[Problem]:
 
 
 def rev_06(document: Document) -> Iterator[Problem]:
-    scripts = _Source(document.html).scripts
+    scripts = _source(document.html).scripts
     keys = next(_matches(_ALL_KEYS, scripts), None)
     sends = next(_matches(_SENDS, scripts), None)
     # What a host would block today is one declared domain away.
@@ -238,11 +341,30 @@ def rev_06(document: Document) -> Iterator[Problem]:
     if keys and sends and reaches:
         message = "listens to every key of the document and sends to other origins."
         fix = "Listen at the field that needs it, and declare no origin that need not hear it."
-        yield _problem(document, keys[0], "high" if len(document.html) < 200_000 else "medium", message, fix)
+        yield _problem(document, keys[0], "high" if len(document.html) < _LARGE else "medium", message, fix)
+    elif (line := _recorded_keys(scripts)) is not None and any(_matches(_TELLS, scripts)):
+        message = "takes down the keys of the whole document, and can tell them to the model or to the server."
+        fix = "Listen at the field that needs it, and send what the user means to send."
+        yield _problem(document, line, "medium" if len(document.html) < _LARGE else "low", message, fix)
+
+
+def _recorded_keys(scripts: Iterable[Place]) -> int | None:
+    """Return the line of a listener to all keys that keeps which ones they were, rather than look for some."""
+    for line, text in scripts:
+        for found in _ALL_KEYS.finditer(text):
+            bodies = [text[found.end() : found.end() + _NEARBY]]
+            handler = _HANDLER.match(text, found.end())
+            if handler is not None:
+                name = re.escape(handler[1] or handler[2])
+                named = re.search(rf"\bfunction\s+{name}\s*\(|(?<![\w$.]){name}\s*=\s*(?:async\b|function\b|\()", text)
+                bodies = [text[named.end() : named.end() + _NEARBY]] if named else []
+            if any(_RECORDS.search(body) for body in bodies):
+                return line + text.count("\n", 0, found.start())
+    return None
 
 
 def rev_07(document: Document) -> Iterator[Problem]:
-    for line, tag, given in _Source(document.html).elements:
+    for line, tag, given in _source(document.html).elements:
         secret = tag == "input" and (given.get("type", "").lower() == "password")
         if secret or (tag == "input" and _CARD.match(given.get("autocomplete", "").lower())):
             what = given.get("autocomplete") or given.get("type")
@@ -252,13 +374,20 @@ def rev_07(document: Document) -> Iterator[Problem]:
 
 
 def rev_08(document: Document) -> Iterator[Problem]:
-    for line, tag, given in _Source(document.html).elements:
+    for line, tag, given in _source(document.html).elements:
         if tag not in ("iframe", "frame", "object", "embed"):
             continue
         small = any(given.get(side, "").strip() in ("0", "1") for side in ("width", "height"))
         if small or "hidden" in given or _HIDDEN.search(given.get("style", "")):
             message = f"has a <{tag}> that nobody can see."
             yield _problem(document, line, "medium", message, "Show it, or remove it.")
+    may_load = bool(_declared(document.csp, "frameDomains"))
+    for frame in _script_frames(document.html):
+        if frame.hidden:
+            message = "makes an <iframe> by script that nobody can see."
+            severity: Severity = "medium" if frame.address or may_load else "low"
+            yield _problem(document, frame.line, severity, message, "Show it, or remove it.")
+            return
 
 
 def rev_09(document: Document) -> Iterator[Problem]:
@@ -281,19 +410,89 @@ def rev_10(document: Document) -> Iterator[Problem]:
 
 
 def rev_11(document: Document) -> Iterator[Problem]:
-    found = next(_matches(_ABOVE, _Source(document.html).scripts), None)
+    found = next(_matches(_ABOVE, _source(document.html).scripts), None)
     if found:
         message = f"reaches for the pages around it: {found[1]!r}."
         yield _problem(document, found[0], "medium", message, "Talk to the host by messages alone.")
 
 
 def rev_12(document: Document) -> Iterator[Problem]:
-    for line, tag, given in _Source(document.html).elements:
+    for line, tag, given in _source(document.html).elements:
         loads = tag == "script" or (tag == "link" and given.get("rel", "").lower() == "stylesheet")
         address = given.get("src" if tag == "script" else "href", "")
         if loads and _origin(address) and not given.get("integrity"):
             message = f"runs {address[:80]} as it is that day."
             yield _problem(document, line, "low", message, 'Bundle it, or pin it with integrity="sha384-...".')
+
+
+def rev_14(document: Document) -> Iterator[Problem]:
+    unknown = [frame for frame in _script_frames(document.html) if frame.address is None]
+    if unknown and not _declared(document.csp, "frameDomains"):
+        message = "makes an <iframe> by script, and declares no frameDomains: hosts show no other page in it."
+        fix = "Declare the origin that it is to show in frameDomains, or do without the frame."
+        yield _problem(document, unknown[0].line, "low", message, fix)
+
+
+def rev_15(document: Document) -> Iterator[Problem]:
+    for line, text in _source(document.html).scripts:
+        names = list(_names_of_data(text))
+        for found in _TO_HTML.finditer(text):
+            value = _expression(text, found.end())
+            known = [name for name, since, until in names if since < found.start() < until]
+            if not _is_tool_data(value, known) or _MADE_SAFE.search(value):
+                continue
+            message = f"makes HTML out of what a tool returned: {found[0].strip(' .=(')}."
+            fix = "Use textContent, or make it harmless first: the data may hold markup that somebody else wrote."
+            yield _problem(document, line + text.count("\n", 0, found.start()), "low", message, fix)
+            return
+
+
+def _is_tool_data(value: str, names: Iterable[str]) -> bool:
+    if _TOOL_DATA.search(value):
+        return True
+    # A name inside of a text is a word; it counts where it is code.
+    code = re.sub(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`$]*`|(?<=[`}])[^`$]*(?=\$\{|`)", " ", value)
+    return any(re.search(rf"(?<![\w$.]){re.escape(name)}\b", code) for name in names)
+
+
+def _names_of_data(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield what tool data is called, and from where to where; as far as it was named in a line that people wrote."""
+    for found in _NAMED_DATA.finditer(text):
+        first, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        if (len(text) if end < 0 else end) - first > _MINIFIED:
+            continue
+        if found[3] is None:
+            yield found[1] or found[2], 0, len(text)
+        else:  # the parameter of a handler
+            yield found[3], found.end(), found.end() + _NEARBY
+
+
+def _expression(text: str, at: int) -> str:
+    """Return what is written from a place on, to the end of the statement; not more than some lines."""
+    depth, quoted = 0, False
+    for end in range(at, min(len(text), at + 1_000)):
+        letter = text[end]
+        if letter == "`":
+            quoted = not quoted
+        elif letter in "([{" and not quoted:
+            depth += 1
+        elif letter in ")]}" and not quoted:
+            depth -= 1
+        if not quoted and (depth < 0 or (depth == 0 and letter in ";\n" and text[at:end].strip())):
+            return text[at:end]
+    return text[at : at + 1_000]
+
+
+def rev_16(document: Document) -> Iterator[Problem]:
+    asked = document.ui.get("permissions")
+    scripts = _source(document.html).scripts
+    for name, uses in _NEEDS_PERMISSION.items():
+        found = next(_matches(uses, scripts), None)
+        if found is None or (isinstance(asked, Mapping) and asked.get(name) not in (None, False)):
+            continue
+        message = f"uses what needs the permission {name}, and does not ask for it: hosts deny it."
+        fix = f'Add "{name}": {{}} to _meta.ui.permissions, and let the View work where it is denied.'
+        yield _problem(document, found[0], "medium" if len(document.html) < _LARGE else "low", message, fix)
 
 
 def rev_13(seen: Seen) -> Iterator[Problem]:

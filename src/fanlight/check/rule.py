@@ -1,5 +1,6 @@
 """One rule, and what breaks it."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -29,6 +30,23 @@ class Problem:
     line: int | None = None
     severity: Literal["high", "medium", "low"] | None = None
     """Of a security finding."""
+    key: str | None = None
+    """What names it in a baseline, where the message holds what differs from run to run."""
+    thrown: bool = False
+    """Whether it is an error of a script: the same one, whichever rule tells of it."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What is the same each time that it is found."""
+        return self.where, self.key or self.message
+
+
+_VARIES: Final = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,]\d+)*", re.IGNORECASE)
+
+
+def steady(text: str) -> str:
+    """Return a text without what may differ from run to run: numbers, times, lines."""
+    return _VARIES.sub("#", text)
 
 
 Check = Callable[[Any], Iterable[Problem]]
@@ -82,5 +100,6 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """What names this finding in a baseline: not its line, which moves."""
-        return f"{self.rule.id} {self.server} {self.problem.where}: {self.problem.message}"
+        """What names this finding in a baseline: not its line, which moves, nor what was measured."""
+        where, what = self.problem.identity
+        return f"{'error' if self.problem.thrown else self.rule.id} {self.server} {where}: {what}"

@@ -105,6 +105,12 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _unchecked("DSC-08", "all", "implied", "NEG-01 to NEG-06 say it in detail.", "MCP Apps is negotiated."),
         _look("LNT-08", "implied", s.lnt_08, "Tools and resources can be listed, to the last page."),
         _server("LNT-06", "implied", s.lnt_06, "Every protocol version has the same Views.", "mcp-apps-reg-02"),
+        _look("LNT-11", "MUST", s.lnt_11, "What is listed is what the schema of MCP demands."),
+        _look("LNT-12", "SHOULD", s.lnt_12, "Each tool has a name of its own."),
+        _server("LNT-13", "MUST", s.lnt_13, "A request is answered, and does not end the server."),
+        _server("LNT-14", "implied", s.lnt_14, "Calls and reads are answered in time."),
+        _server("LNT-16", "MUST", s.lnt_16, "The result of a call is what the schema of MCP demands."),
+        _server("LNT-15", "MUST", s.lnt_15, "Nothing but MCP is written to the stdout of a server."),
     ],
     "Visibility": [
         _host("VIS-01", "implied", "Without visibility, all may call a tool.", "mcp-apps-tool-03", "mcp-apps-tool-06"),
@@ -322,13 +328,18 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _document("REV-03", r.rev_03, "The source makes no code out of text."),
         _document("REV-04", r.rev_04, "There is no code in attributes."),
         _document("REV-05", r.rev_05, "Only permissions that are used are asked for."),
-        _document("REV-06", r.rev_06, "No key logger: keys of the whole document do not meet the network."),
+        _document(
+            "REV-06", r.rev_06, "No key logger: keys of the whole document meet neither the network nor the model."
+        ),
         _document("REV-07", r.rev_07, "No form asks for passwords or cards."),
         _document("REV-08", r.rev_08, "There are no hidden frames."),
         _document("REV-09", r.rev_09, "There are no secrets in the source."),
         _document("REV-10", r.rev_10, "Declared origins are narrow, and encrypted on the way."),
         _document("REV-11", r.rev_11, "The source does not reach for the pages around it."),
         _document("REV-12", r.rev_12, "Code of others is pinned."),
+        _document("REV-14", r.rev_14, "Frames that a script makes are declared."),
+        _document("REV-15", r.rev_15, "What a tool returned is not made into HTML as it is."),
+        _document("REV-16", r.rev_16, "Every permission that is used is asked for."),
         Rule("REV-13", "server", "security", "A View is the same at each read.", "", "server", r.rev_13),
     ],
     "What differs between hosts": [
@@ -339,6 +350,7 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _look("ADV-05", "advice", s.adv_05, "What ChatGPT reads is also said as the standard has it."),
         _look("ADV-06", "advice", s.adv_06, "Tools with a View have annotations."),
         _look("ADV-07", "advice", s.adv_07, "A View works where some wishes are ignored."),
+        _server("ADV-11", "advice", s.adv_11, "The data for a View is in structuredContent."),
     ],
 }
 

@@ -22,7 +22,7 @@ from fanlight.check.observation import (
 from fanlight.check.report import CheckedServer, Report
 from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import BY_NAME, RULES
-from fanlight.check.visit import Client, Plan, connected, destructive, visit
+from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.host.config import Target, target
 from fanlight.host.resources import for_app
 from fanlight.host.targets import servers
@@ -53,6 +53,7 @@ async def check(
     baseline: Collection[str] = (),
     call: bool = True,
     arguments: Mapping[str, JSONObject] | None = None,
+    patience: float = PATIENCE,
     tell: Tell | None = None,
 ) -> Report:
     """Check a server, or a folder of saved Views.
@@ -60,13 +61,14 @@ async def check(
     `given` is what names one: a server file, a folder, a URL, an `mcpServers` file, a path; or a server object of this
     program (`MCPServer`, `FastMCP`, a lowlevel `Server`). `browser` may be one that runs, or a path; with False no View
     is shown, and the rules that need it are not asked. `skip` gives a reason for each rule that is not to count;
-    `baseline` holds the keys of findings that are known.
+    `baseline` holds the keys of findings that are known. Each answer of a server is waited for `patience` seconds.
     """
     rules = _chosen(only)
     reasons = _skipped(skip or {})
-    plan = Plan(call, dict(arguments or {}))
+    plan = Plan(call, dict(arguments or {}), patience)
     say = tell or (lambda words: None)
     seen = [await _observe(name, to, plan, say) for name, to in _targets(given, command).items()]
+    _check_names(plan.arguments, [each for each, _ in seen])
     if browser is not False and any(rule.subject == "view" for rule in rules):
         shown = await _shown(seen, browser, plan, say)
     else:
@@ -74,7 +76,7 @@ async def check(
         shown = [each for each, _ in seen]
     found = [finding for each in shown for finding in judged(each, rules)]
     findings = tuple(_marked(finding, reasons, baseline) for finding in found)
-    return Report(tuple(_summary(each) for each in shown), findings, rules)
+    return Report(tuple(_summary(each) for each in shown), findings, rules, reasons)
 
 
 def judged(seen: Seen, rules: Iterable[Rule] = RULES) -> list[Finding]:
@@ -101,11 +103,14 @@ def _on_versions(rule: Rule, seen: Seen) -> Iterator[Finding]:
     """Ask a rule of each protocol version; what is so on all is told once."""
     assert rule.check is not None
     looks = [look for look in seen.looks if look.ui]
-    on: dict[Problem, list[str]] = {}
+    first: dict[tuple[str, str], Problem] = {}
+    on: dict[tuple[str, str], list[str]] = {}
     for look in looks:
         for problem in rule.check(look):
-            on.setdefault(problem, []).append(look.version)
-    for problem, versions in on.items():
+            first.setdefault(problem.identity, problem)
+            on.setdefault(problem.identity, []).append(look.version)
+    for identity, versions in on.items():
+        problem = first[identity]
         everywhere = len(versions) == len(looks)
         yield Finding(rule, seen.name, problem, () if everywhere else tuple(versions))
 
@@ -132,6 +137,15 @@ def _named(name: str) -> list[Rule]:
     if not found:
         raise UsageError(f"There is no rule {name!r}. fanlight check --list prints them all.")
     return found
+
+
+def _check_names(arguments: Mapping[str, JSONObject], seen: Iterable[Seen]) -> None:
+    """Raise for arguments of a tool that there is not."""
+    known = sorted({str(tool.get("name")) for each in seen for look in each.looks for tool in look.tools})
+    for name in arguments:
+        if name not in known:
+            there = f"The tools are {', '.join(known)}." if known else "There are no tools."
+            raise UsageError(f"There is no tool {name!r} to give arguments to. {there}")
 
 
 def _marked(finding: Finding, reasons: Mapping[str, str], baseline: Collection[str]) -> Finding:
@@ -166,10 +180,7 @@ async def _observe(name: str, to: _Where, plan: Plan, tell: Tell) -> tuple[Seen,
     if isinstance(to, Path):
         return _saved(name, to), to
 
-    def said(words: str) -> None:
-        tell(f"{name} {words}")
-
-    looks = await visit(to, plan, said)
+    looks = await visit(to, plan, _named_by(name, tell))
     best = max((look for look in looks if look.ui), key=lambda look: look.version)
     views = []
     for uri, item in best.contents():
@@ -180,6 +191,10 @@ async def _observe(name: str, to: _Where, plan: Plan, tell: Tell) -> tuple[Seen,
             ui = dict(ui_of(item) or ui_of(listed))
             views.append(ViewSeen(Document(uri, html, ui, tools)))
     return Seen(name, looks, views), to
+
+
+def _named_by(name: str, tell: Tell) -> Tell:
+    return lambda words: tell(f"{name} {words}")
 
 
 def _saved(name: str, folder: Path) -> Seen:
@@ -236,10 +251,10 @@ async def _shown(
     shown = []
     async with _browser(browser) as opened:
         for each, to in seen:
-            async with _server_behind(each, to, plan) as client:
-                parts = [_part(view, each, client) for view in each.views]
-                views = await play(opened, parts, tell) if parts else []
-            shown.append(replace(each, views=views))
+            async with _server_behind(each, to, plan) as server:
+                parts = [_part(view, each, server) for view in each.views]
+                views = await play(opened, parts, _named_by(each.name, tell)) if parts else []
+            shown.append(replace(each, views=views, view_calls=server.failed if server else {}))
     return shown
 
 
@@ -256,17 +271,18 @@ async def _browser(given: "Browser | str | Path | bool") -> "AsyncIterator[Brows
 
 
 @asynccontextmanager
-async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Client | None]:
+async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Visitor | None]:
     """Keep a connection for what Views ask of their server while they are shown."""
     best = seen.best()
     if isinstance(to, Path) or not plan.call or best is None:
         yield None
         return
-    async with connected(to, best.version, ui=True) as client:
-        yield client
+    async with Visitor(to, best.version, ui=True, patience=plan.patience) as visitor:
+        visitor.connect_meanwhile()
+        yield visitor
 
 
-def _part(view: ViewSeen, seen: Seen, client: Client | None) -> "Part":
+def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> "Part":
     """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
     from fanlight.check.scenes import Part, synthetic
 
@@ -279,7 +295,7 @@ def _part(view: ViewSeen, seen: Seen, client: Client | None) -> "Part":
     made = call.arguments if call else made_arguments(tool.get("inputSchema")) or {}
     result = (call.answer.result if call else None) or synthetic(tool)
     return Part(
-        view.document, tool, made, result, _answers(client, look), [each for each in look.tools if for_app(each)]
+        view.document, tool, made, result, _answers(server, look), [each for each in look.tools if for_app(each)]
     )
 
 
@@ -287,7 +303,7 @@ def _worked(call: Called | None) -> bool:
     return call is not None and call.answer.result is not None and not call.answer.result.get("isError")
 
 
-def _answers(client: Client | None, look: Look) -> "Answers":
+def _answers(server: Visitor | None, look: Look) -> "Answers":
     """Answer what a View asks of its server, as a host would; nothing that destroys, and nothing that is not for it."""
     tools = {str(tool.get("name")): tool for tool in look.tools}
 
@@ -297,14 +313,14 @@ def _answers(client: Client | None, look: Look) -> "Answers":
         if method == "resources/list":
             return {"result": {"resources": list(look.resources)}}
         name = str(params.get("name"))
-        if client is None or method not in ("tools/call", "resources/read"):
+        if server is None or method not in ("tools/call", "resources/read"):
             return {"error": {"code": -32601, "message": f"fanlight check does not answer {method}"}}
         if method == "resources/read":
-            got = await client.read(str(params.get("uri")))
+            got = await server.read(str(params.get("uri")))
         elif name not in tools or not for_app(tools[name]) or destructive(tools[name]):
             return {"error": {"code": -32000, "message": f"fanlight check does not call {name}"}}
         else:
-            got = await client.call(name, params.get("arguments") or {})
+            got = await server.call(name, params.get("arguments") or {})
         return {"result": got.result} if got.result is not None else {"error": got.error}
 
     return answer

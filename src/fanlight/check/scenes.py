@@ -11,6 +11,7 @@ All but the last are played by a scripted host. Its pages are answered by the br
 """
 
 import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ import anyio
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import Document, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.observation import LATER, Document, JSONObject, Said, Scene, ViewSeen
 from fanlight.check.stand_in import stand_in
-from fanlight.check.view_rules import app_tools
+from fanlight.check.view_rules import app_tools, is_slow
 from fanlight.host.policy import Policy
 from fanlight.protocol.csp import Csp, check_source
 from fanlight.protocol.errors import FanlightError, RegistrationError
@@ -40,7 +41,9 @@ HOST_ORIGIN: Final = "https://host.fanlight-check.test"
 VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
 
 _MARK: Final = "fanlight.check "
-_AT_ONCE: Final = 4
+_LATE: Final = "late "
+_AT_ONCE: Final = min(16, 4 * (os.cpu_count() or 1))
+"""A scene mostly waits: for the View to rest, and for processes of the browser to begin and to end."""
 _SCENE_LIMIT: Final = 90.0
 _START: Final = 15_000
 _ANSWER: Final = 5_000
@@ -48,6 +51,8 @@ _QUIET: Final = 150
 _LONGEST: Final = 1_500
 _WATCHED: Final = 500
 """How long a View that is left alone is watched, in milliseconds."""
+_AGE: Final = 3_000
+"""How old a View gets at least where it is shown in full; errors of timers that come later are seen by chance alone."""
 
 Answers = Callable[[str, JSONObject], Awaitable[JSONObject]]
 """Answers what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
@@ -79,13 +84,18 @@ class Part:
 async def play(
     browser: "Browser", parts: Sequence[Part], tell: Callable[[str], None], names: Sequence[str] = NAMES
 ) -> list[ViewSeen]:
-    """Play some scenes of all Views, several at once."""
+    """Play some scenes of all Views, several at once. What was slow among the others is played once more, alone."""
     limit = anyio.CapacityLimiter(_AT_ONCE)
     scenes: dict[str, dict[str, Scene]] = {part.document.uri: {} for part in parts}
+    total, done = len(parts) * len(names), 0
+
+    def over(part: Part, name: str, count: int = 1) -> None:
+        nonlocal done
+        done += count
+        tell(f"{done} of {total} scenes: {name} of {part.document.uri}")
 
     async with AsyncExitStack() as stack:
         ours = await stack.enter_async_context(_our_stage(browser, parts)) if "ours" in names else None
-        tasks = await stack.enter_async_context(anyio.create_task_group())
 
         async def one(part: Part, name: str) -> None:
             async with limit:
@@ -95,18 +105,27 @@ async def play(
                 else:
                     played = await _scene(browser, part, name)
                 scenes[part.document.uri][name] = played
-                tell(f"{part.document.uri}: {name}")
+
+        async def next_one(part: Part, name: str) -> None:
+            await one(part, name)
+            over(part, name)
 
         async def all_of(part: Part) -> None:
             first, *others = names
             await one(part, first)
             # A View that does not start in one does not start in another.
-            if scenes[part.document.uri][first].unfinished is None:
+            starts = scenes[part.document.uri][first].unfinished is None
+            over(part, first, 1 if starts else len(names))
+            if starts:
                 for name in others:
-                    tasks.start_soon(one, part, name)
+                    tasks.start_soon(next_one, part, name)
 
+        async with anyio.create_task_group() as tasks:
+            for part in parts:
+                tasks.start_soon(all_of, part)
         for part in parts:
-            tasks.start_soon(all_of, part)
+            if "plain" in names and len(parts) * len(names) > 1 and is_slow(scenes[part.document.uri]["plain"]):
+                await one(part, "plain")
     played = ((part, scenes[part.document.uri]) for part in parts)
     return [ViewSeen(part.document, {name: of[name] for name in names if name in of}) for part, of in played]
 
@@ -149,6 +168,7 @@ class _Script:
         self.welcome: JSONObject = {}
         self.unfinished: str | None = None
         self.errors: list[tuple[str, str]] = []
+        self.late: dict[str, float] = {}
         self.console: list[str] = []
         self.violations: list[str] = []
         self.unreached: list[str] = []
@@ -193,7 +213,12 @@ class _Script:
 
     def _heard(self, kind: str, text: str, url: str) -> None:
         if kind == "debug" and text.startswith(_MARK):
-            self.violations.append(text.removeprefix(_MARK))
+            told = text.removeprefix(_MARK)
+            if told.startswith(_LATE):
+                age, _, error = told.removeprefix(_LATE).partition(" ")
+                self.late.setdefault(first_line(error), float(age))
+            else:
+                self.violations.append(told)
         elif kind == "error" and is_own_words(text) and not url.startswith(HOST_ORIGIN):
             self.console.append(first_line(text))
 
@@ -272,7 +297,11 @@ class _Script:
             self.name,
             self.welcome,
             [Said(each["by"], each["message"], each["at"]) for each in said if isinstance(each["message"], dict)],
-            self.errors,
+            [
+                (LATER if text in self.late else step, text)
+                for step, text in self.errors
+                if self.late.get(text, 0) <= _AGE
+            ],
             self.console,
             list(dict.fromkeys(self.violations)),
             list(dict.fromkeys(self.unreached)),
@@ -357,6 +386,7 @@ async def _plain(script: _Script) -> None:
     await script.mark("grown")
     await script.ask("ping", "ping", {})
     await _app_tools(script)
+    await script.inside(f"aged({_AGE})")
     await script.take("teardown")
     await script.ask("teardown", "ui/resource-teardown", {"reason": "The check is over."})
 

@@ -19,7 +19,7 @@ from fanlight.check.observation import (
     texts,
     ui_of,
 )
-from fanlight.check.rule import Problem
+from fanlight.check.rule import Problem, steady
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, URI_SCHEME
@@ -182,7 +182,8 @@ def dsc_01(look: Look) -> Iterator[Problem]:
         answer = look.reads[uri]
         fix = f"Register a resource with the URI {uri}, or correct the tool's resourceUri."
         if answer.error is not None:
-            yield Problem(_tool(tool), f"names {uri}, which cannot be read: {answer.error.get('message')}", fix)
+            message = f"names {uri}, which cannot be read: {answer.error.get('message')}"
+            yield Problem(_tool(tool), message, fix, key=f"names {uri}, which cannot be read")
         elif chosen(answer, uri) is None:
             yield Problem(_tool(tool), f"names {uri}, which is read without contents.", fix)
 
@@ -392,7 +393,7 @@ def lnt_07(look: Look) -> Iterator[Problem]:
 
 def lnt_08(look: Look) -> Iterator[Problem]:
     for failure in look.failures:
-        yield Problem("server", failure, "Correct the list: clients ask for it when they connect.")
+        yield Problem("server", failure, "Correct the list: clients ask for it when they connect.", key=steady(failure))
 
 
 def lnt_09(look: Look) -> Iterator[Problem]:
@@ -412,6 +413,70 @@ def lnt_10(look: Look) -> Iterator[Problem]:
         if isinstance(visibility, list) and "app" in visibility and "model" not in visibility:
             message = "can be called by Views alone, and no tool of this server has one."
             yield Problem(_tool(tool), message, 'Add "model" to its visibility, or a tool with a View.')
+
+
+def lnt_11(look: Look) -> Iterator[Problem]:
+    for flaw in look.flaws:
+        yield Problem(flaw.where, flaw.what, flaw.fix)
+
+
+def lnt_12(look: Look) -> Iterator[Problem]:
+    names = [name for tool in look.tools if isinstance(name := tool.get("name"), str)]
+    for name in dict.fromkeys(names):
+        if (count := names.count(name)) > 1:
+            message = f"is listed {count} times; hosts keep one of them, and not all the same one."
+            yield Problem(f"tool {name}", message, "Give each tool a name of its own.")
+
+
+def lnt_13(seen: Seen) -> Iterator[Problem]:
+    for where, what, answer in _asked(seen):
+        if answer.lost is not None:
+            fix = "Catch the error, and answer with a result that has isError; what it wrote last says where to look."
+            yield Problem(where, f"ends the server when it is {what}: {answer.lost}", fix, key="ends the server")
+
+
+def lnt_14(seen: Seen) -> Iterator[Problem]:
+    for where, what, answer in _asked(seen):
+        if answer.silent:
+            message = f"does not answer when it is {what}: {(answer.error or {}).get('message')}."
+            fix = "Answer sooner; or give it longer, if it needs that: --timeout SECONDS."
+            yield Problem(where, message, fix, key="does not answer")
+
+
+def lnt_16(seen: Seen) -> Iterator[Problem]:
+    for where, _, answer in _asked(seen):
+        if where.startswith("tool "):  # of what is read, RES-04 and others tell more
+            for flaw in answer.flaws:
+                yield Problem(where, flaw.what, flaw.fix)
+
+
+def _asked(seen: Seen) -> Iterator[tuple[str, str, Answer]]:
+    """Yield what was called and read, how, and what came: where it failed once, that; else what came last."""
+    asked: dict[str, tuple[str, Answer]] = {}
+
+    def add(where: str, how: str, answer: Answer) -> None:
+        before = asked[where][1] if where in asked else Answer()
+        if before.lost is None and not before.silent and not before.flaws:
+            asked[where] = (how, answer)
+
+    for look in seen.looks:
+        for uri, answer in look.reads.items():
+            add(uri, "read", answer)
+        by = "called" if look.ui else "called without MCP Apps"
+        for name, call in look.calls.items():
+            add(f"tool {name}", f"{by} with {_short(call.arguments)}", call.answer)
+    for name, call in seen.view_calls.items():
+        add(f"tool {name}", f"called by a View with {_short(call.arguments)}", call.answer)
+    for where, (how, answer) in asked.items():
+        yield where, how, answer
+
+
+def lnt_15(seen: Seen) -> Iterator[Problem]:
+    noise = next((look.noise for look in seen.looks if look.noise), None)
+    if noise is not None:
+        message = f"writes to its stdout what is not MCP: {noise!r}."
+        fix = "Write to stderr instead (print(..., file=sys.stderr), logging): stdout is for messages alone."
+        yield Problem("server", message, fix, key="writes to its stdout")
 
 
 # What differs between hosts
@@ -442,7 +507,7 @@ def adv_03(look: Look) -> Iterator[Problem]:
         largest = max(sizes, key=lambda uri: sizes[uri])
         message = f"its Views are {total / 1e6:.1f} MB together, {largest} alone {sizes[largest] / 1e6:.1f} MB."
         fix = "Stay below 5 MB, as much as some hosts take: minify, and load large data by a tool."
-        yield Problem("server", message, fix)
+        yield Problem("server", message, fix, key="its Views are large")
 
 
 def adv_04(seen: Seen) -> Iterator[Problem]:
@@ -502,3 +567,29 @@ def adv_08(seen: Seen) -> Iterator[Problem]:
     if looks and not any(isinstance(each, Mapping) and EXTENSION_ID in each for each in advertised):
         message = f"has Views, but does not advertise {EXTENSION_ID}."
         yield Problem("capabilities", message, f'Add {{"mimeTypes": ["{MIME_TYPE}"]}} under extensions.')
+
+
+def adv_11(seen: Seen) -> Iterator[Problem]:
+    look = seen.best()
+    if look is None:
+        return
+    for tool, _ in look.links():
+        call = look.calls.get(str(tool.get("name")))
+        result = call.answer.result if call else None
+        if result is None or result.get("isError") or result.get("structuredContent") is not None:
+            continue
+        if "outputSchema" not in tool and any(_is_json(text) for text in texts(result)):
+            message = "gives its View JSON as text alone: hosts and Views look for data in structuredContent."
+            fix = (
+                "Return structuredContent, too. In Python, say what the dict holds: -> dict[str, str], or a TypedDict."
+            )
+            yield Problem(_tool(tool), message, fix)
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False

@@ -68,4 +68,5 @@ def _tool(name: str, part: "Part") -> types.Tool:
 
 def _other(tool: dict[str, Any]) -> types.Tool:
     meta = tool.get("_meta")
-    return types.Tool(name=str(tool.get("name")), input_schema={"type": "object"}, _meta=meta)
+    of_view = meta if isinstance(meta, dict) else None
+    return types.Tool(name=str(tool.get("name")), input_schema={"type": "object"}, _meta=of_view)

@@ -5,10 +5,11 @@ The scenes, and what happens in each, are those of `fanlight.check.scenes`.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from fanlight.check.observation import JSONObject, Said, Scene, ViewSeen
-from fanlight.check.rule import Problem
+from fanlight.check.observation import LATER, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.rule import Problem, steady
 from fanlight.inspector.presets import PRESETS, Preset
 
 _STANDARD: Final = frozenset(
@@ -61,14 +62,66 @@ def _failed(answer: Mapping[str, Any]) -> bool:
     return "error" in answer or (isinstance(result, Mapping) and result.get("isError") is True)
 
 
-def _known(view: ViewSeen) -> set[str]:
-    """Return the errors that also come when nothing special happens."""
-    return {text for scene in view.played("plain") for text in scene.errors_in("start", "input", "result")}
+_COMMON: Final = "QUA-02"
+_SPECIAL: Final[Mapping[str, Mapping[str, str]]] = {
+    "plain": {"theme": "QUA-17", "locale": "QUA-17", "fullscreen": "QUA-17", "pip": "QUA-17", "teardown": "QUA-14"},
+    "bare": {"start": "QUA-11", "input": "QUA-11", "result": "QUA-11"},
+    "odd": {"start": "QUA-10", "result": "QUA-10", "unknown": "QUA-10"},
+    "partial": {"partials": "TIP-08", "cancelled": "QUA-12"},
+    "error": {"input": "QUA-13", "error": "QUA-13"},
+}
+"""The rule that tells of an error, by scene and step; in "plain" and "ours" it is the common one elsewhere."""
+_REFUSED_MODE: Final = {"start": "DSP-03", "result": "DSP-03", "clicked": "DSP-03"}
+"""The same for "odd", in which the host stays in its display mode, of a View that asked for another."""
+_DENIED: Final = re.compile(r"NotAllowed|PermissionDenied|[Pp]ermission.*(?:denied|policy|dismissed)")
 
 
-def _new_errors(view: ViewSeen, scene: str, *steps: str) -> list[str]:
-    known = _known(view)
-    return [text for played in view.played(scene) for text in played.errors_in(*steps) if text not in known]
+@dataclass(frozen=True)
+class _Thrown:
+    """An error that nobody caught, and where it was seen."""
+
+    text: str
+    steps: Sequence[tuple[str, str]]
+    """Scenes and steps."""
+
+    def told(self, view: ViewSeen, message: str, fix: str) -> Problem:
+        """Return it as a problem, which is the same one wherever it was seen."""
+        scenes = dict.fromkeys(scene for scene, _ in self.steps)
+        said = f"{message}: {self.text} (seen in {', '.join(scenes)})"
+        return Problem(view.where, said, fix, key=steady(self.text), thrown=True)
+
+
+def _thrown(view: ViewSeen, rule: str) -> list[_Thrown]:
+    """Return the errors that a rule is to tell: each error is told once, by what it has to do with."""
+    steps: dict[str, list[tuple[str, str]]] = {}
+    texts: dict[str, str] = {}
+    for scene in view.played():
+        for step, text in scene.errors:
+            texts.setdefault(steady(text), text)
+            steps.setdefault(steady(text), []).append((scene.name, step))
+        if scene.name in ("plain", "ours"):
+            for text in filter(_THROWN.match, scene.console):  # SDKs catch what a handler throws, and log it
+                texts.setdefault(steady(text), text)
+                steps.setdefault(steady(text), []).append((scene.name, LATER))
+    refused = any(_requested(scene) for scene in view.played("odd"))
+    found = [key for key in sorted(steps) if _teller(texts[key], steps[key], refused) == rule]
+    return [_Thrown(texts[key], steps[key]) for key in found]
+
+
+def _teller(text: str, steps: Sequence[tuple[str, str]], refused: bool) -> str | None:
+    rules = [_teller_of(text, scene, step, refused) for scene, step in steps]
+    if _COMMON in rules:
+        return _COMMON
+    return next((rule for rule in rules if rule is not None), None)
+
+
+def _teller_of(text: str, scene: str, step: str, refused: bool) -> str | None:
+    if step == LATER or scene == "ours":
+        return _COMMON
+    if scene == "bare" and _DENIED.search(text):
+        return "RES-12"
+    special = _REFUSED_MODE if scene == "odd" and refused else _SPECIAL.get(scene, {})
+    return special.get(step, _COMMON if scene == "plain" else None)
 
 
 # The handshake
@@ -94,7 +147,7 @@ def ini_04(view: ViewSeen) -> Iterator[Problem]:
             return  # QUA-20 tells
         message = "never starts the handshake, so that no host can give it data or learn its size."
         if scene.errors:
-            yield Problem(view.where, f"{message} Its script fails first: {scene.errors[0][1]}", _CODE)
+            yield Problem(view.where, f"{message} Its script fails first: {scene.errors[0][1]}", _CODE, key=message)
             return
         yield Problem(view.where, message, "Send ui/initialize when it loads (Fanlight: App.connect() of view.js).")
         return
@@ -123,11 +176,9 @@ def ini_05(view: ViewSeen) -> Iterator[Problem]:
 
 
 def res_12(view: ViewSeen) -> Iterator[Problem]:
-    for scene in view.played("bare"):
-        for text in dict.fromkeys(text for _, text in scene.errors):
-            if re.search(r"NotAllowed|PermissionDenied|[Pp]ermission.*(?:denied|policy|dismissed)", text):
-                message = f"fails when a permission is not granted: {text}"
-                yield Problem(view.where, message, "Catch the refusal, and go on without.")
+    for error in _thrown(view, "RES-12"):
+        message = "fails when a permission is not granted"
+        yield error.told(view, message, "Catch the refusal, and go on without.")
 
 
 # Display modes and dimensions
@@ -161,9 +212,9 @@ def dsp_03(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("odd"):
         if not _requested(scene):
             continue
-        if text := next(iter(_new_errors(view, "odd", "start", "result", "clicked")), None):
-            message = f"fails when the host stays in another display mode than it asked for: {text}"
-            yield Problem(view.where, message, "Use the mode of the answer, not the one asked for.")
+        if errors := _thrown(view, "DSP-03"):
+            message = "fails when the host stays in another display mode than it asked for"
+            yield errors[0].told(view, message, "Use the mode of the answer, not the one asked for.")
         elif "ping" not in scene.answers:
             message = "no longer answers after the host stayed in another display mode."
             yield Problem(view.where, message, "Use the mode of the answer, not the one asked for.")
@@ -180,7 +231,8 @@ def dim_03(view: ViewSeen) -> Iterator[Problem]:
             over = mark.get("scrollWidth", 0) - mark.get("clientWidth", 0)
             if over > 1:
                 message = f"is {over:.0f} pixels too wide in {kind}."
-                yield Problem(view.where, message, "Let it shrink and wrap: max-width: 100%, min-width: 0.")
+                fix = "Let it shrink and wrap: max-width: 100%, min-width: 0."
+                yield Problem(view.where, message, fix, key=f"is too wide in {kind}")
             elif mark.get("clipped"):
                 message = f"hides a part of itself in {kind}: it is too high and cannot be scrolled."
                 yield Problem(view.where, message, "Let the page scroll: no overflow: hidden on html or body.")
@@ -190,11 +242,18 @@ def siz_01(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
         if not scene.sent("ui/notifications/size-changed"):
             message = "never reports its size, so a host cannot fit its frame."
-            fix = "Send ui/notifications/size-changed when the content changes (view.js does)."
+            fix = (
+                "Leave autoResize on, if it uses App (of view.js or ext-apps). Without an SDK, send "
+                "ui/notifications/size-changed with width and height, whenever a ResizeObserver says so."
+            )
             yield Problem(view.where, message, fix)
         elif _grew(scene) and not scene.sent("ui/notifications/size-changed", since="grown"):
             message = "does not report its size when its content has grown."
-            yield Problem(view.where, message, "Watch the document with a ResizeObserver (view.js does).")
+            fix = (
+                "Let html and body grow with what is in them: with a height of 100% or 100vh they stay as they are, "
+                "and no ResizeObserver notices. Without an SDK, report at every change, not only once."
+            )
+            yield Problem(view.where, message, fix)
 
 
 def _grew(scene: Scene) -> bool:
@@ -250,9 +309,9 @@ def _read_only(tool: Mapping[str, Any]) -> bool:
 
 
 def tip_08(view: ViewSeen) -> Iterator[Problem]:
-    for text in _new_errors(view, "partial", "partials")[:1]:
-        message = f"fails on arguments that are not complete yet: {text}"
-        yield Problem(view.where, message, "Expect every field to be missing or to change.")
+    for error in _thrown(view, "TIP-08"):
+        message = "fails on arguments that are not complete yet"
+        yield error.told(view, message, "Expect every field to be missing or to change.")
 
 
 # Capabilities
@@ -348,24 +407,20 @@ def qua_01(view: ViewSeen) -> Iterator[Problem]:
     # Without the query, which may differ each time.
     texts = (text for scene in view.scenes.values() for text in scene.violations)
     blocked = dict.fromkeys(text if text.endswith(_EVAL) else _QUERY.sub("", text) for text in texts)
-    for text in [text for text in blocked if not text.endswith(_EVAL)][:5]:
+    for text in sorted(text for text in blocked if not text.endswith(_EVAL))[:10]:
         message = f"does what its policy forbids: {text}."
         yield Problem(view.where, message, "Declare the origin in _meta.ui.csp, or bundle what is loaded.")
 
 
 def qua_02(view: ViewSeen) -> Iterator[Problem]:
-    texts = [text for scene in view.played("plain") for _, text in scene.errors]
-    texts += [text for scene in view.played("ours") for _, text in scene.errors]
-    # SDKs catch what a handler throws, and log it.
-    texts += [text for scene in view.played("plain", "ours") for text in scene.console if _THROWN.match(text)]
-    for text in list(dict.fromkeys(texts))[:5]:
-        yield Problem(view.where, f"throws an error that nobody catches: {text}", _CODE)
+    for error in _thrown(view, _COMMON)[:10]:
+        yield error.told(view, "throws an error that nobody catches", _CODE)
 
 
 def qua_03(view: ViewSeen) -> Iterator[Problem]:
     texts = [text for scene in view.played("plain", "ours") for text in scene.console if not _THROWN.match(text)]
-    for text in list(dict.fromkeys(texts))[:3]:
-        yield Problem(view.where, f"writes an error to the console: {text}", _CODE)
+    for key, text in sorted({steady(text): text for text in reversed(texts)}.items())[:5]:
+        yield Problem(view.where, f"writes an error to the console: {text}", _CODE, key=key)
 
 
 def qua_04(view: ViewSeen) -> Iterator[Problem]:
@@ -373,7 +428,8 @@ def qua_04(view: ViewSeen) -> Iterator[Problem]:
         count = len(scene.sent("ui/notifications/size-changed", since="settled", until="theme"))
         if count >= LOOP:
             message = f"reports its size again and again: {count} times while nothing happened."
-            yield Problem(view.where, message, "Do not let the content's height depend on the frame's (100vh).")
+            fix = "Do not let the content's height depend on the frame's (100vh)."
+            yield Problem(view.where, message, fix, key="reports its size again and again")
             return
 
 
@@ -390,7 +446,8 @@ def qua_05(view: ViewSeen) -> Iterator[Problem]:
                     f"has text that is hard to read in the {theme} theme: {worst['text']!r} has a contrast of "
                     f"{worst['ratio']:.1f}, less than {worst['needed']}{more}."
                 )
-                yield Problem(view.where, message, "Take text and background of the same pair of variables.")
+                fix = "Take text and background of the same pair of variables."
+                yield Problem(view.where, message, fix, key=f"has text that is hard to read in the {theme} theme")
 
 
 def qua_06(view: ViewSeen) -> Iterator[Problem]:
@@ -414,22 +471,30 @@ def qua_07(view: ViewSeen) -> Iterator[Problem]:
 def qua_08(view: ViewSeen) -> Iterator[Problem]:
     if view.document.size > HEAVY:
         message = f"weighs {view.document.size / 1e6:.1f} MB, which every host reads before it shows anything."
-        yield Problem(view.where, message, "Minify; use a smaller library; load large data by a tool.")
+        yield Problem(
+            view.where, message, "Minify; use a smaller library; load large data by a tool.", key="weighs much"
+        )
 
 
 def qua_09(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
-        ready = next((said.at for said in scene.sent("ui/notifications/initialized")), 0.0)
-        if ready > SLOW:
-            message = f"needs {ready / 1000:.1f} seconds until it can be used."
-            yield Problem(view.where, message, "Connect first, and load what is large afterwards.")
+        if is_slow(scene):
+            message = f"needs {_ready(scene) / 1000:.1f} seconds until it can be used."
+            yield Problem(view.where, message, "Connect first, and load what is large afterwards.", key="needs long")
+
+
+def is_slow(scene: Scene) -> bool:
+    """Tell whether a View needs too long until it can be used."""
+    return scene.unfinished is None and _ready(scene) > SLOW
+
+
+def _ready(scene: Scene) -> float:
+    return next((said.at for said in scene.sent("ui/notifications/initialized")), 0.0)
 
 
 def qua_10(view: ViewSeen) -> Iterator[Problem]:
-    for text in [*_new_errors(view, "odd", "start", "result", "unknown")][:1]:
-        if not any(_requested(scene) for scene in view.played("odd")):
-            message = f"fails on fields or messages that it does not know: {text}"
-            yield Problem(view.where, message, "Ignore what you do not know.")
+    for error in _thrown(view, "QUA-10"):
+        yield error.told(view, "fails on fields or messages that it does not know", "Ignore what you do not know.")
     for scene in view.played("odd"):
         if "unknown?" in scene.steps and "unknown" not in scene.answers:
             message = "does not answer a request that it does not know."
@@ -437,20 +502,20 @@ def qua_10(view: ViewSeen) -> Iterator[Problem]:
 
 
 def qua_11(view: ViewSeen) -> Iterator[Problem]:
-    for text in _new_errors(view, "bare", "start", "input", "result")[:1]:
-        message = f"fails in a host that offers the least that the standard allows: {text}"
-        yield Problem(view.where, message, "Look at hostCapabilities and hostContext before you use them.")
+    for error in _thrown(view, "QUA-11"):
+        message = "fails in a host that offers the least that the standard allows"
+        yield error.told(view, message, "Look at hostCapabilities and hostContext before you use them.")
 
 
 def qua_12(view: ViewSeen) -> Iterator[Problem]:
-    for text in _new_errors(view, "partial", "cancelled")[:1]:
-        yield Problem(view.where, f"fails when its call is cancelled: {text}", "Handle tool-cancelled.")
+    for error in _thrown(view, "QUA-12"):
+        yield error.told(view, "fails when its call is cancelled", "Handle tool-cancelled.")
 
 
 def qua_13(view: ViewSeen) -> Iterator[Problem]:
-    for text in _new_errors(view, "error", "input", "error")[:1]:
-        message = f"fails on a result that is an error: {text}"
-        yield Problem(view.where, message, "Look at isError, and show the text of the content.")
+    for error in _thrown(view, "QUA-13"):
+        message = "fails on a result that is an error"
+        yield error.told(view, message, "Look at isError, and show the text of the content.")
 
 
 def qua_14(view: ViewSeen) -> Iterator[Problem]:
@@ -458,8 +523,8 @@ def qua_14(view: ViewSeen) -> Iterator[Problem]:
         if "teardown?" in scene.steps and "teardown" not in scene.answers:
             message = "does not answer ui/resource-teardown, so hosts wait before they can remove it."
             yield Problem(view.where, message, "Answer it, with {} if there is nothing to do.")
-    for text in _new_errors(view, "plain", "teardown")[:1]:
-        yield Problem(view.where, f"fails at its teardown: {text}", "Catch it, and answer.")
+    for error in _thrown(view, "QUA-14"):
+        yield error.told(view, "fails at its teardown", "Catch it, and answer.")
 
 
 def qua_15(view: ViewSeen) -> Iterator[Problem]:
@@ -467,7 +532,8 @@ def qua_15(view: ViewSeen) -> Iterator[Problem]:
         if scene.name != "ours":
             continue
         if scene.unfinished is not None:
-            yield Problem(view.where, f"is not shown by Fanlight's host: {scene.unfinished}", _CODE)
+            key = "is not shown by Fanlight's host"
+            yield Problem(view.where, f"{key}: {scene.unfinished}", _CODE, key=key)
         elif "reloaded" in scene.steps and "reloaded" not in scene.marks:
             message = "does not come back when the page is loaded again."
             yield Problem(view.where, message, "Keep nothing that a second handshake would trip over.")
@@ -481,20 +547,21 @@ def qua_16(view: ViewSeen) -> Iterator[Problem]:
 
 
 def qua_17(view: ViewSeen) -> Iterator[Problem]:
-    for mode in ("fullscreen", "pip"):
-        for text in _new_errors(view, "plain", mode)[:1]:
-            yield Problem(view.where, f"fails in the display mode {mode}: {text}", _CODE)
-    for text in _new_errors(view, "plain", "theme", "locale")[:1]:
-        yield Problem(view.where, f"fails when the host's context changes: {text}", _CODE)
+    for error in _thrown(view, "QUA-17"):
+        step = next(step for scene, step in error.steps if scene == "plain")
+        when = f"in the display mode {step}" if step in ("fullscreen", "pip") else f"when the {step} changes"
+        yield error.told(view, f"fails {when}", _CODE)
 
 
 def qua_18(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
         if _same_in_the_dark(scene):
-            message = "looks the same when the host turns dark and the system does not."
-            yield Problem(
-                view.where, message, "Follow hostContext.theme: color-scheme and light-dark() (view.js does)."
+            message = "does not follow the host's theme: it looks the same after the host has turned dark."
+            fix = (
+                "Call applyDocumentTheme(theme) with getHostContext()?.theme after connect(), and at each change of "
+                "the context; write colours with light-dark(). prefers-color-scheme is the system's, not the host's."
             )
+            yield Problem(view.where, message, fix)
 
 
 def qua_19(view: ViewSeen) -> Iterator[Problem]:
@@ -509,7 +576,8 @@ def qua_20(view: ViewSeen) -> Iterator[Problem]:
         if scene.unreached:
             silent = " The View did not start, so little could be checked." if scene.unfinished else ""
             message = f"loads {first_of(scene.unreached)}, which could not be reached from here.{silent}"
-            yield Problem(view.where, message, "Bundle it: a host without the address shows nothing, too.")
+            fix = "Bundle it: a host without the address shows nothing, too."
+            yield Problem(view.where, message, fix, key="loads what could not be reached")
             return
 
 

@@ -6,13 +6,17 @@ schema or were given, and they are not annotated as destructive.
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import anyio
 import mcp_types as types
+from anyio.abc import TaskStatus
 from mcp.client.session import ClientSession
 from mcp.server.lowlevel import Server
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
@@ -21,12 +25,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import Answer, Called, JSONObject, Look
+from fanlight.check.flaws import flaws_in
+from fanlight.check.observation import Answer, Called, Flaw, JSONObject, Look
 from fanlight.host.attempt import Attempt, open_transport
 from fanlight.host.config import InProcess, Streams, Target
 from fanlight.host.process import CannotStart
-from fanlight.host.reasons import cause, why_failed
+from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
 from fanlight.host.resources import for_model
+from fanlight.host.unreadable import Unreadable
 from fanlight.host.wire import at_cursor, without_wire_fields
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
@@ -36,10 +42,14 @@ VERSIONS: Final = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 _MISSING: Final = f"{URI_SCHEME}fanlight-check/no-such-view"
 _RAW: Final[TypeAdapter[Any]] = TypeAdapter(JSONObject)
 _INFO: Final = types.Implementation(name="fanlight-check", version=__version__)
-_CONNECT: Final = 30.0
-_ASK: Final = 20.0
-_CALL: Final = 30.0
+PATIENCE: Final = 15.0
+"""Seconds to wait for each answer of a server, and for a program to start."""
+_SECOND_CHANCE: Final = 0.3
+"""Of that time, for `initialize` where `server/discover` stayed without an answer."""
+_CLOSED: Final = "the connection was lost"
 _MOST_PAGES: Final = 100
+_MOST_SILENT: Final = 3
+"""As many calls may stay without an answer before no more tools are called."""
 _AT_ONCE: Final = 3
 
 Tell = Callable[[str], None]
@@ -59,10 +69,13 @@ class Plan:
 
     call: bool = True
     arguments: Mapping[str, JSONObject] = field(default_factory=dict)
+    patience: float = PATIENCE
 
     def arguments_for(self, tool: JSONObject) -> JSONObject | None:
         """Return the arguments to call a tool with; None if it is not to be called."""
-        name = str(tool.get("name"))
+        name = tool.get("name")
+        if not isinstance(name, str):
+            return None
         if name in self.arguments:
             return self.arguments[name]
         return made_arguments(tool.get("inputSchema")) if self.call and not destructive(tool) else None
@@ -74,90 +87,247 @@ def destructive(tool: JSONObject) -> bool:
     return isinstance(annotations, Mapping) and annotations.get("destructiveHint") is True
 
 
+_arrived: ContextVar[JSONObject | None] = ContextVar("_arrived", default=None)
+
+
+class _Wire(JSONRPCDispatcher):
+    """Keeps a result as it came, for when the SDK refuses it."""
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
+    ) -> JSONObject:
+        result = await super().send_raw_request(method, params, opts, **more)
+        _arrived.set(result)
+        return result
+
+
 class Client:
     """One connected client."""
 
-    def __init__(self, session: ClientSession, version: str, ui: bool) -> None:
+    def __init__(self, session: ClientSession, version: str, ui: bool, attempt: Attempt, patience: float) -> None:
         self.version = version
         self.ui = ui
+        self.attempt = attempt
         self._session = session
+        self._patience = patience
 
     @property
     def capabilities(self) -> JSONObject:
         given = self._session.server_capabilities
         return {} if given is None else given.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    async def ask(self, request: types.ClientRequest, seconds: float = _ASK) -> Answer:
+    async def ask(self, request: types.ClientRequest) -> Answer:
         """Send a request, and return what came, whatever it is."""
+        result: JSONObject | None = None
         try:
-            with anyio.fail_after(seconds):
-                result: JSONObject = await self._session.send_request(request, _RAW)
+            with anyio.fail_after(self._patience), self.attempt.call():
+                result = await self._session.send_request(request, _RAW)
         except MCPError as error:
-            return Answer(error={"code": error.code, "message": error.message})
+            told = {"code": error.code, "message": error.message}
+            if isinstance(error.data, Unreadable):
+                return Answer(error=told, flaws=(Flaw("", f"is answered with what cannot be read: {error.message}."),))
+            return Answer(error=told, lost=error.message if self.attempt.is_loss(error) else None)
         except TimeoutError:
-            return Answer(error={"code": 0, "message": f"no answer within {seconds:g} seconds"})
-        except (ValidationError, ValueError) as error:
-            return Answer(error={"code": 0, "message": f"the answer is not MCP: {error}"})
+            return Answer(error={"code": 0, "message": f"no answer within {self._patience:g} seconds"}, silent=True)
+        except ValidationError as error:
+            came = _arrived.get() or {}
+            return Answer(without_wire_fields(came), flaws=tuple(flaws_in(came, error)))
+        if result is None:  # cut, with the connection
+            return Answer(error={"code": types.CONNECTION_CLOSED, "message": _CLOSED}, lost=_CLOSED)
         return Answer(without_wire_fields(result))
 
     async def call(self, name: str, arguments: JSONObject) -> Answer:
         params = types.CallToolRequestParams(name=name, arguments=arguments)
-        return await self.ask(types.CallToolRequest(params=params), _CALL)
+        return await self.ask(types.CallToolRequest(params=params))
 
     async def read(self, uri: str) -> Answer:
         return await self.ask(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)))
 
 
 @asynccontextmanager
-async def connected(to: Target, version: str, *, ui: bool) -> AsyncIterator[Client]:
-    """Connect on one protocol version. Raises _OtherVersion, or what kept it from connecting."""
+async def connected(to: Target, version: str, *, ui: bool, patience: float = PATIENCE) -> AsyncIterator[Client]:
+    """Connect on one protocol version. Raises _OtherVersion, or CannotConnect with what kept it from connecting."""
     attempt = Attempt()
     transport = _in_process(to.server) if isinstance(to, InProcess) else open_transport(to, attempt)
     extensions = {EXTENSION_ID: dict(SERVER_SETTINGS)} if ui else None
+    longest = patience * (1 + _SECOND_CHANCE) if version in MODERN_PROTOCOL_VERSIONS else patience
     try:
-        with anyio.fail_after(_CONNECT) as limit:
+        with anyio.fail_after(longest) as limit:
             async with (
                 transport as (read, write),
-                ClientSession(
-                    dispatcher=JSONRPCDispatcher(read, write), client_info=_INFO, extensions=extensions
-                ) as session,
+                ClientSession(dispatcher=_Wire(read, write), client_info=_INFO, extensions=extensions) as session,
             ):
-                await _greet(session, version, extensions)
+                await _greet(session, version, extensions, patience)
                 limit.deadline = float("inf")
-                yield Client(session, version, ui)
+                yield Client(session, version, ui, attempt, patience)
     except (MCPError, ValidationError, TimeoutError, OSError, CannotStart, ExceptionGroup) as error:
         first = cause(error)
         if isinstance(first, _OtherVersion):
             raise first from None
-        if attempt.client is None and isinstance(first, Exception):
-            raise CannotConnect(why_failed(first, to, attempt, _CONNECT)) from error
-        raise
+        if isinstance(first, ValidationError):
+            raise CannotConnect(f"{to} does not answer as an MCP server. {not_mcp('initialize', first)}") from error
+        hint = " Give it longer with --timeout, if it needs that." if isinstance(first, TimeoutError) else ""
+        raise CannotConnect(f"{why_failed(first, to, attempt, longest)}{hint}") from error
 
 
-async def _greet(session: ClientSession, version: str, extensions: JSONObject | None) -> None:
+async def _greet(session: ClientSession, version: str, extensions: JSONObject | None, patience: float) -> None:
     if version in MODERN_PROTOCOL_VERSIONS:
         try:
-            session.adopt(types.DiscoverResult.model_validate(await _discovered(session, version)))
+            session.adopt(
+                types.DiscoverResult.model_validate(await _discovered(session, version, extensions, patience))
+            )
         except (MCPError, ValidationError, RuntimeError):
             raise _OtherVersion(version) from None
         return
-    capabilities = types.ClientCapabilities(extensions=extensions)
-    params = types.InitializeRequestParams(protocol_version=version, capabilities=capabilities, client_info=_INFO)
-    result = await session.send_request(types.InitializeRequest(params=params), types.InitializeResult)
+    result = await _initialized(session, version, extensions)
     if result.protocol_version != version:
         raise _OtherVersion(version)
     session.adopt(result)
     await session.send_notification(types.InitializedNotification())
 
 
-async def _discovered(session: ClientSession, version: str) -> JSONObject:
-    try:
-        return await session.send_discover(version)
-    except MCPError as error:
-        if error.code != types.REQUEST_TIMEOUT:
-            raise
-        # The SDK's patience is that of a user; a program that only just starts may need more.
-        return await session.send_discover(version)
+async def _initialized(session: ClientSession, version: str, extensions: JSONObject | None) -> types.InitializeResult:
+    capabilities = types.ClientCapabilities(extensions=extensions)
+    params = types.InitializeRequestParams(protocol_version=version, capabilities=capabilities, client_info=_INFO)
+    return await session.send_request(types.InitializeRequest(params=params), types.InitializeResult)
+
+
+async def _discovered(
+    session: ClientSession, version: str, extensions: JSONObject | None, patience: float
+) -> JSONObject:
+    # The SDK's own patience is that of a user; a program that only just starts may need more.
+    with anyio.move_on_after(patience):
+        while True:
+            try:
+                return await session.send_discover(version)
+            except MCPError as error:
+                if error.code != types.REQUEST_TIMEOUT:
+                    raise
+    # Older servers may drop what they do not know. One that does not answer this either runs into the caller's limit.
+    await _initialized(session, HANDSHAKE_PROTOCOL_VERSIONS[-1], extensions)
+    raise _OtherVersion(version)
+
+
+@dataclass
+class _Line:
+    """A connection that another task holds, until it is told to leave."""
+
+    client: Client
+    leave: anyio.Event
+    gone: anyio.Event
+    reason: str | None = None
+    """Why it ended by itself."""
+    in_flight: list[str] = field(default_factory=list)
+    """The tools that are being called."""
+    blamed: str | None = None
+    """The tool that was called when it failed, if there was but one."""
+
+
+class Visitor:
+    """A client that connects anew after a request that ended or blocked the server. Use it with `async with`."""
+
+    def __init__(self, to: Target, version: str, *, ui: bool, patience: float) -> None:
+        self.noise: str | None = None
+        """What the server wrote to its stdout that is not MCP."""
+        self.failed: dict[str, Called] = {}
+        """Calls that were not answered as they should be, by tool."""
+        self._to = to
+        self._how = (version, ui, patience)
+        self._line: _Line | None = None
+        self._connecting = anyio.Lock()
+        self._tasks = anyio.create_task_group()
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._line is not None:
+                self._line.leave.set()
+                await self._line.gone.wait()
+        finally:
+            self._tasks.cancel_scope.cancel()
+            # The group is not told of an error: it would wrap it.
+            await self._tasks.__aexit__(None, None, None)
+
+    async def connect(self) -> Client:
+        """Connect. Raises CannotConnect, or _OtherVersion."""
+        self._line = await self._tasks.start(self._hold)
+        return self._line.client
+
+    def connect_meanwhile(self) -> None:
+        """Begin to connect, so that the first request has less to wait for."""
+        self._tasks.start_soon(self._ready)
+
+    async def comes_back(self) -> bool:
+        """Tell whether the server can be asked, and connect if need be."""
+        return await self._ready() is not None
+
+    async def _ready(self) -> _Line | None:
+        async with self._connecting:
+            if self._line is None or self._line.gone.is_set():
+                try:
+                    await self.connect()
+                except (CannotConnect, _OtherVersion):
+                    return None
+            return self._line
+
+    async def _hold(self, *, task_status: TaskStatus[_Line]) -> None:
+        """Hold a connection in a task of its own: where a transport fails, it takes its task with it."""
+        version, ui, patience = self._how
+        line: _Line | None = None
+        try:
+            async with connected(self._to, version, ui=ui, patience=patience) as client:
+                line = _Line(client, anyio.Event(), anyio.Event())
+                task_status.started(line)
+                await line.leave.wait()
+        except CannotConnect as error:
+            if line is None:
+                raise
+            line.reason = str(error)
+        finally:
+            if line is not None:
+                line.client.attempt.cut()
+                line.gone.set()
+
+    async def read(self, uri: str) -> Answer:
+        line = await self._ready()
+        return _NO_ANSWER if line is None else await self._after(line, await line.client.read(uri))
+
+    async def call(self, name: str, arguments: JSONObject) -> Answer:
+        line = await self._ready()
+        if line is None:
+            return _NO_ANSWER
+        line.in_flight.append(name)
+        try:
+            answer = await self._after(line, await line.client.call(name, arguments))
+        finally:
+            line.in_flight.remove(name)
+        if answer.flaws or ((answer.lost is not None or answer.silent) and line.blamed == name):
+            self.failed.setdefault(name, Called(arguments, answer))
+        return answer
+
+    async def _after(self, line: _Line, answer: Answer) -> Answer:
+        """Leave a server that is gone, or that may be blocked."""
+        child = line.client.attempt.child
+        self.noise = self.noise or (child.noise if child else None)
+        if answer.lost is None and (not answer.silent or isinstance(self._to, InProcess)):
+            return answer
+        if self._line is line:
+            self._line = None
+            line.blamed = line.in_flight[0] if len({*line.in_flight}) == 1 else None
+            line.leave.set()
+        await line.gone.wait()
+        if answer.lost is None:
+            return answer
+        return replace(answer, lost=line.reason or why_ended(self._to, line.client.attempt))
+
+
+_GONE: Final = "It did not come back, so nothing after that was checked."
+_NO_ANSWER: Final = Answer(error={"code": 0, "message": "the server did not come back"})
 
 
 @asynccontextmanager
@@ -179,13 +349,16 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
         raise CannotConnect("A transport that can be opened only once is not enough: give a function that opens one.")
     looks: list[Look] = []
     reasons: list[str] = []
+    unanswered: dict[str, Answer] = {}
 
     async def look(version: str, ui: bool, calls: bool = False) -> None:
         try:
-            async with connected(to, version, ui=ui) as client:
-                seen = await _look(client, tell)
+            async with Visitor(to, version, ui=ui, patience=plan.patience) as visitor:
+                seen = await _look(visitor, unanswered, tell)
                 with_view = {str(tool.get("name")) for tool, _ in (looks[0] if looks else seen).links()}
-                looks.append(await _with_calls(client, seen, with_view, plan, tell) if calls else seen)
+                if calls:
+                    seen = await _with_calls(visitor, seen, with_view, plan, unanswered, tell)
+                looks.append(replace(seen, noise=visitor.noise))
         except _OtherVersion:
             return
         except CannotConnect as error:
@@ -214,21 +387,37 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
     return sorted(looks, key=lambda seen: (seen.version, seen.ui))
 
 
-async def _with_calls(client: Client, look: Look, wanted: Collection[str], plan: Plan, tell: Tell) -> Look:
+async def _with_calls(
+    visitor: Visitor, look: Look, wanted: Collection[str], plan: Plan, unanswered: dict[str, Answer], tell: Tell
+) -> Look:
     """Call the wanted tools, of those that the model may call."""
     calls: dict[str, Called] = {}
     with_apps = "with" if look.ui else "without"
     for tool in look.tools:
         name = str(tool.get("name"))
-        if name not in wanted or not for_model(tool):
+        if name not in wanted or name in calls or _call_of(name) in unanswered or not for_model(tool):
             continue
         arguments = plan.arguments_for(tool)
-        if arguments is not None:
+        if arguments is None:
+            if look.ui:
+                tell(f"does not call {name}: {_why_not(tool, plan)}")
+        elif sum(call.answer.silent for call in calls.values()) >= _MOST_SILENT:
+            tell(f"does not call {name}: {_MOST_SILENT} others did not answer")
+        else:
             tell(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}")
-            calls[name] = Called(arguments, await client.call(name, arguments))
-        elif look.ui:
-            tell(f"does not call {name}: {_why_not(tool, plan)}")
+            answer = await visitor.call(name, arguments)
+            if answer.lost is not None and not await visitor.comes_back():
+                answer = replace(answer, lost=f"{answer.lost} {_GONE}")
+            calls[name] = Called(arguments, answer)
+            if answer.silent or answer.lost is not None:
+                unanswered[_call_of(name)] = answer  # once is enough
+            if answer.lost is not None and answer.lost.endswith(_GONE):
+                break
     return replace(look, calls=calls)
+
+
+def _call_of(name: str) -> str:
+    return f"tools/call {name}"
 
 
 def _short(value: object) -> str:
@@ -239,49 +428,61 @@ def _short(value: object) -> str:
 def _why_not(tool: JSONObject, plan: Plan) -> str:
     if not plan.call:
         return "no tools are to be called"
+    if not isinstance(tool.get("name"), str):
+        return "its name is no text"
     if destructive(tool):
         return "it is annotated as destructive"
     return f"no arguments can be made up for it; give them with --args {tool.get('name')}=JSON"
 
 
-async def _look(client: Client, tell: Tell) -> Look:
-    tell(f"speaks {client.version}, {'with' if client.ui else 'without'} MCP Apps")
+async def _look(visitor: Visitor, unanswered: dict[str, Answer], tell: Tell) -> Look:
+    client = await visitor.connect()
+    version, ui = client.version, client.ui
+    tell(f"speaks {version}, {'with' if ui else 'without'} MCP Apps")
     failures: list[str] = []
+    flaws: list[Flaw] = []
     capabilities = client.capabilities
     tools, resources, templates = [
-        await _all(client, kind, request, failures) if capability in capabilities else []
+        await _all(client, kind, request, failures, flaws) if capability in capabilities else []
         for kind, capability, request in (
             ("tools", "tools", types.ListToolsRequest),
             ("resources", "resources", types.ListResourcesRequest),
             ("resourceTemplates", "resources", types.ListResourceTemplatesRequest),
         )
     ]
-    look = Look(client.version, client.ui, capabilities, tools, resources, templates, failures=failures)
+    look = Look(version, ui, capabilities, tools, resources, templates, failures=failures, flaws=flaws)
+
+    async def read(uri: str) -> Answer:
+        answer = unanswered.get(uri) or await visitor.read(uri)
+        if answer.silent or answer.lost is not None:
+            unanswered[uri] = answer
+        return answer
+
     uris = look.view_uris()
-    reads = {uri: await client.read(uri) for uri in uris}
-    again = {uri: await client.read(uri) for uri in uris} if client.ui and client.version == VERSIONS[-1] else {}
-    missing = await client.read(_MISSING) if client.ui and uris else None
+    reads = {uri: await read(uri) for uri in uris}
+    again = {uri: await read(uri) for uri in uris} if ui and version == VERSIONS[-1] else {}
+    missing = await read(_MISSING) if ui and uris else None
     return replace(look, reads=reads, again=again, missing=missing)
 
 
-async def _all(client: Client, kind: str, request: Any, failures: list[str]) -> list[JSONObject]:
+async def _all(client: Client, kind: str, request: Any, failures: list[str], flaws: list[Flaw]) -> list[JSONObject]:
     """List all pages of something."""
     found: list[JSONObject] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         answer = await client.ask(request(params=at_cursor(cursor)))
+        flaws += [replace(flaw, where=flaw.where or f"the list of {kind}") for flaw in answer.flaws]
         if answer.result is None:
             assert answer.error is not None
-            if answer.error["code"] != types.METHOD_NOT_FOUND or kind == "tools":
+            if (answer.error["code"] != types.METHOD_NOT_FOUND or kind == "tools") and not answer.flaws:
                 failures.append(f"{kind} cannot be listed: {answer.error['message']}")
             return found
         page = answer.result.get(kind)
         if not isinstance(page, list):
-            failures.append(f"{kind} are listed without a list.")
             return found
         found += [item for item in page if isinstance(item, dict)]
         before, cursor = cursor, answer.result.get("nextCursor")
-        if cursor is None:
+        if not isinstance(cursor, str):
             return found
         if cursor == before:
             break
