@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx2
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -235,41 +234,6 @@ async def test_nothing_is_wider_than_the_page(width: int, scheme: Any, browser: 
                 await page.get_by_role("tab", name=name).click()
                 assert await page.evaluate("document.documentElement.scrollWidth") <= width
             assert problems == []
-
-
-async def test_only_the_page_that_was_opened_with_the_token_is_answered() -> None:
-    with running({}) as (inspector, address):
-        async with httpx2.AsyncClient(base_url=address) as http:
-            assert (await http.get("/")).status_code == 403
-            assert (await http.get("/api/servers")).status_code == 403
-            assert (await http.get("/pages/inspector.js")).status_code == 403
-            assert (await http.get("/?token=wrong")).status_code == 403
-            assert (await http.get(f"/?token={inspector.guard.token}")).status_code == 303
-            assert (await http.get("/api/servers")).json() == []
-            assert (await http.get("/pages/..%2fapp.py")).status_code == 404
-            assert (await http.post("/api/stage", json={})).status_code == 403
-            assert (
-                await http.post("/api/stage", json={}, headers={"origin": "http://evil.example"})
-            ).status_code == 403
-            own = {"origin": address}
-            assert (await http.post("/api/stage", json={}, headers=own)).status_code == 200
-            bad = await http.post("/api/call", content=b"[", headers=own)
-            assert (bad.status_code, bad.json()["error"]) == (400, "Expected a JSON object.")
-            unknown = await http.post("/api/call", json={"server": "x", "tool": "y", "arguments": {}}, headers=own)
-            assert "There is no server 'x'" in unknown.json()["error"]
-            other = {"host": "evil.example"}
-            assert (await http.get("/api/servers", headers=other)).status_code == 421
-
-
-async def test_two_of_these_programs_share_a_browser(tmp_path: Path) -> None:
-    with running({}) as (first, one), running({}) as (second, two):
-        async with httpx2.AsyncClient() as http:
-            for inspector, address in ((first, one), (second, two)):
-                answer = await http.get(f"{address}/?token={inspector.guard.token}")
-                assert answer.status_code == 303
-                assert inspector.guard.token not in answer.headers["set-cookie"]
-            for address in (one, two):
-                assert (await http.get(f"{address}/api/servers")).status_code == 200
 
 
 async def test_the_rest_of_a_server_is_shown_and_read(browser: Browser, tmp_path: Path) -> None:
