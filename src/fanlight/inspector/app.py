@@ -29,6 +29,7 @@ from fanlight.host.targets import Served
 from fanlight.inspector.calls import Calls
 from fanlight.inspector.events import Events
 from fanlight.inspector.guard import Guard
+from fanlight.inspector.lines import Lines
 from fanlight.inspector.presets import PRESETS
 from fanlight.inspector.recording import Recording
 from fanlight.inspector.trials import Trials
@@ -73,9 +74,10 @@ class Inspector:
         self._passed: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_MESSAGES) for name in servers}
         self._words: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_RECORDS) for name in servers}
         self._events = Events()
+        self._lines = Lines()
         rules = dict.fromkeys(_KINDS, "allow") if policy == "allow" else {}
         self.host = Host(
-            {name: served.target for name, served in servers.items()},
+            {name: self._lines.asked_of(served.target) for name, served in servers.items()},
             policy=Policy(rules),
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_ours,
@@ -100,6 +102,7 @@ class Inspector:
             "audit": self._audit,
             "grants": self._grants,
             "connection": self._connection,
+            "place": self._place,
         }
         told: Mapping[str, Answer] = {
             "call": self._call,
@@ -307,6 +310,13 @@ class Inspector:
     async def _audit(self, asked: JSONObject) -> list[JSONObject]:
         return [record._asdict() for record in self.host.audit(view=asked.get("view"))][-_MOST_RECORDS:]
 
+    async def _place(self, asked: JSONObject) -> JSONObject:
+        """Tell the file and the line of the author's that a place in a View's document is, if it is known."""
+        records = self.host.audit(view=_text(asked, "view"))
+        shown = [record.data["sha256"] for record in records if record.data and "sha256" in record.data]
+        line, column = int(_text(asked, "line")), int(_text(asked, "column"))
+        return (self._lines.place(shown[-1], line, column) if shown else None) or {}
+
     async def _grants(self, asked: JSONObject) -> list[JSONObject]:
         return [asdict(grant) for grant in self.host.grants()]
 
@@ -345,12 +355,15 @@ class Inspector:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        async with anyio.create_task_group() as tasks:
-            for name, served in self._served.items():
-                if self._reload and served.folder is not None:
-                    tasks.start_soon(self._watch, name, served.folder)
-            yield
-            tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                for name, served in self._served.items():
+                    if self._reload and served.folder is not None:
+                        tasks.start_soon(self._watch, name, served.folder)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            self._lines.close()
 
     async def _watch(self, name: str, folder: Path) -> None:
         """Restart a server whose code changed, and load its Views anew when one of their files did."""

@@ -181,13 +181,16 @@ const examine = async (/** @type {Call} */ made) => {
   drawProblems(made);
 };
 
-/** The line of a View's document where something went wrong. @param {Call} made @param {Json} data */
-const sourceLine = async ({ server, tool }, { file, line, column }) => {
+/** The line of a View's document where something went wrong, and where that is in the author's files. @param {Call} made @param {Json} data */
+const sourceLine = async ({ server, tool, view }, { file, line, column }) => {
   if (file || !line || !tool.view) return undefined;
   try {
-    const { contents } = await ask(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`);
+    const [{ contents }, place] = await Promise.all([
+      ask(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`),
+      ask(`place?view=${view}&line=${line}&column=${column}`),
+    ]);
     const text = contents[0].text?.split("\n")[line - 1] ?? "";
-    return { uri: tool.view, text: text.slice(Math.max(0, column - 100), column + 100).trim() };
+    return { uri: tool.view, text: text.slice(Math.max(0, column - 100), column + 100).trim(), ...(place.file && { place: `${place.file}:${place.line}` }) };
   } catch {
     return undefined;
   }

@@ -22,7 +22,7 @@ export const ofReason = (reason) => {
  * Say why a View has not come up.
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.
- * @param {{ uri: string, text?: string }} [source] The line where its script failed, if it is known.
+ * @param {{ uri: string, text?: string, place?: string }} [source] The line where its script failed, if it is known, and where it is in the author's files.
  * @returns {{ what: string, code?: string, todo?: string }[]}
  */
 export const diagnose = (messages, records, source) => {
@@ -31,7 +31,7 @@ export const diagnose = (messages, records, source) => {
   const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
-    const what = `JavaScript error at ${file || source?.uri || "the document"}:${line}:${column}: ${text}`;
+    const what = `JavaScript error at ${source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`}: ${text}`;
     return [{ what, ...(source?.text && { code: source.text }), ...(!came && { todo: "The View stopped there, before it could connect." }) }];
   }
   if (came) return [];
