@@ -39,7 +39,10 @@ async def test_the_form_comes_from_the_schema_and_the_address_repeats_the_call(b
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("button", name="draw_chart").click()
             await form(page).get_by_label("title").fill("Lakes")
-            for name, size in (("Superior", "82100"), ("Huron", "59600")):  # there is a row already: one is demanded
+            await expect(form(page).get_by_label("label *")).to_have_count(3)  # the example of the schema
+            for _ in range(2):
+                await page.get_by_role("button", name="Remove an item").first.click()
+            for name, size in (("Superior", "82100"), ("Huron", "59600")):
                 if name == "Huron":
                     await page.get_by_role("button", name="+ Add").click()
                 await form(page).get_by_label("label *").last.fill(name)
@@ -207,17 +210,61 @@ async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
                         return
                 raise AssertionError(f"{words} cannot be reached by Tab")
 
-            await tab_to("plain")
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("button", name="Skip to the form")).to_be_focused()
             await page.keyboard.press("Enter")
-            await tab_to("count")
+            await expect(form(page).get_by_role("button", name="+ Add")).not_to_be_focused()
+            await expect(form(page).get_by_label("wait")).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await tab_to("inline")
+            await tab_to("Again")
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("button", name="Close mirror")).to_be_focused()
+            await page.keyboard.press("Tab")  # into the View
+            await expect(view(page).locator("#more")).to_be_focused()
+            await page.keyboard.press("Tab")
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("separator", name="Width of the View")).to_be_focused()
+            await tab_to("What the model sees")
+            await page.keyboard.press("Enter")
+            await tab_to("Messages")
+            for name in ("Problems", "Security", "Model", "Result", "Messages"):
+                await page.keyboard.press("ArrowRight")
+                await expect(page.get_by_role("tab", name=name)).to_be_focused()
+                await expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
+            await page.keyboard.press("End")
+            await expect(page.get_by_role("tab", name="Result")).to_be_focused()
+            await page.keyboard.press("Home")
+            await tab_to("→")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("tabpanel").locator("pre")).to_contain_text("ui/initialize")
+            await page.get_by_role("separator", name="Width of the View").press("Delete")
+            await expect(page.get_by_role("article")).to_have_count(0)
+            await expect(form(page).get_by_role("button", name="Call", exact=True)).to_be_focused()
+            await page.get_by_role("navigation").get_by_role("button", name="plain").press("Enter")
+            await expect(form(page).get_by_label("count")).to_be_focused()
             await page.keyboard.press("Enter")
             await expect(page.get_by_role("article")).to_contain_text("plain")
-            await page.get_by_role("tab", name="Messages").focus()
-            await page.keyboard.press("ArrowRight")
-            await expect(page.get_by_role("tab", name="Problems")).to_be_focused()
-            await page.keyboard.press("ArrowLeft")
-            await page.keyboard.press("ArrowLeft")
-            await expect(page.get_by_role("tab", name="Result")).to_be_focused()
+
+
+async def test_what_is_drawn_anew_keeps_the_focus(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "mirror")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await page.get_by_text("More of this server").click()
+            failing = page.get_by_role("navigation").get_by_label("failing")
+            await failing.press("Space")
+            await expect(page.get_by_role("navigation").locator(".mark.warn")).to_have_text("failing")
+            await expect(failing).to_be_focused()
+            first = page.get_by_role("tabpanel").locator("summary").first
+            await first.focus()
+            before = await page.get_by_role("tabpanel").locator("li").count()
+            await page.get_by_label("Theme").select_option("dark")
+            await first.focus()
+            await expect(page.get_by_role("tabpanel").locator("li")).not_to_have_count(before)
+            await expect(first).to_be_focused()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (800, "light"), (1400, "light")])

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight import __version__
-from fanlight.host import Host, Policy
+from fanlight.host import Host, Policy, Unfinished
 from fanlight.host.news import News
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
 from fanlight.host.session import RequestFailed
@@ -214,13 +214,22 @@ class Inspector:
         if not isinstance(arguments, dict):
             raise Unusable("The arguments are no JSON object.")
         self._trials.stop(server)
-        id, call = await self._calls.begin(server, tool)
-        self._events.publish("called", {"id": id, "key": told.get("key"), "view": call.view})
+        try:
+            id = await self._begin(server, tool, told)
+        except Unfinished as error:
+            return {"cancelled": error.message}
         pace = told.get("pace")
         paused = told.get("paused") is True
         return await self._calls.finish(
             id, arguments, float(pace) if isinstance(pace, int | float) else None, paused=paused
         )
+
+    async def _begin(self, server: str, tool: str, told: JSONObject) -> str:
+        """Begin a call in the conversation of its page, and tell the pages which View it has."""
+        key = _text(told, "key") if "key" in told else ""
+        id, call = await self._calls.begin(server, tool, _page(told), key)
+        self._events.publish("called", {"id": id, "key": key, "view": call.view})
+        return id
 
     async def _stream(self, told: JSONObject) -> JSONObject:
         writing = self._calls.writing(_text(told, "id"))
@@ -236,7 +245,8 @@ class Inspector:
         return {"written": writing.written, "of": len(writing.text), "paused": writing.paused}
 
     async def _cancel(self, told: JSONObject) -> JSONObject:
-        if not await self._calls.cancel(_text(told, "id")):
+        waits = "key" in told
+        if not (self._calls.give_up(_text(told, "key")) if waits else await self._calls.cancel(_text(told, "id"))):
             raise Unusable("There is no such call.")
         return {}
 
@@ -244,9 +254,11 @@ class Inspector:
         """Show a View what it was shown then, its server's answers included."""
         recording = Recording(_text(told, "lines"))
         server, tool = _text(told, "server"), _text(told, "tool")
-        id, call = await self._calls.begin(server, tool)
+        try:
+            id = await self._begin(server, tool, told)
+        except Unfinished as error:
+            return {"cancelled": error.message}
         self._trials.play(server, recording)
-        self._events.publish("called", {"id": id, "key": told.get("key"), "view": call.view})
         answer = await self._calls.finish(id, recording.arguments)
         return {**answer, "arguments": recording.arguments, "said": recording.said}
 
@@ -298,8 +310,10 @@ class Inspector:
     # What the model sees, and what was decided
 
     async def _model(self, asked: JSONObject) -> JSONObject:
-        tools = [asdict(tool) for tool in self.host.app_tools("dev")]
-        return {"context": self.host.model_context("dev"), "messages": self._messages, "appTools": tools}
+        page = _page(asked)
+        tools = [asdict(tool) for tool in self.host.app_tools(page)]
+        messages = [message for message in self._messages if message["conversation"] == page]
+        return {"context": self.host.model_context(page), "messages": messages, "appTools": tools}
 
     async def _call_app_tool(self, told: JSONObject) -> JSONObject:
         arguments = told.get("arguments")
@@ -349,7 +363,7 @@ class Inspector:
         self._events.publish("passed", {"server": server, **entry})
 
     async def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        message = {"role": role, "content": content, "at": time()}
+        message = {"conversation": conversation, "role": role, "content": content, "at": time()}
         self._messages.append(message)
         self._events.publish("message", message)
 
@@ -417,6 +431,11 @@ def _text(fields: JSONObject, key: str) -> str:
     if isinstance(value, str):
         return value
     raise Unusable(f"{key} is {value!r}, expected a string.")
+
+
+def _page(fields: JSONObject) -> str:
+    """Return which page asks: each is a conversation of its own."""
+    return _text(fields, "page") if "page" in fields else "dev"
 
 
 def _json(value: Any, status: int = 200) -> Response:
