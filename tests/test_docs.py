@@ -4,7 +4,11 @@ A block whose fence names a file (```python server.py) is that file. Blocks with
 the other in the page's own namespace, in which the page's server is `server` and its apps are `apps`.
 """
 
+import os
 import re
+import runpy
+import sys
+import types
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,13 +16,14 @@ import pytest
 from fastmcp import FastMCP
 from fastmcp.server import create_proxy
 from mcp.server import MCPServer
+from playwright.async_api import expect
 
 import fanlight
 from fanlight import Apps, View, negotiate
 from support.docs import ROOT, blocks, write_files
 from support.openai_page import on_openai
 from support.stage import chromium, on_stage
-from support.wire import NO_UI, UI, WireError, in_memory, over_stdio
+from support.wire import NO_UI, UI, WireError, in_memory, over_stdio, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -115,6 +120,39 @@ async def test_the_server_that_came_from_mcp_ui_works(tmp_path: Path) -> None:
             await stage.view.get_by_role("button", name="Pay").click()
             await stage.view.get_by_text("Paid.").wait_for()
             assert stage.problems == []
+
+
+async def test_a_host_shows_what_a_server_with_mcp_ui_returns_as_its_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "docs" / "how-to" / "bring-an-mcp-ui-server.md"
+    files = write_files(page, tmp_path)
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    # "python cards.py" means the Python of this test, and it uses its Fanlight.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(fanlight.__file__).parents[1]))
+    program = runpy.run_path(str(files["app.py"]))
+    monkeypatch.setitem(sys.modules, "app", types.SimpleNamespace(host=program["host"]))
+    with serving(program["app"], sockets=True) as address:
+        async with chromium() as browser:
+            shown = await browser.new_page()
+            await shown.goto(address.replace("127.0.0.1", "localhost"))
+            views = shown.locator("mcp-app")
+            await expect(views).to_have_count(3)
+            view = views.nth(0).frame_locator("iframe").frame_locator("iframe")
+            await expect(view.get_by_role("heading")).to_have_text("Hello")
+            refused = await views.nth(1).get_by_role("alert").text_content()
+            assert refused is not None
+            assert f'"{refused.removeprefix("The View is not shown. ")}"' in text
+            view = views.nth(2).frame_locator("iframe").frame_locator("iframe")
+            await expect(view.get_by_role("note")).to_contain_text("which this host does not run")
+        runpy.run_path(str(files["audit.py"]))
+    lines = capsys.readouterr().out.splitlines()
+    (printed,) = [code for language, _, code in blocks(page) if language == "text"]
+    for line in printed.splitlines():
+        assert any(found.startswith(line.removesuffix("…")) for found in lines), line
 
 
 async def test_one_app_serves_chatgpt_and_everyone_else(tmp_path: Path) -> None:

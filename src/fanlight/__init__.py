@@ -4,7 +4,9 @@ What server authors use stands here. Names are loaded when first used, so that i
 package costs nothing to those who need one part of it.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fanlight.lazily import lazily
 
 if TYPE_CHECKING:
     from fanlight.protocol.csp import Csp as Csp
@@ -19,26 +21,13 @@ __version__ = "0.1.0"
 
 __all__ = ["Apps", "BundleError", "Csp", "FanlightError", "RegistrationError", "View", "negotiate"]
 
-_HOMES = {
-    "Apps": "fanlight.server.apps",
-    "BundleError": "fanlight.protocol.errors",
-    "Csp": "fanlight.protocol.csp",
-    "FanlightError": "fanlight.protocol.errors",
-    "RegistrationError": "fanlight.protocol.errors",
-    "View": "fanlight.server.view",
-    "negotiate": "fanlight.server.negotiation",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'fanlight' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "fanlight.protocol.csp": ["Csp"],
+        "fanlight.protocol.errors": ["BundleError", "FanlightError", "RegistrationError"],
+        "fanlight.server.apps": ["Apps"],
+        "fanlight.server.negotiation": ["negotiate"],
+        "fanlight.server.view": ["View"],
+    },
+)

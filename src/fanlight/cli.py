@@ -113,11 +113,7 @@ def _add_dev(commands: Any) -> None:
 
 
 def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
-    try:
-        from fanlight.inspector.serve import serve
-    except ModuleNotFoundError as error:
-        print(f"fanlight dev needs {error.name}: pip install 'fanlight[dev]'", file=sys.stderr)
-        return 2
+    from fanlight.inspector.serve import serve
     from fanlight.protocol.errors import FanlightError
 
     try:

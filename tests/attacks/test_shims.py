@@ -26,7 +26,8 @@ pytestmark = pytest.mark.anyio
 WAYS = pytest.mark.parametrize("way", SHIMMED)
 ALLOW = dict.fromkeys(("tools", "links", "messages"), "allow")
 
-# What mcp-ui's documents say, and what a host says: whoever is believed with these has the View's rights.
+# What mcp-ui's documents and those of the standard say, and what a host says: whoever is believed with these has
+# the View's rights.
 ACTIONS = [
     {"type": "tool", "messageId": "m", "payload": {"toolName": "look", "params": {"at": "forged"}}},
     {"type": "prompt", "messageId": "m", "payload": {"prompt": "forged"}},
@@ -34,6 +35,13 @@ ACTIONS = [
     {"type": "link", "messageId": "m", "payload": {"url": "https://forged.example/"}},
     {"type": "notify", "messageId": "m", "payload": {"message": "forged"}},
     {"type": "ui-size-change", "payload": {"height": 1234}},
+    {"jsonrpc": "2.0", "id": "m", "method": "tools/call", "params": {"name": "look", "arguments": {"at": "forged"}}},
+    {
+        "jsonrpc": "2.0",
+        "id": "n",
+        "method": "ui/message",
+        "params": {"role": "user", "content": [{"type": "text", "text": "forged"}]},
+    },
 ]
 HOST_WORDS = [
     {"jsonrpc": "2.0", "method": "ui/notifications/tool-result", "params": {"structuredContent": {"forged": True}}},
@@ -147,7 +155,7 @@ async def test_a_frame_inside_a_view_is_not_heard_by_its_shim(way: Way, page: Pa
 async def test_only_the_framed_page_speaks_for_an_external_view_and_only_while_it_is_there(
     page: Page, elsewhere: str
 ) -> None:
-    """Goes red without either half of `event.source === frame() && event.origin === origin` in shim-mcpui.js."""
+    """Goes red without either half of `event.source !== frame() || event.origin !== origin` in shim-mcpui.js."""
     with serving(Starlette(routes=[Route("/", child)])) as other:
         pages = other.replace("127.0.0.1", "pages.localhost")
         server = embedding("mcpui", show=html_resource(f"{pages}/", "text/uri-list", uri="ui://mcpui/view"))
@@ -177,9 +185,9 @@ async def test_only_the_framed_page_speaks_for_an_external_view_and_only_while_i
             )
             await settled(page)
             assert (heard.messages, heard.calls()) == ([], [])
-            await framed.evaluate(SPEAK, ACTIONS[1:2])
+            await framed.evaluate(SPEAK, [ACTIONS[1], ACTIONS[-1]])
             await settled(page)
-            assert heard.messages == ["forged"], "the page itself is heard"
+            assert heard.messages == ["forged", "forged"], "the page itself is heard, in either language"
             # Another document in its place. The policy of the View keeps out what is from elsewhere, so it is one
             # of the View's own origin.
             await view.evaluate(
@@ -194,8 +202,8 @@ async def test_only_the_framed_page_speaks_for_an_external_view_and_only_while_i
             )
             for frame in (view, proxy, page.main_frame, proxy, view):
                 await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
-            assert heard.messages == ["forged"]
-            assert heard.calls() == ["ui/message"]
+            assert heard.messages == ["forged", "forged"]
+            assert heard.calls() == ["ui/message", "ui/message"]
 
 
 @attack("shim-prototype")

@@ -1,3 +1,5 @@
+import json
+import runpy
 import sys
 from pathlib import Path
 
@@ -89,10 +91,44 @@ async def test_a_server_of_the_handshake_era_is_met_in_its_era(raw: list[str]) -
     }
 
 
+REPORTING = """
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+server = MCPServer("reporting")
+
+@server.tool()
+def told(ctx: Context) -> str:
+    return ctx.session.client_capabilities.model_dump_json()
+
+if __name__ == "__main__":
+    server.run("stdio")
+"""
+
+
+@modes
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("dialects", [True, False])
+async def test_a_server_is_told_of_the_extension_under_experimental_too_if_dialects_are_spoken(
+    dialects: bool, transport: str, mode: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(REPORTING, encoding="utf-8")
+    server = runpy.run_path(str(script))["server"]
+    with serving(server.streamable_http_app()) as address:
+        to = f"{address}/mcp" if transport == "http" else [sys.executable, script]
+        async with connected(to, mode=mode, dialects=dialects) as connection:
+            told = json.loads((await connection.call_tool("told"))["content"][0]["text"])
+            assert connection.protocol_version == ERAS[mode]
+    assert EXTENSION_ID in told["extensions"]
+    assert told["experimental"] == (told["extensions"] if dialects else None)
+
+
 async def test_without_dialects_a_server_is_told_todays_name_alone(raw: list[str]) -> None:
     async with connected(raw, dialects=False) as connection:
         hello = (await connection.call_tool("heard"))["heard"][0]["params"]
     assert hello["capabilities"]["extensions"] == {EXTENSION_ID: {"mimeTypes": [MIME_TYPE]}}
+    assert "experimental" not in hello["capabilities"]
 
 
 async def test_a_function_that_opens_a_transport_is_used_for_each_attempt(raw: list[str]) -> None:

@@ -16,8 +16,21 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 from fanlight.browser import shim
-from fanlight.host import Allow, App, Deny, Host, Limits, Policy, SqliteStore, ViewRecord
+from fanlight.host import (
+    Allow,
+    App,
+    Ask,
+    Decision,
+    Deny,
+    Host,
+    Limits,
+    Policy,
+    Question,
+    SqliteStore,
+    ViewRecord,
+)
 from fanlight.host.documents import ServedDocument
+from fanlight.host.gate import Answer
 from fanlight.host.origins import Names
 from fanlight.host.resources import ViewDocument, ViewError, embedded_view, view_uri
 from fanlight.host.shims import known_at_start, served_html
@@ -94,6 +107,16 @@ async def test_a_tool_that_is_linked_by_an_older_key_has_its_view_and_the_audit_
         assert dialects(host) == {key}
 
 
+async def test_a_view_of_the_first_draft_that_only_greets_hears_its_own_words() -> None:
+    async with running(linked({"mcp-ui/resourceUri": "ui://made/view"}, "text/html")) as host:
+        page = await opened(host, await host.call_tool("made", "show", {}))
+        hello = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "version": "1"}, "capabilities": {}}
+        await page.ask("initialize", hello, id=0)
+        await page.say({"method": "notifications/initialized"})
+        heard = [(await page.message())["method"] for _ in range(2)]
+        assert heard == ["mcp-ui/notifications/tool-input", "mcp-ui/tool-result"]
+
+
 @pytest.mark.parametrize("key", LINKS)
 async def test_without_dialects_such_a_tool_has_no_view_and_the_audit_says_why(key: str) -> None:
     async with running(linked({key: "ui://made/view"}), dialects=False) as host:
@@ -124,6 +147,13 @@ async def test_older_metadata_of_a_view_is_heeded(prefix: str) -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about), dialects=False) as host:
         page = await opened(host, await host.call_tool("made", "show", {}))
         assert "connect-src 'none';" in served(host, page).headers["content-security-policy"]
+        assert dialects(host, "refused") == set(about)
+        assert dialects(host) == set()
+        (record, *_) = host.audit(kind="dialect")
+        assert record.data == {
+            "reason": "It is of another dialect, which this host does not read. Write ui.csp.",
+            "uri": "ui://made/view",
+        }
 
 
 HTML_TYPES = [row.older for row in ROWS if row.kind == "type" and row.older.startswith("text/html")]
@@ -206,6 +236,7 @@ async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
 # Results that bring a View
 
 EMBEDDED = html_resource("<p>Hello</p>")
+(EMBEDDED_WORD,) = (row.older for row in ROWS if row.kind == "result")
 
 
 async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest() -> None:
@@ -218,7 +249,7 @@ async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest(
         assert served(host, page).body.decode().endswith("<p>Hello</p>")
         assert (await page.message())["params"] == {"arguments": {}}
         assert (await page.message())["params"] == call.result
-        assert {"embedded ui:// resource", "text/html"} == dialects(host)
+        assert {EMBEDDED_WORD, "text/html"} == dialects(host)
 
 
 async def test_without_dialects_a_result_that_embeds_a_view_opens_none_and_the_audit_says_why() -> None:
@@ -226,7 +257,71 @@ async def test_without_dialects_a_result_that_embeds_a_view_opens_none_and_the_a
         call = await host.call_tool("made", "show", {})
         assert call.view is None
         assert [block["type"] for block in call.for_model] == ["text", "resource"]
-        assert dialects(host, "refused") == {"embedded ui:// resource"}
+        (record,) = host.audit(kind="dialect")
+        reason = "A result that brings its own View is of another dialect."
+        assert (record.name, record.outcome) == (EMBEDDED_WORD, "refused")
+        assert record.data == {"reason": reason, "uri": "ui://made/view"}
+
+
+def several(*resources: dict[str, Any]) -> MCPServer[Any]:
+    """Return a server whose tool embeds all of these."""
+    server: MCPServer[Any] = MCPServer("made")
+
+    @server.tool()
+    def show() -> types.CallToolResult:
+        text = {"type": "text", "text": "Here they are."}
+        return types.CallToolResult.model_validate({"content": [text, *resources]})
+
+    return server
+
+
+async def test_a_result_that_embeds_several_views_opens_each_and_the_audit_names_each() -> None:
+    uris = ["ui://made/one", "ui://made/two", "ui://made/three"]
+    async with running(several(*(html_resource(f"<p>{uri}</p>", uri=uri) for uri in uris))) as host:
+        call = await host.call_tool("made", "show", {"a": 1}, "c")
+        assert [view.uri for view in call.views] == uris
+        assert (call.view, call.token) == call.views[0][:2]
+        assert [block["type"] for block in call.for_model] == ["text"]
+        for view in call.views:
+            page = await greeted(host, view)
+            assert served(host, page).body.decode().endswith(f"<p>{view.uri}</p>")
+            assert (await page.message())["params"] == {"arguments": {"a": 1}}
+            assert (await page.message())["params"] == call.result
+        named = [record for record in host.audit(kind="dialect", conversation="c") if record.name == EMBEDDED_WORD]
+        assert [(record.view, record.data) for record in named] == [
+            (view.view, {"today": "ui.resourceUri", "uri": view.uri}) for view in call.views
+        ]
+        assert [record.data and record.data["uri"] for record in host.audit(kind="document")] == uris
+
+
+async def test_a_uri_that_a_result_embeds_twice_is_one_view_and_the_audit_says_so() -> None:
+    async with running(several(EMBEDDED, html_resource("<p>Other</p>"))) as host:
+        call = await host.call_tool("made", "show", {})
+        (view,) = call.views
+        assert "Hello" in served(host, await opened(host, view)).body.decode()
+        (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
+        assert record.data is not None
+        assert record.data["uri"] == view.uri
+        assert "another resource of this URI before it" in record.data["reason"]
+
+
+async def test_a_result_that_embeds_too_many_views_opens_as_many_as_are_allowed_and_the_audit_says_so() -> None:
+    resources = [html_resource("<p>", uri=f"ui://made/{number}") for number in range(5)]
+    async with running(several(*resources), limits=Limits(result_views=2)) as host:
+        call = await host.call_tool("made", "show", {})
+        assert [view.uri for view in call.views] == ["ui://made/0", "ui://made/1"]
+        (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
+        assert record.data == {"reason": "The result brings 5 Views, and no more than 2 are opened."}
+
+
+async def test_views_of_one_result_come_back_from_the_store_each_with_its_own_document(tmp_path: Path) -> None:
+    resources = [html_resource(f"<p>{number}</p>", uri=f"ui://made/{number}") for number in range(2)]
+    store = f"sqlite:///{tmp_path / 'host.db'}"
+    async with running(several(*resources), store=store) as host:
+        call = await host.call_tool("made", "show", {})
+    async with running(several(*resources), store=store) as host:
+        for number, view in enumerate(call.views):
+            assert served(host, await opened(host, view)).body.decode().endswith(f"<p>{number}</p>")
 
 
 async def test_a_tool_with_a_link_shows_that_whatever_its_result_embeds() -> None:
@@ -315,6 +410,32 @@ def test_a_page_of_a_blocked_domain_is_not_framed_and_none_is_unless_told() -> N
         "https://a.example is blocked here."
     )
     assert isinstance(Policy().external(APP, "https://a.example/", "https://a.example"), Deny)
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("always", True), ("deny", False)])
+async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, shown: bool) -> None:
+    class Asking(Policy):
+        def external(self, app: App, url: str, source: str) -> Decision:
+            return Ask(f"May {url} be shown?")
+
+    questions: list[Question] = []
+
+    async def decide(question: Question) -> Answer:
+        questions.append(question)
+        return answer
+
+    resource = html_resource("https://a.example/x", "text/uri-list")
+    async with running(embedding("made", show=resource), policy=Asking()) as host:
+        host.on_question(decide, instead_of_pages=True)
+        for _ in range(2):
+            call = await host.call_tool("made", "show", {})
+            if shown:
+                assert "https://a.example/x" in served(host, await opened(host, call)).body.decode()
+            else:
+                with pytest.raises(Refused, match="The user said no"):
+                    await opened(host, call)
+    assert [question.text for question in questions] == ["May https://a.example/x be shown?"] * (1 if shown else 2)
+    assert "may show pages of https://a.example without asking" in questions[0].always
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:8000", "http://sandbox.localhost:8000"])

@@ -173,6 +173,62 @@ async def test_an_external_page_is_framed_if_the_policy_allows_its_origin_and_it
                 assert problems == []
 
 
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "late"])
+async def test_an_external_page_that_speaks_the_standard_is_heard_under_the_policy_and_nobody_else_is(
+    waits: bool, browser: Browser
+) -> None:
+    """Goes red without the check of source and origin in shim-mcpui.js, whose halves the attack shim-external has."""
+    html = bundled(BOTH.replace("WAITS", str(waits).lower()))
+
+    async def standard(request: Request) -> Response:
+        return HTMLResponse(html)
+
+    with serving(Starlette(routes=[Route("/page", standard), Route("/other", elsewhere)])) as address:
+        pages, others = (address.replace("127.0.0.1", f"{name}.localhost") for name in ("pages", "others"))
+        resource = html_resource(f"{pages}/page", "text/uri-list")
+        rules = {**ALLOW, "external_domains": [pages], "messages": "deny"}
+        host = Host({"made": embedding("made", show=resource)}, policy=Policy(rules))
+        heard = Heard(host)
+        with program_of(host) as program:
+            async with program.shown(browser, "made", "show", {}) as (page, problems):
+                view = await view_of(page)
+                (inner,) = view.child_frames
+                root = inner.locator("#root")
+                for again in (False, True):
+                    if again:  # another page in the same frame, which is told the same
+                        await inner.goto(f"{pages}/page?again")
+                    if waits:
+                        await until(inner, "document.readyState === 'complete' && window.later")
+                        await page.evaluate("new Promise((done) => setTimeout(done, 300))")
+                        await inner.evaluate("later()")
+                    for words in ("input", "result", "connected looked at both"):
+                        await expect(root).to_contain_text(words)
+                denied = await inner.evaluate("""() => new Promise((done) => {
+                  addEventListener("message", ({ data }) => data.id === "q" && done(data.error));
+                  const params = { role: "user", content: [{ type: "text", text: "denied" }] };
+                  parent.postMessage({ jsonrpc: "2.0", id: "q", method: "ui/message", params }, "*");
+                })""")
+                assert denied["message"] == "Views may not send messages here."
+                await inner.evaluate(
+                    """(address) => new Promise((done) => {
+                      const frame = document.createElement("iframe");
+                      Object.assign(frame, { src: address, onload: done });
+                      document.body.append(frame);
+                    })""",
+                    f"{others}/other",
+                )
+                (other,) = inner.child_frames
+                call = "{ name: 'look', arguments: { at: 'another' } }"
+                await other.evaluate(
+                    f"parent.parent.postMessage({{ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {call} }}, '*')"
+                )
+                for frame in (view, page.main_frame, view, page.main_frame):
+                    await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
+                assert len(list(host.audit(kind="message", name="tools/call"))) == 2
+                assert heard.messages == []
+                assert problems == []
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 async def test_an_external_page_that_the_policy_does_not_name_is_not_framed_and_the_page_says_why(
     package: str, browser: Browser
@@ -392,7 +448,7 @@ async def test_window_openai_has_the_members_of_the_table_and_not_those_without_
             view = await view_of(page)
             found = set(await view.evaluate("Object.keys(openai).filter((name) => openai[name] !== undefined)"))
             # No page says how high a View may be unless it is told.
-            assert found == {row.older for row in members} - none - {"maxHeight"} | {"sendFollowupTurn"}
+            assert found == {row.older for row in members} - none - {"maxHeight"}
             assert await view.evaluate("(names) => names.filter((name) => openai[name] !== undefined)", [*none]) == []
 
 

@@ -51,7 +51,7 @@ def test_the_reference_names_every_field(name: str) -> None:
 def test_the_reference_names_every_method_of_a_store_and_every_part_of_a_call() -> None:
     methods = {name for name, own in vars(fanlight.host.Store).items() if callable(own) and not name.startswith("_")}
     assert methods - words(section("Store")) == set()
-    call = fanlight.host.Call(Host({}), "server", "tool", None, None)
+    call = fanlight.host.Call(Host({}), "server", "tool")
     assert {name for name in dir(call) if not name.startswith("_")} - words(section("Call")) - {"is_due"} == set()
 
 

@@ -1,10 +1,16 @@
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from fanlight import __version__
 from fanlight.cli import main
+from fanlight.host.spares import Spares
+from fanlight.host.targets import servers
+from support.inspecting import mirror, running
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,3 +36,42 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert not {"mcp", "starlette", "uvicorn", "pydantic", "anyio"} & set(done.stdout.split())
+
+
+def test_what_takes_others_time_begins_before_anything_heavy_is_loaded() -> None:
+    code = "import sys; import fanlight.inspector.serve; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert not {"mcp", "starlette", "uvicorn", "pydantic"} & set(done.stdout.split())
+
+
+def test_a_missing_package_is_one_line_that_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "fanlight.inspector.web", raising=False)
+    assert main(["dev"]) == 2
+    assert capsys.readouterr().err == "fanlight dev: uvicorn is missing: pip install 'fanlight[dev]'\n"
+
+
+def test_a_changed_server_is_started_by_a_python_that_was_kept_ready(tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    spares = Spares()
+    with running(servers([str(folder)]), spares=spares) as (inspector, _):
+        server = inspector.host.servers["mirror"]
+        wait_until(lambda: server.status.state == "ready" and spares._spare is not None)
+        spare = spares._spare
+        script = folder / "server.py"
+        script.write_text(f"{script.read_text('utf-8')}\n# changed\n", encoding="utf-8")
+        wait_until(lambda: spares._spare is not spare)
+        wait_until(lambda: server.status.state == "ready")
+        assert spare is not None
+        assert spare.process.returncode is None  # it is the server now
+    wait_until(lambda: spare.process.returncode is not None)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")

@@ -50,7 +50,7 @@ async def test_a_host_without_views_gets_text(browser: Browser, tmp_path: Path) 
             await page.get_by_role("navigation").get_by_role("button", name="mirror").click()
             await call(page)
             await expect(page.get_by_role("article")).to_contain_text('"words"')
-            await expect(page.locator("mcp-app iframe")).to_have_count(0)
+            await expect(page.locator(".card mcp-app iframe")).to_have_count(0)
             assert problems == []
 
 

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, expect
 
 from fanlight.host.targets import servers
 from fanlight.inspector import app
-from support.inspecting import EXAMPLES, call, form, mirror, opened, running, view
+from support.inspecting import EXAMPLES, call, expect_anew, form, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -155,8 +155,8 @@ async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Brow
             html = folder / "clock.html"
             changed = html.read_text("utf-8").replace("<body>", "<body><p id=new>brand new</p>")
             html.write_text(changed, encoding="utf-8")
-            await expect(view(page).locator("#new")).to_be_visible()
-            await expect(view(page).get_by_text("Asia/Tokyo")).to_be_visible()
+            await expect_anew(view(page).locator("#new"))
+            await expect_anew(view(page).get_by_text("Asia/Tokyo"))
             server = folder / "server.py"
             server.write_text(server.read_text("utf-8").replace("def get_time", "def get_the_time"), encoding="utf-8")
             await expect(page.get_by_role("button", name="get_the_time")).to_be_visible()
@@ -190,7 +190,7 @@ async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> N
             await call(page)
             await expect(view(page).locator("#context")).to_contain_text('"locale":"de-DE"')
             await expect(view(page).locator("#context")).to_contain_text('"theme":"dark"')
-            assert await page.locator("mcp-app").evaluate("element => element.clientWidth") == 390
+            assert await page.locator(".card mcp-app").evaluate("element => element.clientWidth") == 390
             await page.get_by_role("tab", name="Model").click()
             assert "panel=Model" in page.url
             assert "width=390" in page.url

@@ -120,31 +120,3 @@ def test_a_recording_without_a_result_says_why() -> None:
 def test_what_is_no_recording_is_refused(text: str, reason: str) -> None:
     with pytest.raises(BadRecording, match=reason):
         Recording(text)
-
-
-EMBEDDED = """
-from mcp.server import MCPServer
-from fanlight import mcpui
-
-server = MCPServer("old")
-
-@server.tool()
-def card():
-    "A card, as mcp-ui makes one."
-    content = {"type": "rawHtml", "htmlString": "<p id=card>from the result</p>"}
-    return mcpui.create_ui_resource(uri="ui://old/card", content=content, encoding="text", legacy=True)
-
-server.run("stdio")
-"""
-
-
-async def test_a_view_that_a_result_brings_is_shown_and_its_dialect_named(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "old.py"
-    path.write_text(EMBEDDED, encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
-        async with opened(browser, inspector, address) as (page, problems):
-            await call(page, "card")
-            await expect(view(page).locator("#card")).to_have_text("from the result")
-            await page.get_by_role("tab", name="Security").click()
-            await expect(page.get_by_role("tabpanel")).to_contain_text("older dialect: text/html")
-            assert problems == []

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def size(page: Page) -> dict[str, int]:
-    found: dict[str, int] = await page.locator("mcp-app").evaluate(
+    found: dict[str, int] = await page.locator(".card mcp-app").evaluate(
         "app => { const { width, height } = app.shadowRoot.querySelector('iframe').getBoundingClientRect();"
         " return { width: Math.round(width), height: Math.round(height) } }"
     )
@@ -111,7 +111,7 @@ async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path:
             await expect(context).to_contain_text('"displayMode":"pip"')
             await mode.select_option("fullscreen")
             await expect(context).to_contain_text('"displayMode":"fullscreen"')
-            await page.locator("mcp-app").get_by_role("button", name="Close").click()
+            await page.locator(".card mcp-app").get_by_role("button", name="Close").click()
             await expect(context).to_contain_text('"displayMode":"inline"')
             await expect(mode).to_have_value("inline")
             assert problems == []

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { read, write } from "../../src/fanlight/inspector/pages/address.js";
-import { diagnose, ofReason } from "../../src/fanlight/inspector/pages/diagnose.js";
+import { diagnose, ofReason, ofResult } from "../../src/fanlight/inspector/pages/diagnose.js";
 import { differences } from "../../src/fanlight/inspector/pages/replay.js";
 
 test("an address holds what is shown, and gives it back", () => {
@@ -54,6 +54,16 @@ test("an error of the script comes first, with its place", () => {
 test("what the host says has something to do with it", () => {
   assert.match(ofReason("its mimeType is text/plain").todo ?? "", /profile=mcp-app/);
   assert.equal(ofReason("something else").todo, undefined);
+});
+
+test("a UI resource that is written out as text is named", () => {
+  const resource = { type: "resource", resource: { uri: "ui://a/b", mimeType: "text/html", text: "<p>" } };
+  const texts = (/** @type {any[]} */ ...values) => ({ content: values.map((value) => ({ type: "text", text: JSON.stringify(value) })) });
+  assert.match(ofResult(texts("a", { content: [resource], isError: false }))?.todo ?? "", /Return the resource itself/);
+  assert.match(ofResult(texts(resource))?.what ?? "", /written out as text/);
+  for (const other of [{}, { content: [] }, { content: [resource] }, { content: [{ type: "text", text: "{" }] }, texts(null, 7, [], { content: "x" }, { content: [{ type: "resource" }] })]) {
+    assert.equal(ofResult(other), undefined);
+  }
 });
 
 test("a View that says the same again does not differ, whatever sizes it reports", () => {

@@ -235,6 +235,30 @@ describe("the shim for mcp-ui", () => {
     assert.deepEqual(window.told("ui-message-received"), [], "what is for the page is not for the document");
   });
 
+  it("hands on the standard for a framed page that greets, and to that page alone", async () => {
+    const origin = "https://pages.example";
+    const window = await new FakeWindow().begin(mcpui, { origin, height: 300 }).greeted();
+    const result = { jsonrpc: "2.0", method: "ui/notifications/tool-result", params: { content: [] } };
+    window.tell(result);
+    const passed = () => window.framed.got.filter(([{ jsonrpc }]) => jsonrpc);
+    assert.deepEqual(passed(), [], "who speaks mcp-ui alone hears nothing else");
+    const hello = { jsonrpc: "2.0", id: 0, method: "ui/initialize", params: {} };
+    window.tell(hello, window.framed, "https://evil.example");
+    window.tell(hello, {}, origin);
+    assert.ok(!window.said.some(({ id }) => id === 0));
+    window.tell(hello, window.framed, origin);
+    assert.deepEqual(window.said.at(-1), hello);
+    const answer = { jsonrpc: "2.0", id: 0, result: { hostContext: {} } };
+    window.tell(answer);
+    await new Promise((done) => setTimeout(done));
+    assert.deepEqual(passed(), [[answer, origin], [result, origin]], "what was said before it came is said again");
+    const teardown = { jsonrpc: "2.0", id: 7, method: "ui/resource-teardown", params: {} };
+    const before = window.said.length;
+    window.tell(teardown);
+    assert.equal(window.said.length, before, "the page answers by itself");
+    assert.deepEqual(passed().at(-1), [teardown, origin]);
+  });
+
   it("leaves the rest of the parent as it is", () => {
     const window = new FakeWindow().begin(mcpui);
     assert.equal(window.parent.secret, "of another origin");

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from fanlight.browser import script
 from fanlight.protocol.bridge import Bridge
-from fanlight.protocol.dialects import ROWS, Row, Speech, type_of, ui_of
+from fanlight.protocol.dialects import ROWS, Row, Speech, in_both_places, type_of, ui_of
 from fanlight.protocol.events import Dropped, Greeted, Ready, SizeChanged
 from fanlight.protocol.extension import MIME_TYPE, negotiated
 
@@ -83,6 +84,16 @@ def test_a_view_that_gives_its_dialect_away_hears_it(row: Row) -> None:
     assert speech.to_view(said(row.today, {"x": 1})) == said(row.older, {"x": 1})
 
 
+@pytest.mark.parametrize(
+    "row",
+    [row for row in ROWS if row.speaker == "host" and row.kind in ("method", "heard") and "mcp-ui/" not in row.older],
+)
+def test_a_view_of_ours_hears_the_older_words_of_hosts(row: Row) -> None:
+    """How is in tests/js/view.test.js. A host of the first draft would not understand its greeting either."""
+    code = script("view.js")
+    assert f'["{row.older}", ' in code or (row.today.endswith("teardown") and 'endsWith("teardown")' in code)
+
+
 @pytest.mark.parametrize("row", rows("method", "host"))
 def test_a_view_of_today_hears_todays_words(row: Row) -> None:
     speech = Speech()
@@ -107,6 +118,25 @@ def test_a_whole_conversation_of_the_first_draft() -> None:
         "mcp-ui/host-context-change",
     ]
     assert made.receive(said("mcp-ui/size-change", {"height": 8})) == SizeChanged(None, 8)
+
+
+def test_a_view_that_greets_as_in_core_mcp_hears_the_draft_that_its_server_speaks() -> None:
+    """A View of the first draft need not say more than that before it has its data."""
+    for of_server, word in (("first draft", "mcp-ui/tool-result"), ("ChatGPT", TODAY), (None, TODAY)):
+        made = Bridge({"name": "host", "version": "1"}, {}, {}, of_server=of_server)  # type: ignore[arg-type]
+        made.tool_input({})
+        made.receive(said("initialize", OLD_HELLO, id=0))
+        made.receive(said("notifications/initialized"))
+        made.tool_result({"content": []})
+        assert [*made.outgoing()][-1]["method"] == word
+    made = Bridge({"name": "host", "version": "1"}, {}, {}, of_server="first draft")
+    made.receive(said("ui/initialize", HELLO, id=0))
+    made.receive(said("ui/notifications/initialized"))
+    made.tool_input({})
+    assert [*made.outgoing()][-1]["method"] == "ui/notifications/tool-input", "a View of today says so itself"
+
+
+TODAY = "ui/notifications/tool-result"
 
 
 def test_a_client_of_core_mcp_is_answered_with_the_version_it_named() -> None:
@@ -195,6 +225,24 @@ def test_any_other_type_is_of_no_dialect(mime: object) -> None:
 def test_the_extension_is_found_by_either_name_in_either_place(place: str, id: str) -> None:
     assert negotiated({place: {id: {"mimeTypes": [MIME_TYPE]}}})
     assert not negotiated({place: {id: {"mimeTypes": ["text/html"]}}})
+
+
+@pytest.mark.parametrize("id", ["io.modelcontextprotocol/ui", "modelcontextprotocol.io/ui"])
+def test_servers_of_both_eras_are_told_of_the_extension_in_both_places(id: str) -> None:
+    ours = {id: {"mimeTypes": [MIME_TYPE]}}
+    others: dict[str, Any] = {"com.example/x": {}}
+    capabilities = {"extensions": {**ours, **others}, "sampling": {}}
+    told = {**capabilities, "experimental": ours}
+    assert in_both_places("initialize", {"capabilities": capabilities}) == {"capabilities": told}
+    key = "io.modelcontextprotocol/clientCapabilities"
+    assert in_both_places("tools/call", {"name": "a", "_meta": {"b": 1, key: capabilities}}) == {
+        "name": "a",
+        "_meta": {"b": 1, key: told},
+    }
+    none: dict[str, Any] = {"capabilities": {"extensions": others}}
+    assert in_both_places("initialize", none) == none
+    assert in_both_places("initialize", {"capabilities": {}}) == {"capabilities": {}}
+    assert in_both_places("tools/call", {"capabilities": capabilities}) == {"capabilities": capabilities}
 
 
 def test_the_reference_page_carries_the_table_as_it_is() -> None:

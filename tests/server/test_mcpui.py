@@ -1,6 +1,7 @@
 """fanlight.mcpui: what it makes, beside what the published packages make, and its widgets in a real browser."""
 
 import base64
+import importlib
 import json
 import subprocess
 import sys
@@ -303,6 +304,29 @@ def test_resources_are_written_as_they_go_over_the_wire() -> None:
             "type": "resource",
             "resource": {"uri": "ui://a/b", "mimeType": MIME_TYPE, "text": HTML["htmlString"], "_meta": {"m": 1}},
         }
+
+
+# What `mcp_ui_server` has, by its modules: servers import from each of them.
+NAMES = {
+    "": (
+        "URI MimeType ResourceContentPayload CreateUIResourceOptions UIActionType UIActionResult UIResource "
+        "UIActionResultToolCall UIActionResultPrompt UIActionResultLink UIActionResultIntent "
+        "UIActionResultNotification UIMetadataKey"
+    ),
+    ".core": (
+        "UIResource create_ui_resource ui_action_result_tool_call ui_action_result_prompt ui_action_result_link "
+        "ui_action_result_intent ui_action_result_notification"
+    ),
+    ".types": "UI_METADATA_PREFIX UIMetadataKey RawHtmlPayload ExternalUrlPayload RemoteDomPayload UIActionResult",
+    ".utils": "validate_uri ReservedUrlParams InternalMessageType create_iframe_communication_script",
+    ".exceptions": "MCPUIServerError InvalidURIError InvalidContentError EncodingError",
+}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_what_is_imported_from_a_module_of_mcp_ui_server_is_there_under_the_same_name(module: str) -> None:
+    found = importlib.import_module(f"fanlight.mcpui{module}")
+    assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
 
 
 # In a server

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page
+from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page, expect
 
 from fanlight.host.targets import Served
 from fanlight.inspector.app import Inspector
@@ -60,7 +60,23 @@ def form(page: Page) -> Locator:
 
 def view(page: Page, number: int = 0) -> FrameLocator:
     """Return the View of a card, the newest first."""
-    return page.locator("mcp-app").nth(number).locator("iframe").content_frame.locator("iframe").content_frame
+    return page.locator(".card mcp-app").nth(number).locator("iframe").content_frame.locator("iframe").content_frame
+
+
+async def expect_anew(shown: Locator) -> None:
+    """Wait until something is visible in a View that is being loaded anew.
+
+    Playwright gives up on a frame that goes away while it looks into it, although the next one is there at once.
+    """
+    for _ in range(5):
+        try:
+            await expect(shown).to_be_visible()
+        except AssertionError as error:
+            if "has been closed" not in str(error):
+                raise
+        else:
+            return
+    raise AssertionError("the frame went away again and again")
 
 
 async def view_frame(page: Page) -> Frame:

@@ -13,7 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.server import MCPServer
 from playwright.async_api import expect
 
-from fanlight import Apps, View
+from fanlight import Apps, View, mcpui
 from fanlight.testing.host_interface import HostUnderTest, Suite, SuiteError
 from support.docs import ROOT, write_files
 from support.program import view_of
@@ -111,6 +111,24 @@ async def test_a_call_that_is_given_up_says_so(host: HostUnderTest) -> None:
     called = await host.call_tool("notes/show", {"seconds": 60}, cancel_after=0.05)
     assert called["cancelled"] == "The test cancelled it."
     assert host.get_conversation()[-1] == {"role": "tool", "cancelled": "The test cancelled it."}
+
+
+async def test_each_view_that_a_result_brings_has_a_page_and_is_in_the_conversation() -> None:
+    server: MCPServer[Any] = MCPServer("old")
+
+    @server.tool()
+    def cards() -> list[mcpui.UIResource]:
+        content = {"type": "rawHtml", "htmlString": "<p>A card</p>"}
+        return [mcpui.create_ui_resource(uri=f"ui://old/{name}", content=content) for name in ("one", "two")]
+
+    async with HostUnderTest({"old": server}) as host, host.serving(), httpx2.AsyncClient() as client:
+        called = await host.call_tool("old/cards")
+        assert called["url"] == called["views"][0]["url"]
+        for shown in called["views"]:
+            assert shown["view"] in (await client.get(shown["url"])).text
+        told = host.get_conversation()[-1]["views"]
+        assert [view["uri"] for view in told] == ["ui://old/one", "ui://old/two"]
+        assert [view["view"] for view in told] == [shown["view"] for shown in called["views"]]
 
 
 async def test_suites_are_named_tools_with_a_view_unless_they_are_given() -> None:

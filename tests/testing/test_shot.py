@@ -16,6 +16,7 @@ TODO = str(ROOT / "examples" / "todo")
 SERVER = '''
 from mcp.server import MCPServer
 from fanlight import Apps, View
+from fanlight.mcpui import UIResource, create_ui_resource
 
 server = MCPServer("x")
 apps = Apps(server)
@@ -33,6 +34,17 @@ add("fine", page("<h1>Fine</h1>"))
 add("alert", page("<h1>Title</h1><p role='alert'>The data is missing.</p>"))
 add("silent", "<!doctype html><title>x</title><p>Hello</p>")
 add("tall", page("<p style='height: 1500px; background: linear-gradient(red, blue)'>Tall</p>"))
+
+@server.tool()
+def card() -> UIResource:
+    "A card, as mcp-ui has it."
+    content = {"type": "rawHtml", "htmlString": "<h1>A card</h1>"}
+    return create_ui_resource(uri="ui://x/card", content=content, legacy=True)
+
+@server.tool(meta={"ui": {"resourceUri": "ui://nowhere/view"}})
+def gone() -> str:
+    "Its View cannot be read."
+    return "x"
 
 @server.tool()
 def plain() -> str:
@@ -106,10 +118,35 @@ def test_a_view_that_does_not_render_is_exit_code_1_with_the_step_and_the_reason
     assert (code, f"not rendered (render): {where}: The View shows an error: The data is missing." in said) == (1, True)
     assert Path("shot.failed.png").exists()
     assert not Path("shot.png").exists()
-    code, said = shot(server, "silent", "--timeout", "3")
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-error",), ("--theme", "both")])
+def test_a_view_that_never_connects_leaves_a_picture_of_what_could_be_seen(
+    more: tuple[str], shot: Any, server: str
+) -> None:
+    code, said = shot(server, "silent", "--timeout", "3", *more)
     assert code == 1
-    assert said == ("fanlight shot: not rendered (initialize): The View did not send ui/initialize within 3 seconds.\n")
+    picture = "shot.failed.png  800x600  1 picture\n"
+    reason = "The View did not send ui/initialize within 3 seconds."
+    assert said == f"{picture}fanlight shot: not rendered (initialize): {reason}\n"
+    assert size("shot.failed.png") == (800, 600)
     assert not Path("shot.png").exists()
+
+
+def test_a_view_that_cannot_be_opened_leaves_a_picture_of_the_page_that_says_why(shot: Any, server: str) -> None:
+    code, said = shot(server, "gone", "--timeout", "3")
+    assert (code, "not rendered (open): The View cannot be shown" in said) == (1, True)
+    assert size("shot.failed.png") == (800, 600)
+
+
+def test_a_view_that_the_result_brings_is_shown_in_every_look(shot: Any, server: str) -> None:
+    code, said = shot(server, "card", "--theme", "both", "--freeze")
+    assert (code, said.endswith("2 pictures\n")) == (0, True)
+    assert shot(server, "plain") == (
+        2,
+        "fanlight shot: The tool 'plain' has no View: there is no ui.resourceUri in its _meta, "
+        "and its result brings none.\n",
+    )
 
 
 def test_a_picture_of_an_error_can_be_wanted(shot: Any, server: str) -> None:

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * For documents that speak mcp-ui: what they post to their parent becomes requests of the standard, and what the host
- * says becomes mcp-ui's messages. docs/reference/dialects.md has the table.
+ * says becomes mcp-ui's messages. docs/reference/dialects.md has the table. A framed page may speak the standard, too:
+ * then its messages are handed on as they are.
  */
 
 import { connect } from "./shim.js";
@@ -12,7 +13,7 @@ import { connect } from "./shim.js";
  * @typedef {object} Given
  * @property {Json} [renderData] What the server gives the document to begin with.
  * @property {number} [height] The height that it prefers.
- * @property {string} [origin] Of the page in this document's one frame, if that page is who speaks mcp-ui.
+ * @property {string} [origin] Of the page in this document's one frame, if that page is who speaks.
  */
 
 /** @param {string} text @returns {[string, Json]} */
@@ -109,10 +110,12 @@ const start = (window, { renderData = {}, height, origin } = {}) => {
         speak({ type: "ui-lifecycle-teardown", payload: { reason: params.reason } });
       }
     },
+    ...(origin && { pass: speak }),
   });
   if (origin) {
     window.addEventListener("message", (/** @type {MessageEvent} */ event) => {
-      if (event.source === frame() && event.origin === origin) said(event.data);
+      if (event.source !== frame() || event.origin !== origin || said(event.data)) return;
+      if (event.data?.jsonrpc === "2.0") link.forward(event.data);
     });
   }
   link.begin(!origin && !height);

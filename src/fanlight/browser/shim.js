@@ -13,6 +13,7 @@
  * @property {(message: any) => boolean} said What the document says to its parent. True if that was for the shim.
  * @property {(context: Json) => void} context What the host says of itself, whole or in part.
  * @property {(method: string, params: Json) => void} told What the host tells the View.
+ * @property {(message: Json) => void} [pass] Where a page in a frame may speak the standard: takes what is for it.
  */
 
 /** What the host says once, so that whoever comes late in the document can be told, too. */
@@ -42,6 +43,7 @@ const connect = (window, name, ears) => {
   // Whether the document greets the host by itself, and whether we did.
   let others = false;
   let ours = false;
+  let greetings = 0;
   /** @type {Event | undefined} */
   let replayed;
 
@@ -113,6 +115,7 @@ const connect = (window, name, ears) => {
       if (ONCE.has(method)) once.set(ONCE.get(method), data);
       if (method === "ui/notifications/host-context-changed") ears.context(Object(params));
       else ears.told(method, Object(params));
+      if (others) ears.pass?.(data);
       if (id != null && !others && (method === "ping" || method === "ui/resource-teardown")) post({ id, result: {} });
       return;
     }
@@ -122,18 +125,26 @@ const connect = (window, name, ears) => {
       event.stopImmediatePropagation();
       if (error) asked.reject(Object.assign(new Error(String(error.message)), { code: error.code }));
       else asked.resolve(Object(result));
-    } else if (result?.hostContext) {
-      ears.context(result.hostContext);
-      // Somebody in the document greets after us, and would wait in vain for what was said already.
-      if (ours) setTimeout(() => [...once.values()].forEach(dispatch));
+      return;
     }
+    ears.pass?.(data);
+    if (result?.hostContext) {
+      ears.context(result.hostContext);
+      // Somebody greets after us, or another page after the first, and would wait in vain for what was said already.
+      const late = ours || (ears.pass && greetings++);
+      if (late) setTimeout(() => [...once.values()].forEach(ears.pass ?? dispatch));
+    }
+  };
+
+  /** @param {any} message @param {any[]} rest */
+  const forward = (message, ...rest) => {
+    others ||= /^(?:(?:mcp-)?ui\/)?initialize$/.test(message?.method);
+    host.postMessage(message, ...(rest.length ? rest : ["*"]));
   };
 
   /** @type {(message: any, ...rest: any[]) => void} */
   let postMessage = (message, ...rest) => {
-    if (ears.said(message)) return;
-    others ||= /^(?:ui\/)?initialize$/.test(message?.method);
-    host.postMessage(message, ...(rest.length ? rest : ["*"]));
+    if (!ears.said(message)) forward(message, ...rest);
   };
   const parent = new Proxy(Object.create(null), {
     get: (_, key) => (key === "postMessage" ? postMessage : host[key]),
@@ -169,6 +180,7 @@ const connect = (window, name, ears) => {
   return {
     ask,
     tell,
+    forward,
     /** Say something to the document as if its parent did.  @param {any} data */
     speak: dispatch,
     /** The document knows its own height. */

@@ -5,10 +5,6 @@ from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import extend, validator_for
-from referencing import Registry
 
 from fanlight.host.limits import Limits
 from fanlight.host.line import encode
@@ -21,8 +17,6 @@ JSONObject = dict[str, Any]
 
 MOST_PAGES: Final = 10
 _CHECK_TIME: Final = 5.0
-# Schemas come from the View, and these can be made to take forever.
-_UNCHECKED: Final = ("pattern", "patternProperties", "uniqueItems")
 
 
 @dataclass(frozen=True)
@@ -130,30 +124,12 @@ def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
 
 async def _check(value: object, schema: JSONObject, name: str) -> None:
     """Raise unless a value is what a schema says. The View chose both, so neither may fetch anything or take long."""
+    from fanlight.host.schemas import fault_of  # loads much that few Views need
+
     try:
         with anyio.fail_after(_CHECK_TIME):
-            fault = await anyio.to_thread.run_sync(_fault, value, schema, abandon_on_cancel=True)
+            fault = await anyio.to_thread.run_sync(fault_of, value, schema, abandon_on_cancel=True)
     except TimeoutError:
         fault = f"cannot be checked in {_CHECK_TIME:g} seconds"
     if fault is not None:
         raise RequestFailed(f"The result of the View's tool {name!r} {fault}.")
-
-
-def _fault(value: object, schema: JSONObject) -> str | None:
-    try:
-        known = validator_for(schema, default=Draft202012Validator)
-        known.check_schema(schema)
-        validator = extend(known, dict.fromkeys(_UNCHECKED, _unchecked))
-        error = next(iter(validator(schema, registry=Registry()).iter_errors(value)), None)
-    except SchemaError as fault:
-        return f"has an output schema that is none: {fault.message[:300]}"
-    except Exception as fault:  # a reference that leads nowhere, nesting without end
-        return f"has an output schema that cannot be used: {str(fault)[:300]}"
-    if error is None:
-        return None
-    place = "".join(f"[{part!r}]" for part in error.absolute_path)
-    return f"is not what its output schema says: structuredContent{place}: {error.message[:300]}"
-
-
-def _unchecked(*_: object) -> None:
-    return None

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from fanlight.host.config import Command, Streams, Url
 from fanlight.host.process import Child, open_child
 from fanlight.host.unreadable import in_place_of_failure, in_words, unreadable
+from fanlight.protocol.dialects import in_both_places
 
 TransportStreams = tuple[Any, Any]
 Tap = Callable[[Literal["sent", "received"], dict[str, Any]], None]
@@ -55,7 +56,9 @@ class Unavailable:
 class Attempt:
     """What lives as long as one attempt: its client, its calls, and what is known of its other end."""
 
-    def __init__(self, tap: Tap | None = None, on_stderr: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, tap: Tap | None = None, on_stderr: Callable[[str], None] | None = None, *, dialects: bool = False
+    ) -> None:
         self.client: Client | None = None
         self.over = anyio.Event()
         """Set when the connection is lost or closed."""
@@ -72,6 +75,7 @@ class Attempt:
         """Requests that a gateway answered, with its status."""
         self._tap = tap
         self.on_stderr = on_stderr
+        self._dialects = dialects
         self._watched = False
         self._calls: set[anyio.CancelScope] = set()
 
@@ -113,6 +117,16 @@ class Attempt:
         """Let whoever listens hear a message."""
         if self._tap is not None and isinstance(item, SessionMessage):
             self._tap(direction, item.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
+
+    def worded(self, item: Any) -> Any:
+        """Return what is sent in words that older servers know, too. The SDK's client fills in `extensions` alone."""
+        if not self._dialects:
+            return item
+        match item:
+            case SessionMessage(message=types.JSONRPCRequest(method=method, params=dict(params)) as message):
+                worded = in_both_places(method, params)
+                return SessionMessage(message.model_copy(update={"params": worded}), item.metadata)
+        return item
 
     def marked(self, item: Any) -> Any:
         """Mark an error with what it is: the server's own word, or the SDK's in place of an answer."""
@@ -165,8 +179,9 @@ class _Watched:
 
     async def send(self, item: Any) -> None:
         with self._noticing():
-            self._attempt.overheard("sent", item)
-            await self._inner.send(item)
+            worded = self._attempt.worded(item)
+            self._attempt.overheard("sent", worded)
+            await self._inner.send(worded)
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:

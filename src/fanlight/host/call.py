@@ -1,6 +1,6 @@
-"""One tool call of the model, with the View that shows it."""
+"""One tool call of the model, with the Views that show it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
@@ -16,11 +16,23 @@ if TYPE_CHECKING:
 JSONObject = dict[str, Any]
 
 
+class CallView(NamedTuple):
+    """A View of a call."""
+
+    view: str
+    """The id for `<mcp-app view=...>`."""
+    token: str
+    """What lets a page open it."""
+    uri: str
+    """The `ui://` URI of its document."""
+
+
 class Call:
     """A tool call: `feed` it what the model writes, `run` it with the whole, or `cancel` it.
 
     `view` is the id for `<mcp-app view=...>`, or None if the tool shows nothing; `token` goes with it. Where only the
-    result brings a View, as with mcp-ui, they are there after `run`.
+    result brings a View, as with mcp-ui, they are there after `run`. A result can bring several: `views` has them all,
+    and `view` and `token` are those of the first.
     """
 
     def __init__(
@@ -28,14 +40,12 @@ class Call:
         host: "Host",
         server: str,
         tool: str,
-        view: str | None,
-        token: str | None,
+        views: tuple[CallView, ...] = (),
         conversation: str | None = None,
     ) -> None:
         self.server = server
         self.tool = tool
-        self.view = view
-        self.token = token
+        self.views = views
         self.conversation = conversation
         self.result: JSONObject | None = None
         """What the server returned, unchanged."""
@@ -51,10 +61,20 @@ class Call:
         self._over = False
 
     @property
+    def view(self) -> str | None:
+        """The id of the first View."""
+        return self.views[0].view if self.views else None
+
+    @property
+    def token(self) -> str | None:
+        """The token of the first View."""
+        return self.views[0].token if self.views else None
+
+    @property
     def for_model(self) -> list[JSONObject]:
         """What the model sees: the content and nothing else, without the documents of Views that are in it."""
         content = (self.result or {}).get("content", [])
-        return [block for block in content if self.view is None or not is_embedded(block)]
+        return [block for block in content if not self.views or not is_embedded(block)]
 
     @property
     def arguments(self) -> JSONObject:

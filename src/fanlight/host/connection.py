@@ -251,7 +251,7 @@ class Connection:
 
     async def _attempt(self) -> str:
         """Connect once and stay connected; return why it ended."""
-        attempt = Attempt(self.tap, self.on_stderr)
+        attempt = Attempt(self.tap, self.on_stderr, dialects=self._dialects)
         self._trying = (attempt, monotonic())
         self._hopeless = self._refused = False
         try:

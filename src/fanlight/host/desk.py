@@ -240,18 +240,30 @@ class Desk:
         self.translated(session.id, server, conversation, older, today)
 
     def translated(
-        self, view: str | None, server: str | None, conversation: str | None, older: str, today: str
+        self,
+        view: str | None,
+        server: str | None,
+        conversation: str | None,
+        older: str,
+        today: str,
+        uri: str | None = None,
     ) -> None:
         """Write down the use of another dialect."""
-        self._audit.note(
-            AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data={"today": today})
-        )
+        data = {"today": today} if uri is None else {"today": today, "uri": uri}
+        self._audit.note(AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data=data))
 
-    def refused(self, server: str, conversation: str | None, older: str, reason: str) -> None:
+    def refused(
+        self,
+        server: str,
+        conversation: str | None,
+        older: str,
+        reason: str,
+        uri: str | None = None,
+        view: str | None = None,
+    ) -> None:
         """Write down that another dialect was refused."""
-        self._audit.note(
-            AuditRecord(now(), "dialect", older, "refused", None, server, conversation, data={"reason": reason})
-        )
+        data = {"reason": reason} if uri is None else {"reason": reason, "uri": uri}
+        self._audit.note(AuditRecord(now(), "dialect", older, "refused", view, server, conversation, data=data))
 
     def noticed(self, session: Session, kind: str, name: str, what: str) -> None:
         """Write down what a page noticed of the View that it shows."""

@@ -181,7 +181,7 @@ def _frame(question: Question) -> JSONObject:
         if not (
             (label == "Server" and value == app.server)
             or (label == "Tool" and repr(value) in text)
-            or (label == "Address" and text.endswith(f" {value}"))
+            or (label in ("Address", "Page") and text.endswith(f" {value}"))
             or (label == "Arguments" and value == "{}")
         )
     ]
@@ -199,6 +199,7 @@ def _always(app: App, kind: Kind, key: str) -> str:
         "model-context": "tell the model what it likes",
         "sampling": "ask the model",
         "document": "show this very document",
+        "external": f"show pages of {key}",
     }[kind]
     return f"Always: this app of {app.server} may {what} without asking, in every conversation, until that is revoked."
 

@@ -20,7 +20,7 @@ from fanlight.browser import watch_element
 from fanlight.host.app_tools import AppTool, AppTools
 from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.background import guarded
-from fanlight.host.call import Call
+from fanlight.host.call import Call, CallView
 from fanlight.host.checks import (
     check_arguments,
     check_callable,
@@ -55,7 +55,7 @@ from fanlight.host.resources import (
     embedded_view,
     for_app,
     for_model,
-    link_word,
+    link_row,
     view_uri,
 )
 from fanlight.host.servers import Servers
@@ -65,6 +65,7 @@ from fanlight.host.store import AuditQuery, AuditRecord, Grant, Store, ViewRecor
 from fanlight.host.violations import is_probe
 from fanlight.host.web import Authorize, Refused, Socket, Web, proxy_url
 from fanlight.protocol.bridge import Bridge, State
+from fanlight.protocol.dialects import EMBEDDED
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute
 
@@ -73,6 +74,7 @@ JSONObject = dict[str, Any]
 _REPORTS_PER_SECOND = 50.0
 _UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
+_TWICE = "The result has another resource of this URI before it, and a URI is one View."
 _SANDBOX_TOKENS = "allow-scripts allow-same-origin allow-forms"
 
 
@@ -265,16 +267,17 @@ class Host:
         check_text("conversation", conversation, " The arguments are given to run(), or to call_tool().")
         tool = self._tool(server, name)
         uri = view_uri(tool, dialects=self._dialects)
-        older = link_word(tool)
+        row = link_row(tool)
+        older = None if row is None else row.older
         if uri is None:
             if older is not None and not self._dialects:
                 self._desk.refused(server, conversation, older, "The tool's link is of another dialect.")
-            return Call(self, server, name, None, None, conversation)
+            return Call(self, server, name, (), conversation)
         record, _ = self._views.create(server, name, uri, conversation)
         if older is not None:
             self._desk.translated(record.id, server, conversation, older, "ui.resourceUri")
         tasks.start_soon(guarded, self._prefetch, record)
-        return Call(self, server, name, record.id, record.token, conversation)
+        return Call(self, server, name, (_view_of(record),), conversation)
 
     async def _prefetch(self, record: ViewRecord) -> None:
         """Read a View while its tool runs (DSC-03). If that fails, in whatever way, opening it will say why."""
@@ -328,19 +331,25 @@ class Host:
         return result
 
     def _embed(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
-        """Open the View that a result brings with it, as servers with mcp-ui do."""
-        item = embedded(result)
-        if item is None:
-            return
-        if not self._dialects:
-            reason = "A result that brings its own View is of another dialect."
-            self._desk.refused(call.server, call.conversation, "embedded ui:// resource", reason)
-            return
-        record, session = self._views.create(call.server, call.tool, item["uri"], call.conversation)
-        self._views.change(record.id, arguments=arguments, result=result)
-        session.bridge.tool_input(arguments)
-        session.bridge.tool_result(result)
-        call.view, call.token = record.id, record.token
+        """Open the Views that a result brings with it, as servers with mcp-ui do."""
+        opened: dict[str, CallView] = {}
+        items, most = embedded(result), self._limits.result_views
+        for item in items[:most]:
+            uri = item["uri"]
+            if not self._dialects or uri in opened:
+                reason = _TWICE if uri in opened else "A result that brings its own View is of another dialect."
+                self._desk.refused(call.server, call.conversation, EMBEDDED, reason, uri)
+                continue
+            record, session = self._views.create(call.server, call.tool, uri, call.conversation)
+            self._views.change(record.id, arguments=arguments, result=result)
+            session.bridge.tool_input(arguments)
+            session.bridge.tool_result(result)
+            self._desk.translated(record.id, call.server, call.conversation, EMBEDDED, "ui.resourceUri", uri)
+            opened[uri] = _view_of(record)
+        if len(items) > most:
+            reason = f"The result brings {len(items)} Views, and no more than {most} are opened."
+            self._desk.refused(call.server, call.conversation, EMBEDDED, reason)
+        call.views = tuple(opened.values())
 
     def cancel_call(self, call: Call, reason: str | None) -> None:
         """Tell a call's View that no result will come (TCX-01)."""
@@ -528,6 +537,9 @@ class Host:
         served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
         for older, today in document.older.items():
             self._desk.translated(app.view, app.server, app.conversation, older, today)
+        for older, today in document.refused.items():
+            reason = f"It is of another dialect, which this host does not read. Write {today}."
+            self._desk.refused(app.server, app.conversation, older, reason, document.uri, app.view)
         policy = served.headers["content-security-policy"]
         data = {
             "uri": record.uri,
@@ -536,6 +548,7 @@ class Host:
             "asked": document.permissions,
             "permissions": granted,
             "denied": denied,
+            "problems": document.problems,
         }
         self._audit.write(
             AuditRecord(now(), "document", document.uri, "shown", app.view, app.server, app.conversation, data=data)
@@ -577,7 +590,7 @@ class Host:
         """Return the document of a View: what its result brought, if the tool has no link to it, or the server's."""
         connection = self.servers[record.server]
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
-        item = embedded(record.result or {}, record.uri)
+        item = next((item for item in embedded(record.result or {}) if item["uri"] == record.uri), None)
         if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
             if not self._dialects:
                 raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")
@@ -636,6 +649,7 @@ class Host:
             pinned=self._pinned,
             silent=profile.silent,
             advertised=profile.advertised(capabilities),
+            of_server=row.dialect if (row := link_row(tool or {})) is not None else None,
         )
         labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
         if record.conversation is not None:
@@ -688,6 +702,10 @@ class Host:
             if record.server == news.server:
                 session.bridge.list_changed(kind)
                 session.flush_soon()
+
+
+def _view_of(record: ViewRecord) -> CallView:
+    return CallView(record.id, record.token, record.uri)
 
 
 def _model_name(server: str, tool: str, taken: set[str]) -> str:

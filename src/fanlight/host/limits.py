@@ -27,6 +27,8 @@ class Limits:
     """How often a View may make the host ask the user. Beyond, the answer is no, without asking."""
     denials: int = 3
     """After so many times no in a row, the View is muted: it is not asked for again."""
+    result_views: int = 20
+    """Views that one result brings with it, as mcp-ui does. Beyond, left out."""
     app_tools: int = 50
     """Tools that a View offers to the model (D-SEC-04). Beyond, left out."""
     app_tool_bytes: int = 10_000_000

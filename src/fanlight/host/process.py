@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -102,6 +103,8 @@ async def _started(to: Command) -> _AnyProcess:
     if to.cwd is not None and not to.cwd.is_dir():
         raise CannotStart(f"The folder {to.cwd} does not exist, so {to.command!r} cannot be started in it.")
     environment = get_default_environment() | dict(to.env or {})
+    if to.spares is not None and (ready := await to.spares.take(Path(to.args[0]), environment)) is not None:
+        return ready
     try:
         if sys.platform == "win32":
             command = await anyio.to_thread.run_sync(get_windows_executable_command, to.command)

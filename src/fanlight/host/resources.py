@@ -18,7 +18,7 @@ from fanlight.host.connection import ServerError, Unfinished
 from fanlight.host.news import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
 from fanlight.host.wire import JSONObject
 from fanlight.protocol.csp import Csp, check_host_name, check_source
-from fanlight.protocol.dialects import ROWS, type_of, ui_of
+from fanlight.protocol.dialects import ROWS, Row, link_of, type_of, ui_of
 from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.metadata import UI_KEY, Permission, Visibility
@@ -52,7 +52,6 @@ _MCP_UI: Final = "mcpui.dev/ui-"
 _MOST_HEIGHT: Final = 20_000
 # What is printable and no space, quote or bracket: a page has its characters percent-encoded.
 _WEB_PAGE: Final = re.compile(r"https?://[!#-;=?-_a-z~]+", re.IGNORECASE)
-LINK_KEYS: Final = frozenset(row.older for row in ROWS if row.kind == "key" and row.today == "ui.resourceUri")
 
 
 class ViewError(FanlightError):
@@ -97,6 +96,8 @@ class ViewDocument:
     form: Form = "standard"
     older: Mapping[str, str] = field(default_factory=dict)
     """The words of other dialects in it, with today's."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """The same, where other dialects are not spoken: they were not heeded."""
     url: str | None = None
     """The page that it frames, if it does."""
     render_data: JSONObject = field(default_factory=dict)
@@ -114,9 +115,9 @@ def view_uri(tool: Mapping[str, Any], *, dialects: bool = True) -> str | None:
     return uri if isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME else None
 
 
-def link_word(tool: Mapping[str, Any]) -> str | None:
-    """Return the key of another dialect that links a tool to its View, if it is not today's."""
-    return next((key for key in ui_of(_meta(tool))[1] if key in LINK_KEYS), None)
+def link_row(tool: Mapping[str, Any]) -> Row | None:
+    """Return the row of the key of another dialect that links a tool to its View, if it is not today's."""
+    return link_of(_meta(tool))
 
 
 def link_problem(tool: Mapping[str, Any]) -> str | None:
@@ -151,14 +152,10 @@ def for_app(tool: Mapping[str, Any]) -> bool:
     return "app" in visibility(tool)
 
 
-def embedded(result: Mapping[str, Any], uri: str | None = None) -> JSONObject | None:
-    """Return the first UI resource that a tool result embeds, as mcp-ui has it; or the one of a URI."""
+def embedded(result: Mapping[str, Any]) -> list[JSONObject]:
+    """Return the UI resources that a tool result embeds, as mcp-ui has it."""
     content = result.get("content")
-    for block in content if isinstance(content, list) else ():
-        if is_embedded(block) and uri in (None, block["resource"]["uri"]):
-            resource: JSONObject = block["resource"]
-            return resource
-    return None
+    return [block["resource"] for block in content if is_embedded(block)] if isinstance(content, list) else []
 
 
 def is_embedded(block: object) -> bool:
@@ -227,7 +224,8 @@ async def read_view(source: Source, uri: str, *, dialects: bool = True) -> ViewD
         item = _chosen(contents, uri)
         meta = _described(item, dialects)
         if not meta[0]:
-            meta = await _listed(source, uri, dialects)
+            listed, keys = await _listed(source, uri, dialects)
+            meta = listed, (*meta[1], *keys)
     except ServerError as error:
         raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
     except Unfinished as error:
@@ -240,9 +238,8 @@ async def read_view(source: Source, uri: str, *, dialects: bool = True) -> ViewD
 def embedded_view(item: JSONObject) -> ViewDocument:
     """Return the View that a tool result embeds, or raise `ViewError`."""
     document = _document(item["uri"], item, _described(item, True), True)
-    older = {"embedded ui:// resource": "ui.resourceUri", **document.older}
     # Of today's type, too, it may speak mcp-ui: the type changed before the words did.
-    return replace(document, older=older, form="mcp-ui" if document.form == "standard" else document.form)
+    return replace(document, form="mcp-ui" if document.form == "standard" else document.form)
 
 
 class _Unreadable(Exception):
@@ -266,8 +263,9 @@ _Described = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 def _described(thing: Mapping[str, Any], dialects: bool) -> _Described:
-    """Return the metadata of a View, and the older keys that it came from."""
-    return ui_of(_meta(thing)) if dialects else (_ui(thing), ())
+    """Return the metadata of a View, and the older keys that say something of it; without dialects, in vain."""
+    ui, keys = ui_of(_meta(thing))
+    return (ui if dialects else _ui(thing)), keys
 
 
 async def _listed(source: Source, uri: str, dialects: bool) -> _Described:
@@ -291,7 +289,8 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
     problems: list[str] = []
     mime = item.get("mimeType")
     meta, keys = described
-    older = {row.older: row.today for row in ROWS if row.kind == "key" and row.older in keys}
+    words = {row.older: row.today for row in ROWS if row.kind == "key" and row.older in keys}
+    older, refused = (words, {}) if dialects else ({}, words)
     try:
         row = None if _is_standard(mime) else type_of(mime)
         if row is not None and not dialects:
@@ -325,6 +324,7 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
         problems=tuple(f"{uri}: {problem}" for problem in problems),
         form="external" if url is not None else form,
         older=older,
+        refused=refused,
         url=url,
         render_data=render_data if isinstance(render_data, dict) else {},
         height=_height(_meta(item).get(f"{_MCP_UI}preferred-frame-size")),

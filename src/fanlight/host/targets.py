@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanlight.host.config import Command, ConfigError, Target, load_config, target
+from fanlight.host.spares import script_named
 
 EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 
@@ -42,15 +43,13 @@ def _servers(text: str) -> list[tuple[str, Served]]:
     path = Path(text).expanduser()
     if path.suffix == ".json":
         return [(name, Served(entry)) for name, entry in load_config(path).items()]
-    if path.is_dir() and (path / "server.py").is_file():
-        path = path / "server.py"
-    if path.suffix == ".py":
-        if not path.is_file():
-            raise ConfigError(f"{text} does not exist.{_what_is_there(path)}")
-        path = path.resolve()
-        name = path.parent.name if path.stem == "server" else path.stem
-        command = Command(sys.executable, (str(path),), cwd=path.parent)
-        return [(_name(name), Served(_with_environment(command), path.parent))]
+    if (script := script_named(text)) is not None:
+        if not script.is_file():
+            raise ConfigError(f"{text} does not exist.{_what_is_there(script)}")
+        script = script.resolve()
+        name = script.parent.name if script.stem == "server" else script.stem
+        command = Command(sys.executable, (str(script),), cwd=script.parent)
+        return [(_name(name), Served(_with_environment(command), script.parent))]
     raise ConfigError(
         f"{text!r} is no server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
         f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."

@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
 from time import time
@@ -21,10 +21,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight import __version__
-from fanlight.host import Host, Policy, Unfinished
+from fanlight.host import Allow, App, Ask, Decision, Host, Policy, Unfinished
+from fanlight.host.config import Command, Target
 from fanlight.host.news import News
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
 from fanlight.host.session import RequestFailed
+from fanlight.host.spares import Spares
 from fanlight.host.targets import Served
 from fanlight.inspector.calls import Calls
 from fanlight.inspector.events import Events
@@ -49,10 +51,23 @@ _STAGE: Final = frozenset(
 )
 _MOST_RECORDS: Final = 500
 _MOST_MESSAGES: Final = 2_000
+_REST: Final = 2.0  # seconds that a server has for its start, before a Python is made ready for the next one
 
 
 class Unusable(Exception):
     """What the page asked for cannot be done, and why."""
+
+
+class _AskAll(Policy):
+    """Asks also about external pages, which a host refuses until it has a rule for them."""
+
+    def external(self, app: App, url: str, source: str) -> Decision:
+        return Ask(f"{app.name} wants to show the page {url}")
+
+
+class _AllowAll(Policy):
+    def external(self, app: App, url: str, source: str) -> Decision:
+        return Allow()
 
 
 class Inspector:
@@ -65,8 +80,11 @@ class Inspector:
         policy: str = "ask",
         reload: bool = True,
         theme: str | None = None,
+        spares: Spares | None = None,
+        lines: str | None = None,
     ) -> None:
         self.guard = Guard()
+        self._spares = spares
         self._served = dict(servers)
         self._reload = reload
         self._theme = theme
@@ -74,11 +92,10 @@ class Inspector:
         self._passed: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_MESSAGES) for name in servers}
         self._words: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_RECORDS) for name in servers}
         self._events = Events()
-        self._lines = Lines()
-        rules = dict.fromkeys(_KINDS, "allow") if policy == "allow" else {}
+        self._lines = Lines(lines)
         self.host = Host(
-            {name: self._lines.asked_of(served.target) for name, served in servers.items()},
-            policy=Policy(rules),
+            {name: self._quick(served) for name, served in servers.items()},
+            policy=_AllowAll(dict.fromkeys(_KINDS, "allow")) if policy == "allow" else _AskAll(),
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_ours,
             audit_arguments="whole",
@@ -127,6 +144,13 @@ class Inspector:
         ]
         program = Starlette(routes=routes, lifespan=self._lifespan)
         self.app: ASGIApp = self.host.wrap(self.guard.wrap(program))
+
+    def _quick(self, served: Served) -> Target:
+        """Return a server as one that may be run by a Python that is kept ready for it."""
+        target = self._lines.asked_of(served.target)
+        if isinstance(target, Command) and served.folder is not None:
+            return replace(target, spares=self._spares)
+        return target
 
     def _is_ours(self, connection: HTTPConnection, view: str) -> bool:
         return self.guard.knows(connection)
@@ -374,16 +398,27 @@ class Inspector:
                 for name, served in self._served.items():
                     if self._reload and served.folder is not None:
                         tasks.start_soon(self._watch, name, served.folder)
+                        tasks.start_soon(self._make_ready, self.host.servers[name].target)
+                self._tasks = tasks
                 yield
                 tasks.cancel_scope.cancel()
+            if self._spares is not None:
+                await self._spares.aclose()
         finally:
             self._lines.close()
+
+    async def _make_ready(self, to: Target) -> None:
+        """Have a Python ready for the next start of a server, once this one is over."""
+        if self._spares is not None and isinstance(to, Command):
+            await anyio.sleep(_REST)
+            await self._spares.prepare(Path(to.args[0]), to.env or {})
 
     async def _watch(self, name: str, folder: Path) -> None:
         """Restart a server whose code changed, and load its Views anew when one of their files did."""
         async for changed in changes(folder):
             if any(path.suffix == ".py" for path in changed):
                 self.host.servers[name].restart()
+                self._tasks.start_soon(self._make_ready, self._served[name].target)
             else:
                 await self.host.reload_views(name)
             self._events.publish("changed", {"server": name, "files": sorted(path.name for path in changed)})

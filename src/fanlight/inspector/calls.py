@@ -95,7 +95,8 @@ class Calls:
             return {"id": id, "view": call.view, came: error.message}
         finally:
             self._writing.pop(id, None)
-        return {"id": id, "view": call.view, "result": call.result, "model": call.for_model}
+        views = [{"view": view, "uri": uri} for view, _, uri in call.views]
+        return {"id": id, "view": call.view, "views": views, "result": call.result, "model": call.for_model}
 
     def writing(self, id: str) -> Writing | None:
         """Return the arguments that are being written for a call, if they are."""

@@ -18,21 +18,23 @@ _HASH: Final = re.compile("[0-9a-f]{64}")
 class Lines:
     """A folder into which servers write what each line of their documents was."""
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="fanlight-lines-")
+    def __init__(self, folder: str | None = None) -> None:
+        """Take a folder, or make one that goes with `close`."""
+        self._own = tempfile.TemporaryDirectory(prefix="fanlight-") if folder is None else None
+        self._folder = folder or (self._own.name if self._own else "")
 
     def asked_of(self, target: Target) -> Target:
         """Return a target that writes its lines, if it is a program that we start."""
         if not isinstance(target, Command):
             return target
-        return replace(target, env={**(target.env or {}), VARIABLE: self._folder.name})
+        return replace(target, env={**(target.env or {}), VARIABLE: self._folder})
 
     def place(self, sha256: str, line: int, column: int) -> JSONObject | None:
         """Return the file and the line that a place in a document is; None if it is not known."""
         if not _HASH.fullmatch(sha256):
             return None
         try:
-            runs = [Run(*run) for run in json.loads(Path(self._folder.name, f"{sha256}.json").read_bytes())]
+            runs = [Run(*run) for run in json.loads(Path(self._folder, f"{sha256}.json").read_bytes())]
             found = find(runs, line, column)
         except (OSError, ValueError, TypeError):
             return None
@@ -40,4 +42,5 @@ class Lines:
 
     def close(self) -> None:
         """Forget all."""
-        self._folder.cleanup()
+        if self._own is not None:
+            self._own.cleanup()

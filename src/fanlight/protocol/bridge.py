@@ -31,7 +31,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from fanlight.protocol import jsonrpc
-from fanlight.protocol.dialects import Speech
+from fanlight.protocol.dialects import Dialect, Speech
 from fanlight.protocol.errors import LocalProtocolError
 from fanlight.protocol.events import (
     Answered,
@@ -105,7 +105,7 @@ class Bridge:
 
     `pinned` is context that holds whatever `set_context` says of the same keys; who changes it calls `refresh`. What is
     `silent` is never sent, as by hosts that do not send it. `advertised` is what the View is told of `capabilities`,
-    which are all served.
+    which are all served. `of_server` is the dialect in which its server links to the View, if it is not today's.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Bridge:
         pinned: Mapping[str, Any] | None = None,
         silent: Collection[str] = (),
         advertised: JSONObject | None = None,
+        of_server: Dialect | None = None,
     ) -> None:
         self.state = State.NEW
         self.info = info
@@ -129,7 +130,7 @@ class Bridge:
         self.keeps_state = False
         """Whether the View may keep a state with the host, as Views for ChatGPT do."""
         self._dialects = dialects
-        self._speech = Speech()
+        self._speech = Speech(of_server)
         self.older_words: Mapping[str, str] = self._speech.older
         """Words of older dialects that this View used, with today's."""
         self._pinned = {} if pinned is None else pinned

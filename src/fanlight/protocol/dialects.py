@@ -1,13 +1,16 @@
 """Other dialects, in today's words: older drafts, mcp-ui, and ChatGPT's. One table, read at the edges; nothing else
 knows them.
 
-`ROWS` is the table. What stands in it as "method", "key", "field", "type" or "extension" is translated here; "action",
-"message" and "member" are what the shims translate inside a View's own document (browser/shim-*.js).
+`ROWS` is the table. What stands in it as "method", "key", "field", "type" or "extension" is translated here, and
+"result" where results are read; "heard" is what only Views of ours understand (browser/view.js); "action", "message"
+and "member" are what the shims translate inside a View's own document (browser/shim-*.js).
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, OLDER_EXTENSION_ID
 
@@ -15,8 +18,12 @@ Message = dict[str, Any]
 JSONObject = dict[str, Any]
 
 Dialect = Literal["first draft", "early drafts", "guides", "mcp-ui", "ChatGPT"]
-Kind = Literal["method", "key", "field", "type", "extension", "action", "message", "member"]
+Kind = Literal["method", "heard", "key", "field", "type", "result", "extension", "action", "message", "member"]
 Speaker = Literal["view", "host", "server"]
+
+
+EMBEDDED: Final = "embedded ui:// resource"
+"""How a View is named that comes inside a tool's result."""
 
 
 class Row(NamedTuple):
@@ -77,6 +84,12 @@ def _rows() -> Iterator[Row]:
     yield Row("method", "guides", "host", "ui/toolResult", "ui/notifications/tool-result", version)
     yield Row("method", "guides", "host", "ui/teardown", "ui/resource-teardown", version)
 
+    # No View gives away that it wants this word and not today's, so our host does not say it.
+    yield Row(
+        *("heard", "early drafts", "host", "ui/notifications/host-context-change", _CONTEXT),
+        "by Views with `view.js`, from older hosts, as the words of early drafts and guides above",
+    )
+
     yield Row("field", "early drafts", "view", "clientInfo", "appInfo", "of `initialize`")
     yield Row("field", "early drafts", "view", "capabilities", "appCapabilities", "of `initialize`")
     yield Row(
@@ -85,7 +98,10 @@ def _rows() -> Iterator[Row]:
     )
 
     yield Row("key", "early drafts", "server", "ui/resourceUri", "ui.resourceUri")
-    yield Row("key", "first draft", "server", "mcp-ui/resourceUri", "ui.resourceUri")
+    yield Row(
+        *("key", "first draft", "server", "mcp-ui/resourceUri", "ui.resourceUri"),
+        "its View is taken to hear the first draft, if it says `initialize`",
+    )
     yield Row("key", "ChatGPT", "server", "openai/outputTemplate", "ui.resourceUri")
     yield Row(
         *("key", "ChatGPT", "server", "openai/widgetAccessible", "ui.visibility"),
@@ -114,11 +130,13 @@ def _rows() -> Iterator[Row]:
         "a View that shows the source; it is not run",
     )
 
+    yield Row("result", "mcp-ui", "server", EMBEDDED, "ui.resourceUri", "one View each, if the tool has no link to one")
+
     both = "servers are told both; from a client either counts"
     yield Row("extension", "first draft", "host", OLDER_EXTENSION_ID, EXTENSION_ID, both)
     yield Row(
         *("extension", "early drafts", "host", "capabilities.experimental", "capabilities.extensions"),
-        "from a client; servers are told under `extensions` alone",
+        "servers are told in both places (one in the host's own program in today's); from a client either counts",
     )
 
     yield Row("action", "mcp-ui", "view", "tool", "tools/call")
@@ -154,7 +172,8 @@ def _rows() -> Iterator[Row]:
         ("safeArea", "hostContext.safeAreaInsets", "as `insets`"),
         ("userAgent", "hostContext.platform", "and `deviceCapabilities`"),
         ("callTool", "tools/call", ""),
-        ("sendFollowUpMessage", "ui/message", "also by its former name, `sendFollowupTurn`"),
+        ("sendFollowUpMessage", "ui/message", ""),
+        ("sendFollowupTurn", "ui/message", "the former name of `sendFollowUpMessage`"),
         ("openExternal", "ui/open-link", ""),
         ("requestDisplayMode", "ui/request-display-mode", ""),
         ("notifyIntrinsicHeight", _SIZE, ""),
@@ -163,8 +182,8 @@ def _rows() -> Iterator[Row]:
     ):
         yield Row("member", "ChatGPT", "view", member, today, note)
     for member in (
-        *("view", "requestModal", "setOpenInAppUrl", "uploadFile", "selectFiles", "getFileDownloadUrl"),
-        *("requestCheckout",),
+        *("view", "viewMode", "viewParams", "requestModal", "setOpenInAppUrl", "uploadFile", "selectFiles"),
+        *("getFileDownloadUrl", "requestCheckout", "notifyNavigation"),
     ):
         yield Row("member", "ChatGPT", "view", member, "", "undefined, so that a View can tell")
 
@@ -188,9 +207,14 @@ _VERSION: Final = "2026-01-26"
 
 
 class Speech:
-    """How one View speaks: its words become today's, and ours become those that it knows."""
+    """How one View speaks: its words become today's, and ours become those that it knows.
 
-    def __init__(self) -> None:
+    `of_server` is the dialect of its server's link to it. A View that greets as in core MCP says no more of itself, so
+    that is taken for its own.
+    """
+
+    def __init__(self, of_server: Dialect | None = None) -> None:
+        self._of_server = of_server
         self.older: dict[str, str] = {}
         """The words that this View used, with today's."""
         self._words: Mapping[str, str] = {}
@@ -217,6 +241,8 @@ class Speech:
             # A View of the guides says `initialize`, too; a notification of its own tells the drafts apart.
             if row.dialect == "first draft" or row.older == "ui/size-change":
                 self._words = _TO_VIEW[row.dialect]
+            elif row.older == "initialize" and self._of_server == "first draft":
+                self._words = _TO_VIEW["first draft"]
         if message.get("method") == "ui/initialize" and isinstance(message.get("id"), int | str):
             params = message.get("params")
             version = params.get("protocolVersion") if isinstance(params, dict) else None
@@ -265,6 +291,29 @@ def _with_viewport(context: JSONObject) -> JSONObject:
     return {**context, "viewport": dimensions} if isinstance(dimensions, dict) else context
 
 
+# What servers are told
+
+
+def in_both_places(method: str, params: JSONObject) -> JSONObject:
+    """Return the params of a request to a server with our extension also where older servers look for it.
+
+    Clients of the handshake say in `initialize` what they can do, those of 2026-07-28 with each request.
+    """
+    meta = params.get("_meta")
+    if isinstance(meta, dict) and CLIENT_CAPABILITIES_META_KEY in meta:
+        told = _also_experimental(meta[CLIENT_CAPABILITIES_META_KEY])
+        return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: told}}
+    if method == "initialize":
+        return {**params, "capabilities": _also_experimental(params.get("capabilities"))}
+    return params
+
+
+def _also_experimental(capabilities: Any) -> Any:
+    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    ours = {id: settings for id, settings in (extensions or {}).items() if id in (EXTENSION_ID, OLDER_EXTENSION_ID)}
+    return {**capabilities, "experimental": ours} if ours else capabilities
+
+
 # What servers say of tools and Views
 
 
@@ -283,6 +332,12 @@ def ui_of(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
             ui["visibility"] = _visibility(meta)
             used += [key for key in said if key not in used]
     return ui, tuple(used)
+
+
+def link_of(meta: Mapping[str, Any]) -> Row | None:
+    """Return the row of the older key that links a tool to its View, if today's does not."""
+    used = ui_of(meta)[1]
+    return next((row for row in ROWS if row.today == "ui.resourceUri" and row.older in used), None)
 
 
 def _visibility(meta: Mapping[str, Any]) -> list[str]:

@@ -37,7 +37,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight.host import Host, Policy, Question, Unfinished, UnknownView
-from fanlight.host.call import Call
+from fanlight.host.call import Call, CallView
 from fanlight.host.desk import SamplingHandler
 from fanlight.host.gate import Answer
 from fanlight.host.resources import view_uri
@@ -107,7 +107,7 @@ class HostUnderTest:
         self._numbers = itertools.count(1)
         self._conversation = f"test-{next(self._numbers)}"
         self._said: list[JSONObject] = []
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, tuple[Call, CallView]] = {}
         self._pinned: set[str] = set()
         self._pending: list[_Pending] = []
         self._arrived = anyio.Event()
@@ -204,7 +204,7 @@ class HostUnderTest:
     async def confirm_action(self, kind: str | None = None, allow: bool = True, always: bool = False) -> JSONObject:
         """Answer for the user the oldest question, or the oldest of a kind; wait for it if none is there yet.
 
-        The kinds are tool, app-tool, link, download, message, model-context, sampling and document.
+        The kinds are tool, app-tool, link, download, message, model-context, sampling, document and external.
         """
         pending = await self._next_pending(kind)
         self._pending.remove(pending)
@@ -223,7 +223,8 @@ class HostUnderTest:
     ) -> JSONObject:
         """Call a tool as the model would, by a name of `get_conversation_context` or as `server/tool`.
 
-        A View that belongs to it is shown at the `url` of the answer. With `cancel_after`, the call is given up after
+        A View that belongs to it is shown at the `url` of the answer; where the result brings several, each is in its
+        `views`. With `cancel_after`, the call is given up after
         so many seconds.
         """
         given = arguments or {}
@@ -233,7 +234,8 @@ class HostUnderTest:
         server, tool = await self._tool(name)
         called = await self._call(server, tool, given, cancel_after)
         answer: JSONObject = {"result": called.result} if called.cancelled is None else {"cancelled": called.cancelled}
-        return answer if called.view is None else {**answer, **asdict(self._displayed(called))}
+        shown = [asdict(self._shown(view)) for view in called.views]
+        return {**answer, **shown[0], "views": shown} if shown else answer
 
     # What happens behind it
 
@@ -271,8 +273,7 @@ class HostUnderTest:
     async def _call(self, server: str, tool: str, arguments: JSONObject, cancel_after: float | None) -> Call:
         await self.host.servers[server].ready()
         call = self.host.begin(server, tool, self._conversation)
-        if call.view is not None:
-            self._calls[call.view] = call
+        self._keep(call)
         said = self._said
         said.append({"role": "assistant", "toolCall": {"server": server, "name": tool, "arguments": arguments}})
         async with anyio.create_task_group() as tasks:
@@ -283,14 +284,24 @@ class HostUnderTest:
             except Unfinished as error:
                 call.cancelled = error.message
             tasks.cancel_scope.cancel()
-        outcome = {"content": call.for_model} if call.cancelled is None else {"cancelled": call.cancelled}
-        said.append({"role": "tool", **outcome})
+        if call.cancelled is None:
+            views = [{"view": view, "uri": uri} for view, _, uri in call.views]
+            said.append({"role": "tool", "content": call.for_model, "views": views})
+        else:
+            said.append({"role": "tool", "cancelled": call.cancelled})
+        self._keep(call)
         return call
 
+    def _keep(self, call: Call) -> None:
+        self._calls |= {view.view: (call, view) for view in call.views}
+
     def _displayed(self, call: Call) -> Displayed:
-        if call.view is None:
+        if not call.views:
             raise SuiteError(f"The tool {call.tool!r} has no View.")
-        return Displayed(self._conversation, call.view, f"{self.url or ''}/views/{call.view}")
+        return self._shown(call.views[0])
+
+    def _shown(self, view: CallView) -> Displayed:
+        return Displayed(self._conversation, view.view, f"{self.url or ''}/views/{view.view}")
 
     async def _close(self, view: str) -> None:
         with contextlib.suppress(UnknownView):
@@ -332,11 +343,11 @@ class HostUnderTest:
     # The web
 
     async def _page(self, request: Request) -> Response:
-        call = self._calls.get(request.path_params["view"])
-        if call is None:
+        called = self._calls.get(request.path_params["view"])
+        if called is None:
             return HTMLResponse("<!doctype html><title>Closed</title><p>There is no such View.", 404)
         page = files("fanlight.testing").joinpath(_PAGE).read_text(encoding="utf-8")
-        return HTMLResponse(page.format(title=html.escape(call.tool), view=call.view, token=call.token))
+        return HTMLResponse(page.format(title=html.escape(called[0].tool), view=called[1].view, token=called[1].token))
 
     async def _method(self, request: Request) -> Response:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")

@@ -13,7 +13,7 @@ from fanlight.protocol.headers import Profile
 from fanlight.testing.given import ALLOW
 from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered
-from fanlight.testing.stage import LiveView, Mode, Stage, StageError, Theme, Unsettled
+from fanlight.testing.stage import LiveView, Mode, Stage, StageError, Step, Theme, Unsettled
 
 JSONObject = dict[str, Any]
 
@@ -42,7 +42,11 @@ class Picture:
     png: bytes
     failure: str | None
     """Why the View is not called rendered, if it is not."""
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    step: Step = "render"
+    """How far it came, if it failed."""
+    shown: bool = True
+    """Whether it is the View that is seen; if that did not come, it is the page without it."""
 
 
 def looks(
@@ -82,6 +86,8 @@ class Shot:
             result = await self._one(stage, 0, pictures, None)
             limit = anyio.CapacityLimiter(_AT_ONCE)
             failures: list[StageError] = []
+            # A View that does not come at all would not come in another look, and each would be waited for.
+            came = pictures[0].shown
 
             async def add(number: int) -> None:
                 async with limit:
@@ -91,11 +97,11 @@ class Shot:
                         failures.append(error)
 
             async with anyio.create_task_group() as tasks:
-                for number in range(1, len(self.looks)):
+                for number in range(1, len(self.looks) if came else 1):
                     tasks.start_soon(add, number)
             if failures:
                 raise failures[0]
-            made = [pictures[number] for number in range(len(self.looks))]
+            made = [pictures[number] for number in sorted(pictures)]
             if len(made) == 1:
                 return made[0].png, made
             sheet = await contact_sheet(
@@ -127,10 +133,13 @@ class Shot:
     async def _picture(self, view: LiveView, look: Look) -> Picture:
         notes = []
         try:
-            await view.settled(self.timeout)
-        except Unsettled as error:
-            notes.append(str(error))
-        png = await view.screenshot(full=self.full)
+            try:
+                await view.settled(self.timeout)
+            except Unsettled as error:
+                notes.append(str(error))
+            png = await view.screenshot(full=self.full)
+        except StageError as error:
+            return Picture(look, await view.page.screenshot(), str(error), step=error.step, shown=False)
         failure = await not_rendered(view, png)
         height = await view.frame.evaluate("innerHeight")
         if not self.full and height > look.size[1]:

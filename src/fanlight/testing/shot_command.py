@@ -48,18 +48,21 @@ def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]
         for note in picture.notes:
             _say(f"{picture.look}: {note}")
     failed = [picture for picture in pictures if picture.failure is not None]
+    # An error that the View shows can be wanted; that it did not come cannot.
+    is_wanted = options.allow_error and all(picture.shown for picture in failed)
     path = Path(options.output)
-    if failed and not options.allow_error:
+    if failed and not is_wanted:
         path = path.with_suffix(f".failed{path.suffix}")
     try:
         path.write_bytes(png)
     except OSError as error:
         return _fail(f"{path} cannot be written: {error.strerror}.", USAGE)
     for picture in failed:
-        _say(f"not rendered (render): {picture.look}: {picture.failure}")
+        which = f"{picture.look}: " if picture.shown or len(pictures) > 1 else ""
+        _say(f"not rendered ({picture.step}): {which}{picture.failure}")
     width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
     print(f"{path}  {width}x{height}  {len(pictures)} {'picture' if len(pictures) == 1 else 'pictures'}")
-    return NOT_RENDERED if failed and not options.allow_error else RENDERED
+    return NOT_RENDERED if failed and not is_wanted else RENDERED
 
 
 def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:

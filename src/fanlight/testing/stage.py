@@ -186,13 +186,16 @@ class _StageHost(Host):
         return session
 
     def show_result(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
-        """Show a call's View a result that no server has given."""
+        """Show a call's View a result that no server has given, or open the View that it brings."""
+        call.result = result
+        if call.view is None:
+            self._embed(call, arguments, result)
+            return
         self._views.change(call.view, arguments=arguments, result=result)
-        session = self._views.live(call.view or "")
+        session = self._views.live(call.view)
         session.bridge.tool_input(arguments)
         session.bridge.tool_result(result)
         session.flush_soon()
-        call.result = result
 
     async def open(self, frame: LineFrame, origins: Origins, channel: Socket) -> PageLink:
         link = await super().open(frame, origins, channel)
@@ -518,7 +521,7 @@ class Stage:
         within: float = 20.0,
         on_leave: Callable[[LiveView], Awaitable[None]] | None = None,
     ) -> AsyncIterator[LiveView]:
-        """Call a tool and show its View, with the whole window for it.
+        """Call a tool and show its View, with the whole window for it. Of several that a result brings, the first.
 
         `context` is what the View is told of the host beside what the browser tells. `freeze` pins time, chance and
         animations. With `result`, that is shown and the tool is not called. Without `run`, the call has only begun:
@@ -531,6 +534,8 @@ class Stage:
         conversation = f"stage-{next(self._numbers)}"
         self._host.cues[conversation] = cue
         call = await self._begin(server, tool, conversation)
+        if call.view is None:
+            await self._bring(call, arguments or {}, run, result)
         record = self._host._views.record(call.view or "")
         assert record is not None
         viewport: ViewportSize = {"width": size[0], "height": size[1]}
@@ -549,9 +554,9 @@ class Stage:
             try:
                 await page.goto(self.address)
                 await page.evaluate(_SHOW, [call.view, call.token])
-                if result is not None:
+                if call.result is None and result is not None:
                     self._host.show_result(call, arguments or {}, result)
-                elif run:
+                elif call.result is None and run:
                     await self._run(call, arguments or {})
                 if settle:
                     await _settle(view, within)
@@ -568,12 +573,20 @@ class Stage:
         except FanlightError as error:
             raise StageError("connect", str(error)) from None
         try:
-            call = self._host.begin(server, tool, conversation)
+            return self._host.begin(server, tool, conversation)
         except KeyError as error:
             raise StageError("tool", str(error.args[0])) from None
+
+    async def _bring(self, call: Call, arguments: JSONObject, run: bool, result: JSONObject | None) -> None:
+        """Let the result bring the View that the tool has no link to, as with mcp-ui."""
+        if result is not None:
+            self._host.show_result(call, arguments, result)
+        elif run:
+            await self._run(call, arguments)
         if call.view is None:
-            raise StageError("tool", f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
-        return call
+            brings = ", and its result brings none" if call.result is not None else ""
+            reason = f"The tool {call.tool!r} has no View: there is no ui.resourceUri in its _meta{brings}."
+            raise StageError("tool", reason)
 
     async def _run(self, call: Call, arguments: JSONObject) -> None:
         try:

@@ -1,6 +1,6 @@
 // @ts-check
 /** The conversation: each call with its View, what the model sees of it, and what its View said. */
-import { diagnose, ofReason } from "./diagnose.js";
+import { diagnose, ofReason, ofResult } from "./diagnose.js";
 import { $, ask, make, pretty, say } from "./dom.js";
 import { differences } from "./replay.js";
 import { layOut, makeGrip, pace } from "./stage.js";
@@ -11,6 +11,7 @@ import { changed, on, page, state } from "./state.js";
 
 const PATIENCE = 5_000;
 const MOST_MESSAGES = 5_000;
+const REST = 300;
 let last = 0;
 
 /**
@@ -37,17 +38,53 @@ export const call = async (server, tool, values, recording) => {
     if (answer.arguments) made.values = answer.arguments;
     if (answer.said) made.said = answer.said;
     finish(made, answer);
+    showRest(made, answer);
   } catch (error) {
     finish(made, { failed: /** @type {Error} */ (error).message });
   }
 };
 
-/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
-const begin = (key, server, tool, values, replayed) => {
+/**
+ * The card of the next call, hidden: its proxy is loaded and its socket open before there is a View for them.
+ * @type {{ card: any, app: any, stage: any } | undefined}
+ */
+let spare;
+
+const makeSpare = () => {
   const app = make("mcp-app");
   const box = make("div", { className: "easel" }, app);
-  const grip = makeGrip(box);
-  const card = make("article", { className: "card", tabIndex: -1, "aria-label": `${tool.name} (${server})` });
+  const stage = make("div", { className: "stage" }, box, makeGrip(box));
+  const card = make("article", { className: "spare", inert: true, tabIndex: -1 }, stage);
+  putFirst(card);
+  return { card, app, stage };
+};
+
+const takeSpare = () => {
+  const taken = spare ?? makeSpare();
+  spare = undefined;
+  return taken;
+};
+
+/** Put something at the top of the conversation, under the card that is not part of it yet. @param {any} element */
+const putFirst = (element) => {
+  if (spare) spare.card.after(element);
+  else $("conversation").prepend(element);
+};
+
+/** Make ready for the next call. */
+export const prepare = () => {
+  if (spare) return;
+  spare = makeSpare();
+  layOut(spare.app);
+  spare.app.setAttribute("src", "/apps");
+};
+
+/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
+const begin = (key, server, tool, values, replayed) => {
+  const { card, app, stage } = tool.view ? takeSpare() : makeSpare();
+  card.className = "card";
+  card.inert = false;
+  card.ariaLabel = `${tool.name} (${server})`;
   /** @type {Call} */
   const made = { key, server, tool, values, app, card, messages: [], problems: [], began: Date.now() };
   const parts = {
@@ -58,18 +95,19 @@ const begin = (key, server, tool, values, replayed) => {
     close: make("button", { type: "button", className: "plain", "aria-label": `Close ${tool.name}` }, "✕"),
     stream: make("div", { className: "stream", hidden: true }),
     problems: make("div", { className: "problems", role: "alert" }),
-    stage: make("div", { className: "stage", hidden: !tool.view }, box, grip),
+    stage,
     model: make("pre"),
     seen: make("details", { hidden: true }),
   };
   parts.seen.append(make("summary", {}, "What the model sees"), parts.model);
-  card.append(
+  stage.hidden = !tool.view;
+  // Around the stage, which stays where it is: a frame that is moved is loaded anew.
+  stage.before(
     make("header", {}, make("strong", {}, tool.name), make("span", { className: "mark" }, server), replayed && make("span", { className: "mark warn" }, "replay"), parts.state, make("span", { className: "gap" }), parts.size, parts.mode, parts.again, parts.close),
     parts.stream,
     parts.problems,
-    parts.stage,
-    parts.seen,
   );
+  stage.after(parts.seen);
   /** @type {any} */ (made).parts = parts;
   parts.close.title = "Close (Delete); all of them: Shift and Delete";
   parts.again.onclick = () => call(server, tool, made.values);
@@ -77,15 +115,36 @@ const begin = (key, server, tool, values, replayed) => {
   parts.mode.onchange = () => changeMode(made, parts.mode);
   card.onfocusin = card.onclick = () => show(made);
   state.calls.unshift(made);
-  $("conversation").prepend(card);
   watch(made);
   layOut(app);
   drawStream(made);
   if (tool.view) app.setAttribute("src", "/apps");
   show(made);
   app.addEventListener("mcp-size", () => card.scrollIntoView({ block: "nearest" }), { once: true });
+  app.addEventListener("mcp-size", () => setTimeout(prepare, REST), { once: true });
   card.scrollIntoView({ block: "nearest" });
   return made;
+};
+
+/** Give each further View that a result brings a card of its own, below the first. */
+const showRest = (/** @type {Call} */ made, /** @type {Json} */ { views = [], ...answer }) => {
+  const [first, ...rest] = views;
+  if (!rest.length) return;
+  const name = (/** @type {any} */ { card, parts }, /** @type {string} */ uri, /** @type {number} */ number) => {
+    parts.state.before(make("span", { className: "mark" }, `View ${number} of ${views.length}: ${uri}`));
+    card.setAttribute("aria-label", `${made.tool.name} (${made.server}), View ${number}`);
+  };
+  name(made, first.uri, 1);
+  let { card } = made;
+  rest.forEach((/** @type {Json} */ { view, uri }, /** @type {number} */ index) => {
+    const other = begin(`${made.key}.${index + 2}`, made.server, made.tool, made.values, false);
+    card.after(other.card);
+    ({ card } = other);
+    name(other, uri, index + 2);
+    finish(other, { ...answer, view });
+  });
+  show(made);
+  made.card.scrollIntoView({ block: "nearest" });
 };
 
 /** Take note of a call's id and View. @param {Json} event */
@@ -119,6 +178,8 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
   if (answer.failed || answer.unfinished) made.problems.push({ ...ofReason(answer.failed ?? answer.unfinished), ofCall: true });
+  const missed = !made.view && answer.result && ofResult(answer.result);
+  if (missed) made.problems.push({ ...missed, ofCall: true });
   if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
   drawProblems(made);
   changed("calls");
@@ -351,5 +412,5 @@ export const show = (/** @type {Call} */ made) => {
 export const heard = ({ conversation, role, content }) => {
   if (conversation !== page) return;
   const words = content.map((/** @type {Json} */ block) => block.text ?? pretty(block)).join("\n");
-  $("conversation").prepend(make("p", { className: "message" }, make("span", { className: "small quiet" }, `A View said, as the ${role}: `), words));
+  putFirst(make("p", { className: "message" }, make("span", { className: "small quiet" }, `A View said, as the ${role}: `), words));
 };

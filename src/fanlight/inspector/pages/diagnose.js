@@ -19,6 +19,25 @@ export const ofReason = (reason) => {
 };
 
 /**
+ * Say why a result brought no View, if it holds one as data: frameworks write what a tool returns into a result.
+ * @param {Json} result
+ * @returns {{ what: string, todo: string } | undefined}
+ */
+export const ofResult = ({ content }) => {
+  const isView = (/** @type {any} */ block) => block?.type === "resource" && String(block.resource?.uri).startsWith("ui://");
+  const holdsView = (/** @type {Json} */ { text }) => {
+    try {
+      const value = JSON.parse(text);
+      return isView(value) || [value?.content].flat().some(isView);
+    } catch {
+      return false;
+    }
+  };
+  if (!content?.some(holdsView)) return undefined;
+  return { what: "The result has a UI resource written out as text, so nothing is shown.", todo: "Return the resource itself, or a list of content, in place of its dict." };
+};
+
+/**
  * Say why a View has not come up.
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.

@@ -4,7 +4,7 @@
  * The parts: servers.js (left), form.js, stage.js and calls.js (middle), messages.js and panels.js (right).
  */
 import { read, write } from "./address.js";
-import { call, closeAll, closeByKey, heard, opened } from "./calls.js";
+import { call, closeAll, closeByKey, heard, opened, prepare } from "./calls.js";
 import { $, ask, bytes, make, pretty, remember, remembered, say } from "./dom.js";
 import { formFor } from "./form.js";
 import { passed } from "./messages.js";
@@ -256,6 +256,7 @@ const start = async () => {
   events.onerror = () => say("fanlight dev does not answer. Does it still run?", true);
   events.onopen = () => say("");
   applyStage();
+  prepare();
   if ([...settings.keys()].some((key) => key !== "args" && key !== "panel")) void tellStage();
   if (settings.get("host")) void setHost(/** @type {string} */ (settings.get("host")));
   changed("calls");

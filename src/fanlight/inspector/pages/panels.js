@@ -109,11 +109,12 @@ const security = async (/** @type {Call} */ made) => {
   const grants = (await ask("grants")).filter((/** @type {Json} */ grant) => grant.server === made.server);
   const parts = [];
   if (shown) {
-    const { uri, sha256, permissions, asked = [], denied } = shown.data;
+    const { uri, sha256, permissions, asked = [], denied, problems: declared = [] } = shown.data;
     parts.push(
       make("h3", {}, "Document"),
       make("dl", {}, make("dt", {}, "URI"), make("dd", {}, uri), make("dt", {}, "SHA-256"), make("dd", { className: "mono" }, sha256), make("dt", {}, "Permissions"), make("dd", {}, asked.length ? `asked: ${asked.join(", ")}; granted: ${permissions.join(", ") || "none"}` : "none asked")),
       denied.length && make("p", { className: "bad" }, `Declared and not allowed: ${denied.join(", ")}`),
+      ...declared.map((/** @type {string} */ problem) => make("p", { className: "small" }, problem)),
     );
   }
   parts.push(make("h3", {}, "Blocked by the browser"));

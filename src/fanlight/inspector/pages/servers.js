@@ -50,7 +50,7 @@ const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool
     make("summary", {}, make("span", { className: `dot ${ready ? "ready" : status.state}`, "aria-hidden": "true" }), name, make("span", { className: `small ${ready ? "quiet" : "bad"}` }, ready ? protocol : STATES[status.state]), trial.map((word) => make("span", { className: "mark warn" }, word))),
     !ready && status.reason && make("p", { className: "small bad reason", role: "alert" }, status.reason),
     ready && !tools.length && make("p", { className: "small quiet" }, "This server has no tools."),
-    ready && tools.length > 0 && !views && make("p", { className: "small quiet" }, state.preset === "none" ? "A host without Views: tools are called, and answer in text." : "No tool of this server has a View. They can be called all the same."),
+    ready && tools.length > 0 && !views && make("p", { className: "small quiet" }, state.preset === "none" ? "A host without Views: tools are called, and answer in text." : "No tool of this server has a View. They can be called all the same, and a result may bring one."),
     make("ul", {}, ...shown.map((/** @type {Json} */ tool) => drawTool(server, tool, choose))),
     make(
       "details",
