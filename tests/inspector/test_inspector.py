@@ -3,13 +3,16 @@
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from queue import Queue
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from playwright.async_api import Browser, expect
 
+from fanlight.host.spares import Spares
 from fanlight.host.targets import servers
 from fanlight.inspector import app
 from support.inspecting import EXAMPLES, call, expect_anew, form, mirror, opened, running, view
@@ -161,6 +164,33 @@ async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Brow
             server.write_text(server.read_text("utf-8").replace("def get_time", "def get_the_time"), encoding="utf-8")
             await expect(page.get_by_role("button", name="get_the_time")).to_be_visible()
             await expect(form(page).get_by_label("zone")).to_have_value("Asia/Tokyo")
+
+
+class Noted(Spares):
+    """Keeps nothing ready, and notes what for it was asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared: Queue[dict[str, str]] = Queue()
+        self.taken: Queue[dict[str, str]] = Queue()
+
+    async def prepare(self, script: Path, environment: Mapping[str, str]) -> None:
+        self.prepared.put(dict(environment))
+
+    async def take(self, script: Path, environment: Mapping[str, str]) -> None:
+        self.taken.put(dict(environment))
+
+
+def test_a_python_is_kept_ready_with_the_environment_that_the_server_gets(tmp_path: Path) -> None:
+    path, spares = Path(mirror(tmp_path)), Noted()
+    with running(servers([str(path)]), spares=spares):
+        first = spares.prepared.get(timeout=60)
+        server = path / "server.py"
+        server.write_text(server.read_text("utf-8") + "\n", encoding="utf-8")
+        assert first == spares.prepared.get(timeout=60)
+        assert first == spares.taken.get(timeout=60)
+        assert first == spares.taken.get(timeout=60)
+    assert "FANLIGHT_LINES" in first
 
 
 async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Path) -> None:

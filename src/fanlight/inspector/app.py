@@ -346,14 +346,35 @@ class Inspector:
         return await self.host.call_app_tool(_text(told, "view"), _text(told, "name"), arguments)
 
     async def _audit(self, asked: JSONObject) -> list[JSONObject]:
-        return [record._asdict() for record in self.host.audit(view=asked.get("view"))][-_MOST_RECORDS:]
+        """Tell what was recorded, of one View or of all."""
+        view = asked.get("view")
+        records = list(self.host.audit(view=view))
+        shown = self._shown(view) if isinstance(view, str) else None
+        if shown is None:
+            return [record._asdict() for record in records[-_MOST_RECORDS:]]
+        # The browser names the app alone: what it blocked of one of several Views is recorded of none.
+        blocked = self.host.audit(kind="violation", server=shown["server"])
+        records += [each for each in blocked if each.view is None and (each.data or {}).get("uri") == shown["uri"]]
+        records.sort(key=lambda record: record.time)
+        return [self._placed(record._asdict(), shown["sha256"]) for record in records[-_MOST_RECORDS:]]
+
+    def _shown(self, view: str) -> JSONObject | None:
+        """Return what was recorded of the document that a View showed last."""
+        shown = [record for record in self.host.audit(view=view, kind="document") if record.data]
+        last = next((record for record in reversed(shown) if "sha256" in (record.data or {})), None)
+        return None if last is None else {"server": last.server, **(last.data or {})}
+
+    def _placed(self, record: JSONObject, sha256: str) -> JSONObject:
+        """Return a record with the author's file and line, if it has a line of the document."""
+        line = (record["data"] or {}).get("line")
+        place = self._lines.place(sha256, line, 1) if isinstance(line, int) else None
+        return {**record, "data": {**record["data"], "place": place}} if place else record
 
     async def _place(self, asked: JSONObject) -> JSONObject:
         """Tell the file and the line of the author's that a place in a View's document is, if it is known."""
-        records = self.host.audit(view=_text(asked, "view"))
-        shown = [record.data["sha256"] for record in records if record.data and "sha256" in record.data]
+        shown = self._shown(_text(asked, "view"))
         line, column = int(_text(asked, "line")), int(_text(asked, "column"))
-        return (self._lines.place(shown[-1], line, column) if shown else None) or {}
+        return (self._lines.place(shown["sha256"], line, column) if shown else None) or {}
 
     async def _grants(self, asked: JSONObject) -> list[JSONObject]:
         return [asdict(grant) for grant in self.host.grants()]
@@ -418,7 +439,7 @@ class Inspector:
         async for changed in changes(folder):
             if any(path.suffix == ".py" for path in changed):
                 self.host.servers[name].restart()
-                self._tasks.start_soon(self._make_ready, self._served[name].target)
+                self._tasks.start_soon(self._make_ready, self.host.servers[name].target)
             else:
                 await self.host.reload_views(name)
             self._events.publish("changed", {"server": name, "files": sorted(path.name for path in changed)})

@@ -62,6 +62,6 @@ export const diagnose = (messages, records, source) => {
   }
   const blocked = records.filter(({ kind, outcome }) => kind === "violation" && outcome === "blocked");
   const script = blocked.find(({ name }) => String(name).startsWith("script")) ?? blocked[0];
-  if (script) return [{ what: `The View's policy blocked ${script.data.blocked} (${script.name})${script.data.line ? `, line ${script.data.line}` : ""}, and the View never sent ui/initialize.`, todo: "Inline the script, or declare its origin: see Security." }];
+  if (script) return [{ what: `The View's policy blocked ${script.data.blocked} (${script.name})${script.data.place ? `, ${script.data.place.file}:${script.data.place.line}` : script.data.line ? `, line ${script.data.line}` : ""}, and the View never sent ui/initialize.`, todo: "Inline the script, or declare its origin: see Security." }];
   return [{ what: "The View was loaded, and never sent ui/initialize.", todo: "Does its script create an App and call app.connect()? Is it valid HTML with a <script>?" }];
 };

@@ -121,7 +121,7 @@ const security = async (/** @type {Call} */ made) => {
   for (const { name, data } of blocked) {
     const origin = URL.canParse(data.blocked) ? new URL(data.blocked).origin : "";
     parts.push(
-      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${data.line ? `, line ${data.line}` : ""}`),
+      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${data.place ? `, ${data.place.file}:${data.place.line}` : data.line ? `, line ${data.line}` : ""}`),
       FIELDS[name] && origin && origin !== "null" && make("p", { className: "small" }, "To allow it, declare ", make("code", {}, `csp=Csp(${FIELDS[name]}=["${origin}"])`)),
     );
   }
