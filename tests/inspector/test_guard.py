@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -125,8 +126,8 @@ async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[d
     return [json.loads(message["text"]) for message in heard if "text" in message]
 
 
-async def test_a_view_is_opened_by_the_page_that_has_the_cookie_alone() -> None:
-    inspector = Inspector({})
+async def test_a_view_is_opened_by_the_page_that_has_the_cookie_alone(tmp_path: Path) -> None:
+    inspector = Inspector({}, lines=str(tmp_path))
     refused = {"type": "error", "reason": "You may not open this View."}
     assert refused in await opening(inspector)
     assert refused in await opening(inspector, (b"cookie", b"fanlight-dev-80=wrong"))

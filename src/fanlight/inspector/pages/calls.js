@@ -12,6 +12,8 @@ import { changed, on, page, state } from "./state.js";
 const PATIENCE = 5_000;
 const MOST_MESSAGES = 5_000;
 const REST = 300;
+// So long after its result, a View may still find its size.
+const GROWTH = 1_500;
 let last = 0;
 
 /**
@@ -120,10 +122,18 @@ const begin = (key, server, tool, values, replayed) => {
   drawStream(made);
   if (tool.view) app.setAttribute("src", "/apps");
   show(made);
-  app.addEventListener("mcp-size", () => card.scrollIntoView({ block: "nearest" }), { once: true });
+  follow(made);
   app.addEventListener("mcp-size", () => setTimeout(prepare, REST), { once: true });
   card.scrollIntoView({ block: "nearest" });
   return made;
+};
+
+/** Keep a card in sight while its View grows, unless the user goes elsewhere. */
+const follow = (/** @type {any} */ made) => {
+  made.following = new AbortController();
+  const { signal } = made.following;
+  made.app.addEventListener("mcp-size", () => made.card.scrollIntoView({ block: "nearest" }), { signal });
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(kind, () => made.following.abort(), { signal });
 };
 
 /** Give each further View that a result brings a card of its own, below the first. */
@@ -164,6 +174,7 @@ export const opened = ({ key, id, view }) => {
 const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   const { parts } = made;
   made.over = true;
+  setTimeout(() => made.following.abort(), GROWTH);
   $("pace").removeEventListener("input", made.onPace);
   opened({ key: made.key, ...answer });
   parts.stream.hidden = true;
