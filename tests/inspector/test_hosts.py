@@ -26,7 +26,7 @@ async def test_a_view_is_shown_as_another_host_would(browser: Browser, tmp_path:
             await expect(context).to_contain_text('"containerDimensions":{"width":494,"maxHeight":720}')
             await expect(context).not_to_contain_text("toolInfo")
             await expect(page.get_by_role("note")).to_contain_text("A View cannot put messages into the conversation.")
-            assert await page.locator(".easel").evaluate("box => box.clientWidth") == 494
+            assert await page.locator(".card .easel").evaluate("box => box.clientWidth") == 494
             await page.get_by_label("Show as").select_option("Goose")
             await expect(heard).to_have_text(re.compile("^capabilities openLinks.?input"))
             await view(page).locator("#more").click()

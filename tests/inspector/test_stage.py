@@ -88,14 +88,14 @@ async def test_a_view_is_dragged_to_any_width(browser: Browser, tmp_path: Path) 
             await expect(view(page).locator("#heard")).to_contain_text("result")
             await expect(page.locator(".size")).to_contain_text("×")
             await page.wait_for_timeout(500)  # the page scrolls to a View that has got its size
-            box = await page.locator(".easel").bounding_box()
+            box = await page.locator(".card .easel").bounding_box()
             assert box is not None
             grip = page.get_by_role("separator", name="Width of the View")
             await grip.hover()
             await page.mouse.down()
             await page.mouse.move(box["x"] + box["width"] - 40, box["y"] + 20, steps=5)
             await page.mouse.up()
-            after = await page.locator(".easel").bounding_box()
+            after = await page.locator(".card .easel").bounding_box()
             assert after is not None
             assert after["width"] < box["width"] - 60
             await grip.press("ArrowLeft")
