@@ -103,7 +103,7 @@ async def take(names: list[str]) -> None:
                         problems,
                     ):
                         await pose(page)
-                        await page.locator("article").scroll_into_view_if_needed()
+                        await page.locator(".card").first.scroll_into_view_if_needed()
                         await page.wait_for_timeout(700)  # the View has its size, and the page has scrolled
                         await page.screenshot(path=IMAGES / f"{name}.png", animations="disabled")
                         print(f"{name}.png", *problems)

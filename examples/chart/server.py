@@ -27,10 +27,13 @@ class Chart:
     rows: list[Row]
 
 
+RIVERS = [{"label": "Nile", "value": 6650}, {"label": "Amazon", "value": 6400}, {"label": "Yangtze", "value": 6300}]
+
+
 @apps.tool(view="chart.html")
 def draw_chart(
-    title: str,
-    rows: Annotated[list[Row], Field(min_length=1, max_length=40)],
+    title: Annotated[str, Field(examples=["The longest rivers, in km"])],
+    rows: Annotated[list[Row], Field(min_length=1, max_length=40, examples=[RIVERS])],
     unit: str = "",
 ) -> Annotated[CallToolResult, Chart]:
     "Draw a bar chart of labelled values for the user."

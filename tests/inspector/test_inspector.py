@@ -3,14 +3,16 @@
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from queue import Queue
 from typing import Any
 from urllib.parse import quote
 
-import httpx2
 import pytest
 from playwright.async_api import Browser, expect
 
+from fanlight.host.spares import Spares
 from fanlight.host.targets import servers
 from fanlight.inspector import app
 from support.inspecting import EXAMPLES, call, expect_anew, form, mirror, opened, running, view
@@ -40,7 +42,10 @@ async def test_the_form_comes_from_the_schema_and_the_address_repeats_the_call(b
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("button", name="draw_chart").click()
             await form(page).get_by_label("title").fill("Lakes")
-            for name, size in (("Superior", "82100"), ("Huron", "59600")):  # there is a row already: one is demanded
+            await expect(form(page).get_by_label("label *")).to_have_count(3)  # the example of the schema
+            for _ in range(2):
+                await page.get_by_role("button", name="Remove an item").first.click()
+            for name, size in (("Superior", "82100"), ("Huron", "59600")):
                 if name == "Huron":
                     await page.get_by_role("button", name="+ Add").click()
                 await form(page).get_by_label("label *").last.fill(name)
@@ -161,6 +166,33 @@ async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Brow
             await expect(form(page).get_by_label("zone")).to_have_value("Asia/Tokyo")
 
 
+class Noted(Spares):
+    """Keeps nothing ready, and notes what for it was asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared: Queue[dict[str, str]] = Queue()
+        self.taken: Queue[dict[str, str]] = Queue()
+
+    async def prepare(self, script: Path, environment: Mapping[str, str]) -> None:
+        self.prepared.put(dict(environment))
+
+    async def take(self, script: Path, environment: Mapping[str, str]) -> None:
+        self.taken.put(dict(environment))
+
+
+def test_a_python_is_kept_ready_with_the_environment_that_the_server_gets(tmp_path: Path) -> None:
+    path, spares = Path(mirror(tmp_path)), Noted()
+    with running(servers([str(path)]), spares=spares):
+        first = spares.prepared.get(timeout=60)
+        server = path / "server.py"
+        server.write_text(server.read_text("utf-8") + "\n", encoding="utf-8")
+        assert first == spares.prepared.get(timeout=60)
+        assert first == spares.taken.get(timeout=60)
+        assert first == spares.taken.get(timeout=60)
+    assert "FANLIGHT_LINES" in first
+
+
 async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Path) -> None:
     path = mirror(tmp_path)
     with running(servers([path]), reload=False) as (inspector, address):
@@ -208,17 +240,61 @@ async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
                         return
                 raise AssertionError(f"{words} cannot be reached by Tab")
 
-            await tab_to("plain")
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("button", name="Skip to the form")).to_be_focused()
             await page.keyboard.press("Enter")
-            await tab_to("count")
+            await expect(form(page).get_by_role("button", name="+ Add")).not_to_be_focused()
+            await expect(form(page).get_by_label("wait")).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await tab_to("inline")
+            await tab_to("Again")
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("button", name="Close mirror")).to_be_focused()
+            await page.keyboard.press("Tab")  # into the View
+            await expect(view(page).locator("#more")).to_be_focused()
+            await page.keyboard.press("Tab")
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("separator", name="Width of the View")).to_be_focused()
+            await tab_to("What the model sees")
+            await page.keyboard.press("Enter")
+            await tab_to("Messages")
+            for name in ("Problems", "Security", "Model", "Result", "Messages"):
+                await page.keyboard.press("ArrowRight")
+                await expect(page.get_by_role("tab", name=name)).to_be_focused()
+                await expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
+            await page.keyboard.press("End")
+            await expect(page.get_by_role("tab", name="Result")).to_be_focused()
+            await page.keyboard.press("Home")
+            await tab_to("→")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("tabpanel").locator("pre")).to_contain_text("ui/initialize")
+            await page.get_by_role("separator", name="Width of the View").press("Delete")
+            await expect(page.get_by_role("article")).to_have_count(0)
+            await expect(form(page).get_by_role("button", name="Call", exact=True)).to_be_focused()
+            await page.get_by_role("navigation").get_by_role("button", name="plain").press("Enter")
+            await expect(form(page).get_by_label("count")).to_be_focused()
             await page.keyboard.press("Enter")
             await expect(page.get_by_role("article")).to_contain_text("plain")
-            await page.get_by_role("tab", name="Messages").focus()
-            await page.keyboard.press("ArrowRight")
-            await expect(page.get_by_role("tab", name="Problems")).to_be_focused()
-            await page.keyboard.press("ArrowLeft")
-            await page.keyboard.press("ArrowLeft")
-            await expect(page.get_by_role("tab", name="Result")).to_be_focused()
+
+
+async def test_what_is_drawn_anew_keeps_the_focus(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "mirror")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await page.get_by_text("More of this server").click()
+            failing = page.get_by_role("navigation").get_by_label("failing")
+            await failing.press("Space")
+            await expect(page.get_by_role("navigation").locator(".mark.warn")).to_have_text("failing")
+            await expect(failing).to_be_focused()
+            first = page.get_by_role("tabpanel").locator("summary").first
+            await first.focus()
+            before = await page.get_by_role("tabpanel").locator("li").count()
+            await page.get_by_label("Theme").select_option("dark")
+            await first.focus()
+            await expect(page.get_by_role("tabpanel").locator("li")).not_to_have_count(before)
+            await expect(first).to_be_focused()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (800, "light"), (1400, "light")])
@@ -235,41 +311,6 @@ async def test_nothing_is_wider_than_the_page(width: int, scheme: Any, browser: 
                 await page.get_by_role("tab", name=name).click()
                 assert await page.evaluate("document.documentElement.scrollWidth") <= width
             assert problems == []
-
-
-async def test_only_the_page_that_was_opened_with_the_token_is_answered() -> None:
-    with running({}) as (inspector, address):
-        async with httpx2.AsyncClient(base_url=address) as http:
-            assert (await http.get("/")).status_code == 403
-            assert (await http.get("/api/servers")).status_code == 403
-            assert (await http.get("/pages/inspector.js")).status_code == 403
-            assert (await http.get("/?token=wrong")).status_code == 403
-            assert (await http.get(f"/?token={inspector.guard.token}")).status_code == 303
-            assert (await http.get("/api/servers")).json() == []
-            assert (await http.get("/pages/..%2fapp.py")).status_code == 404
-            assert (await http.post("/api/stage", json={})).status_code == 403
-            assert (
-                await http.post("/api/stage", json={}, headers={"origin": "http://evil.example"})
-            ).status_code == 403
-            own = {"origin": address}
-            assert (await http.post("/api/stage", json={}, headers=own)).status_code == 200
-            bad = await http.post("/api/call", content=b"[", headers=own)
-            assert (bad.status_code, bad.json()["error"]) == (400, "Expected a JSON object.")
-            unknown = await http.post("/api/call", json={"server": "x", "tool": "y", "arguments": {}}, headers=own)
-            assert "There is no server 'x'" in unknown.json()["error"]
-            other = {"host": "evil.example"}
-            assert (await http.get("/api/servers", headers=other)).status_code == 421
-
-
-async def test_two_of_these_programs_share_a_browser(tmp_path: Path) -> None:
-    with running({}) as (first, one), running({}) as (second, two):
-        async with httpx2.AsyncClient() as http:
-            for inspector, address in ((first, one), (second, two)):
-                answer = await http.get(f"{address}/?token={inspector.guard.token}")
-                assert answer.status_code == 303
-                assert inspector.guard.token not in answer.headers["set-cookie"]
-            for address in (one, two):
-                assert (await http.get(f"{address}/api/servers")).status_code == 200
 
 
 async def test_the_rest_of_a_server_is_shown_and_read(browser: Browser, tmp_path: Path) -> None:

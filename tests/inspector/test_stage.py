@@ -1,5 +1,6 @@
 """Where a View is shown: what is set on the stage reaches it at once, and it is shown that way."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,20 @@ async def test_a_view_is_dragged_to_any_width(browser: Browser, tmp_path: Path) 
             assert after["width"] < box["width"] - 60
             await grip.press("ArrowLeft")
             await expect(page.locator(".size")).to_contain_text(f"{round(after['width']) - 16} × ")
+
+
+async def test_a_view_that_grows_stays_in_sight(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    document = (folder / "mirror.html").read_text("utf-8")
+    grow = 'app.ontoolresult = () => setTimeout(() => (document.body.style.minHeight = "350px"), 400);\n'
+    changed = document.replace("await app.connect", f"{grow}await app.connect")
+    (folder / "mirror.html").write_text(changed, encoding="utf-8")
+    with running(servers([str(folder)])) as (inspector, address):
+        phone = {"width": 360, "height": 700}
+        async with opened(browser, inspector, address, viewport=phone) as (page, _):
+            await call(page, "mirror")
+            await expect(page.locator(".size")).to_have_text(re.compile(r"× (3[5-9]\d|4\d\d)$"))
+            await expect(page.get_by_text("What the model sees")).to_be_in_viewport()
 
 
 async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path: Path) -> None:

@@ -152,6 +152,43 @@ HANDLER = """<!doctype html>
 """
 
 
+QUIET = HANDLER.replace("result.nothing.here", "result")
+
+
+async def test_an_error_is_told_with_the_authors_file_and_line(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "rows.js").write_text("// The rows.\n\nconst rows = undefined;\nrows.map(String);\n", encoding="utf-8")
+    link = "@apps.tool(view='{name}.html')\ndef show_{name}() -> str:\n    return ''\n"
+    scripts = {"first": '<script src="rows.js"></script>', "second": "<script>\n\n  nothing.here();\n</script>"}
+    for name, script in scripts.items():
+        (tmp_path / f"{name}.html").write_text(f"{QUIET}{script}\n", encoding="utf-8")
+    body = f"from fanlight import Apps\napps = Apps(server)\n{link.format(name='first')}{link.format(name='second')}"
+    with running(servers([written(tmp_path, body)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "show_first")
+            await expect(page.locator(".problems")).to_contain_text("JavaScript error at rows.js:4: ")
+            await expect(page.locator(".problems code")).to_have_text("rows.map(String);")
+            await call(page, "show_second")
+            words = "JavaScript error at second.html:10: Uncaught ReferenceError: nothing is not defined"
+            await expect(page.locator(".problems").first).to_contain_text(words)
+            await expect(page.locator(".problems code").first).to_have_text("nothing.here();")
+
+
+async def test_what_was_blocked_is_told_of_each_view_with_the_authors_line(browser: Browser, tmp_path: Path) -> None:
+    script = 'await fetch("https://api.example/x").catch(() => 0);\n'
+    html = QUIET.replace("  const app", f"  {script}  const app")
+    (tmp_path / "view.html").write_text(html, encoding="utf-8")
+    link = "@apps.tool(view='view.html')\ndef show() -> str:\n    return ''"
+    body = f"from fanlight import Apps\napps = Apps(server)\n{link}"
+    with running(servers([written(tmp_path, body)])) as (inspector, address):
+        async with opened(browser, inspector, address, "#/unhappy/show?panel=Security") as (page, _):
+            panel = page.get_by_role("tabpanel")
+            for number in (1, 2):
+                await call(page)
+                await expect(page.get_by_role("article")).to_have_count(number)
+                await expect(page.get_by_role("tab", name="Security").locator(".count")).to_be_visible()
+                await expect(panel).to_contain_text("connect-src https://api.example/x, view.html:4")
+
+
 async def test_an_error_in_a_handler_is_told(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "view.html").write_text(HANDLER, encoding="utf-8")
     link = "@apps.tool(view='view.html')\ndef show() -> str:\n    return ''"
@@ -159,6 +196,7 @@ async def test_an_error_in_a_handler_is_told(browser: Browser, tmp_path: Path) -
     with running(servers([written(tmp_path, body)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
+            await expect(page.locator(".problems")).to_contain_text("JavaScript error at view.html:5: ")
             await expect(page.locator(".problems")).to_contain_text("reading 'here'")
 
 

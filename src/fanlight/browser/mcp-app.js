@@ -343,6 +343,7 @@ class McpApp extends HTMLElement {
   // The socket.
 
   #start() {
+    this.#withdrawQuestions();
     this.#drop();
     this.#unload();
     this.#resume = false;
@@ -578,6 +579,7 @@ class McpApp extends HTMLElement {
     clearTimeout(this.#deadline);
     const { document: url, sandbox, allow, title } = this.#show;
     this.#sent = true;
+    this.#fire("mcp-load");
     this.#post({ jsonrpc: "2.0", method: `${RESERVED}resource-ready`, params: { url, sandbox, allow, title } });
     this.#status.textContent = "";
   }
@@ -641,8 +643,13 @@ class McpApp extends HTMLElement {
     this.#fire("mcp-error", { reason });
   }
 
-  #gone() {
+  /** What was asked for a View goes with it. */
+  #withdrawQuestions() {
     for (const dialog of this.#questions.values()) dialog.close("withdrawn");
+  }
+
+  #gone() {
+    this.#withdrawQuestions();
     this.#setMode("inline");
     this.#unload();
     this.#status.textContent = "";

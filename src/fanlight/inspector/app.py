@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight import __version__
-from fanlight.host import Allow, App, Ask, Decision, Host, Policy
+from fanlight.host import Allow, App, Ask, Decision, Host, Policy, Unfinished
 from fanlight.host.config import Command, Target
 from fanlight.host.news import News
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
@@ -31,6 +31,7 @@ from fanlight.host.targets import Served
 from fanlight.inspector.calls import Calls
 from fanlight.inspector.events import Events
 from fanlight.inspector.guard import Guard
+from fanlight.inspector.lines import Lines
 from fanlight.inspector.presets import PRESETS
 from fanlight.inspector.recording import Recording
 from fanlight.inspector.trials import Trials
@@ -80,6 +81,7 @@ class Inspector:
         reload: bool = True,
         theme: str | None = None,
         spares: Spares | None = None,
+        lines: str | None = None,
     ) -> None:
         self.guard = Guard()
         self._spares = spares
@@ -90,6 +92,7 @@ class Inspector:
         self._passed: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_MESSAGES) for name in servers}
         self._words: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MOST_RECORDS) for name in servers}
         self._events = Events()
+        self._lines = Lines(lines)
         self.host = Host(
             {name: self._quick(served) for name, served in servers.items()},
             policy=_AllowAll(dict.fromkeys(_KINDS, "allow")) if policy == "allow" else _AskAll(),
@@ -116,6 +119,7 @@ class Inspector:
             "audit": self._audit,
             "grants": self._grants,
             "connection": self._connection,
+            "place": self._place,
         }
         told: Mapping[str, Answer] = {
             "call": self._call,
@@ -143,9 +147,10 @@ class Inspector:
 
     def _quick(self, served: Served) -> Target:
         """Return a server as one that may be run by a Python that is kept ready for it."""
-        if isinstance(served.target, Command) and served.folder is not None:
-            return replace(served.target, spares=self._spares)
-        return served.target
+        target = self._lines.asked_of(served.target)
+        if isinstance(target, Command) and served.folder is not None:
+            return replace(target, spares=self._spares)
+        return target
 
     def _is_ours(self, connection: HTTPConnection, view: str) -> bool:
         return self.guard.knows(connection)
@@ -233,13 +238,22 @@ class Inspector:
         if not isinstance(arguments, dict):
             raise Unusable("The arguments are no JSON object.")
         self._trials.stop(server)
-        id, call = await self._calls.begin(server, tool)
-        self._events.publish("called", {"id": id, "key": told.get("key"), "view": call.view})
+        try:
+            id = await self._begin(server, tool, told)
+        except Unfinished as error:
+            return {"cancelled": error.message}
         pace = told.get("pace")
         paused = told.get("paused") is True
         return await self._calls.finish(
             id, arguments, float(pace) if isinstance(pace, int | float) else None, paused=paused
         )
+
+    async def _begin(self, server: str, tool: str, told: JSONObject) -> str:
+        """Begin a call in the conversation of its page, and tell the pages which View it has."""
+        key = _text(told, "key") if "key" in told else ""
+        id, call = await self._calls.begin(server, tool, _page(told), key)
+        self._events.publish("called", {"id": id, "key": key, "view": call.view})
+        return id
 
     async def _stream(self, told: JSONObject) -> JSONObject:
         writing = self._calls.writing(_text(told, "id"))
@@ -255,7 +269,8 @@ class Inspector:
         return {"written": writing.written, "of": len(writing.text), "paused": writing.paused}
 
     async def _cancel(self, told: JSONObject) -> JSONObject:
-        if not await self._calls.cancel(_text(told, "id")):
+        waits = "key" in told
+        if not (self._calls.give_up(_text(told, "key")) if waits else await self._calls.cancel(_text(told, "id"))):
             raise Unusable("There is no such call.")
         return {}
 
@@ -263,9 +278,11 @@ class Inspector:
         """Show a View what it was shown then, its server's answers included."""
         recording = Recording(_text(told, "lines"))
         server, tool = _text(told, "server"), _text(told, "tool")
-        id, call = await self._calls.begin(server, tool)
+        try:
+            id = await self._begin(server, tool, told)
+        except Unfinished as error:
+            return {"cancelled": error.message}
         self._trials.play(server, recording)
-        self._events.publish("called", {"id": id, "key": told.get("key"), "view": call.view})
         answer = await self._calls.finish(id, recording.arguments)
         return {**answer, "arguments": recording.arguments, "said": recording.said}
 
@@ -317,8 +334,10 @@ class Inspector:
     # What the model sees, and what was decided
 
     async def _model(self, asked: JSONObject) -> JSONObject:
-        tools = [asdict(tool) for tool in self.host.app_tools("dev")]
-        return {"context": self.host.model_context("dev"), "messages": self._messages, "appTools": tools}
+        page = _page(asked)
+        tools = [asdict(tool) for tool in self.host.app_tools(page)]
+        messages = [message for message in self._messages if message["conversation"] == page]
+        return {"context": self.host.model_context(page), "messages": messages, "appTools": tools}
 
     async def _call_app_tool(self, told: JSONObject) -> JSONObject:
         arguments = told.get("arguments")
@@ -327,7 +346,35 @@ class Inspector:
         return await self.host.call_app_tool(_text(told, "view"), _text(told, "name"), arguments)
 
     async def _audit(self, asked: JSONObject) -> list[JSONObject]:
-        return [record._asdict() for record in self.host.audit(view=asked.get("view"))][-_MOST_RECORDS:]
+        """Tell what was recorded, of one View or of all."""
+        view = asked.get("view")
+        records = list(self.host.audit(view=view))
+        shown = self._shown(view) if isinstance(view, str) else None
+        if shown is None:
+            return [record._asdict() for record in records[-_MOST_RECORDS:]]
+        # The browser names the app alone: what it blocked of one of several Views is recorded of none.
+        blocked = self.host.audit(kind="violation", server=shown["server"])
+        records += [each for each in blocked if each.view is None and (each.data or {}).get("uri") == shown["uri"]]
+        records.sort(key=lambda record: record.time)
+        return [self._placed(record._asdict(), shown["sha256"]) for record in records[-_MOST_RECORDS:]]
+
+    def _shown(self, view: str) -> JSONObject | None:
+        """Return what was recorded of the document that a View showed last."""
+        shown = [record for record in self.host.audit(view=view, kind="document") if record.data]
+        last = next((record for record in reversed(shown) if "sha256" in (record.data or {})), None)
+        return None if last is None else {"server": last.server, **(last.data or {})}
+
+    def _placed(self, record: JSONObject, sha256: str) -> JSONObject:
+        """Return a record with the author's file and line, if it has a line of the document."""
+        line = (record["data"] or {}).get("line")
+        place = self._lines.place(sha256, line, 1) if isinstance(line, int) else None
+        return {**record, "data": {**record["data"], "place": place}} if place else record
+
+    async def _place(self, asked: JSONObject) -> JSONObject:
+        """Tell the file and the line of the author's that a place in a View's document is, if it is known."""
+        shown = self._shown(_text(asked, "view"))
+        line, column = int(_text(asked, "line")), int(_text(asked, "column"))
+        return (self._lines.place(shown["sha256"], line, column) if shown else None) or {}
 
     async def _grants(self, asked: JSONObject) -> list[JSONObject]:
         return [asdict(grant) for grant in self.host.grants()]
@@ -361,22 +408,25 @@ class Inspector:
         self._events.publish("passed", {"server": server, **entry})
 
     async def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        message = {"role": role, "content": content, "at": time()}
+        message = {"conversation": conversation, "role": role, "content": content, "at": time()}
         self._messages.append(message)
         self._events.publish("message", message)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        async with anyio.create_task_group() as tasks:
-            for name, served in self._served.items():
-                if self._reload and served.folder is not None:
-                    tasks.start_soon(self._watch, name, served.folder)
-                    tasks.start_soon(self._make_ready, served.target)
-            self._tasks = tasks
-            yield
-            tasks.cancel_scope.cancel()
-        if self._spares is not None:
-            await self._spares.aclose()
+        try:
+            async with anyio.create_task_group() as tasks:
+                for name, served in self._served.items():
+                    if self._reload and served.folder is not None:
+                        tasks.start_soon(self._watch, name, served.folder)
+                        tasks.start_soon(self._make_ready, self.host.servers[name].target)
+                self._tasks = tasks
+                yield
+                tasks.cancel_scope.cancel()
+            if self._spares is not None:
+                await self._spares.aclose()
+        finally:
+            self._lines.close()
 
     async def _make_ready(self, to: Target) -> None:
         """Have a Python ready for the next start of a server, once this one is over."""
@@ -389,7 +439,7 @@ class Inspector:
         async for changed in changes(folder):
             if any(path.suffix == ".py" for path in changed):
                 self.host.servers[name].restart()
-                self._tasks.start_soon(self._make_ready, self._served[name].target)
+                self._tasks.start_soon(self._make_ready, self.host.servers[name].target)
             else:
                 await self.host.reload_views(name)
             self._events.publish("changed", {"server": name, "files": sorted(path.name for path in changed)})
@@ -437,6 +487,11 @@ def _text(fields: JSONObject, key: str) -> str:
     if isinstance(value, str):
         return value
     raise Unusable(f"{key} is {value!r}, expected a string.")
+
+
+def _page(fields: JSONObject) -> str:
+    """Return which page asks: each is a conversation of its own."""
+    return _text(fields, "page") if "page" in fields else "dev"
 
 
 def _json(value: Any, status: int = 200) -> Response:

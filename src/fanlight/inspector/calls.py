@@ -13,6 +13,7 @@ JSONObject = dict[str, Any]
 
 _PIECE: Final = 4
 """Characters that are written at a time: about a token."""
+_CANCELLED: Final = "The developer cancelled it."
 
 
 class Writing:
@@ -60,11 +61,19 @@ class Calls:
         self._host = host
         self._calls: dict[str, Call] = {}
         self._writing: dict[str, Writing] = {}
+        self._waiting: dict[str, anyio.CancelScope] = {}
 
-    async def begin(self, server: str, tool: str) -> tuple[str, Call]:
-        """Begin a call, once its server is there."""
-        await self._host.servers[server].ready()
-        call = self._host.begin(server, tool, "dev")
+    async def begin(self, server: str, tool: str, conversation: str, key: str) -> tuple[str, Call]:
+        """Begin a call, once its server is there. By its key, it can be cancelled while it waits."""
+        with anyio.CancelScope() as scope:
+            self._waiting[key] = scope
+            try:
+                await self._host.servers[server].ready()
+            finally:
+                self._waiting.pop(key, None)
+        if scope.cancelled_caught:
+            raise Unfinished(server, _CANCELLED)
+        call = self._host.begin(server, tool, conversation)
         id = secrets.token_urlsafe(6)
         self._calls[id] = call
         return id, call
@@ -93,12 +102,19 @@ class Calls:
         """Return the arguments that are being written for a call, if they are."""
         return self._writing.get(id)
 
+    def give_up(self, key: str) -> bool:
+        """Cancel a call that waits for its server. False if none does."""
+        scope = self._waiting.get(key)
+        if scope is not None:
+            scope.cancel()
+        return scope is not None
+
     async def cancel(self, id: str) -> bool:
         """Cancel a call, while its arguments are written or while it runs. False if there is none."""
         call = self._calls.get(id)
         if call is None:
             return False
-        await call.cancel("The developer cancelled it.")
+        await call.cancel(_CANCELLED)
         if (writing := self._writing.get(id)) is not None:
             writing.change(paused=False)
         return True

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,6 +12,7 @@ import anyio
 
 from fanlight.host.spares import Spares, script_named
 from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.lines import VARIABLE
 
 
 def serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:
@@ -21,10 +23,11 @@ def serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:
 
 async def _serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:
     spares = Spares()
+    lines = tempfile.TemporaryDirectory(prefix="fanlight-")
     try:
         script = script_named(given[0]) if given else None
         if script is not None:
-            await spares.prepare(script.resolve(), os.environ)
+            await spares.prepare(script.resolve(), {**os.environ, VARIABLE: lines.name})
         gc.disable()  # what is imported stays: walking through it takes longer than many a call
         try:
             from fanlight.inspector.web import show
@@ -32,6 +35,7 @@ async def _serve(given: Sequence[str], command: Sequence[str], **options: Any) -
             raise FanlightError(f"{error.name} is missing: pip install 'fanlight[dev]'") from None
         gc.freeze()
         gc.enable()
-        await show(given, command, **options, spares=spares)
+        await show(given, command, **options, spares=spares, lines=lines.name)
     finally:
         await spares.aclose()
+        lines.cleanup()

@@ -27,9 +27,12 @@ async def show(
     policy: str,
     theme: str | None,
     spares: Spares,
+    lines: str,
 ) -> None:
     """Serve until Ctrl+C."""
-    inspector = Inspector(servers(given, command), policy=policy, reload=reload, theme=theme, spares=spares)
+    inspector = Inspector(
+        servers(given, command), policy=policy, reload=reload, theme=theme, spares=spares, lines=lines
+    )
     with _listener(host, port) as listener:
         taken = listener.getsockname()[1]
         url = f"http://localhost:{taken}/?token={inspector.guard.token}"

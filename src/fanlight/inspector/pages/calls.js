@@ -4,7 +4,7 @@ import { diagnose, ofReason, ofResult } from "./diagnose.js";
 import { $, ask, make, pretty, say } from "./dom.js";
 import { differences } from "./replay.js";
 import { layOut, makeGrip, pace } from "./stage.js";
-import { changed, state } from "./state.js";
+import { changed, on, page, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
 /** @typedef {import("./state.js").Call} Call */
@@ -12,6 +12,8 @@ import { changed, state } from "./state.js";
 const PATIENCE = 5_000;
 const MOST_MESSAGES = 5_000;
 const REST = 300;
+// So long after its result, a View may still find its size.
+const GROWTH = 1_500;
 let last = 0;
 
 /**
@@ -22,15 +24,17 @@ let last = 0;
  * @param {string} [recording] What to play instead.
  */
 export const call = async (server, tool, values, recording) => {
-  const key = String((last += 1));
-  const body = { key, server, tool: tool.name };
+  const key = `${page} ${(last += 1)}`;
+  const body = { key, page, server, tool: tool.name };
   const speed = pace();
   const paused = $("paused").checked;
+  const began = Date.now();
   // First of all, so that the call is under way while its card is drawn.
   const answered = recording === undefined
     ? ask("call", { ...body, arguments: values, ...(speed !== undefined && { pace: speed, paused }) })
     : ask("replay", { ...body, lines: recording });
   const made = begin(key, server, tool, values, recording !== undefined);
+  made.began = began;
   try {
     const answer = await answered;
     if (answer.arguments) made.values = answer.arguments;
@@ -107,6 +111,7 @@ const begin = (key, server, tool, values, replayed) => {
   );
   stage.after(parts.seen);
   /** @type {any} */ (made).parts = parts;
+  parts.close.title = "Close (Delete); all of them: Shift and Delete";
   parts.again.onclick = () => call(server, tool, made.values);
   parts.close.onclick = () => close(made);
   parts.mode.onchange = () => changeMode(made, parts.mode);
@@ -117,10 +122,18 @@ const begin = (key, server, tool, values, replayed) => {
   drawStream(made);
   if (tool.view) app.setAttribute("src", "/apps");
   show(made);
-  app.addEventListener("mcp-size", () => card.scrollIntoView({ block: "nearest" }), { once: true });
+  follow(made);
   app.addEventListener("mcp-size", () => setTimeout(prepare, REST), { once: true });
   card.scrollIntoView({ block: "nearest" });
   return made;
+};
+
+/** Keep a card in sight while its View grows, unless the user goes elsewhere. */
+const follow = (/** @type {any} */ made) => {
+  made.following = new AbortController();
+  const { signal } = made.following;
+  made.app.addEventListener("mcp-size", () => made.card.scrollIntoView({ block: "nearest" }), { signal });
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(kind, () => made.following.abort(), { signal });
 };
 
 /** Give each further View that a result brings a card of its own, below the first. */
@@ -161,22 +174,23 @@ export const opened = ({ key, id, view }) => {
 const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   const { parts } = made;
   made.over = true;
+  setTimeout(() => made.following.abort(), GROWTH);
   $("pace").removeEventListener("input", made.onPace);
   opened({ key: made.key, ...answer });
   parts.stream.hidden = true;
   const failed = answer.failed ?? (answer.result?.isError && "the tool failed");
   parts.state.textContent = answer.cancelled !== undefined ? `cancelled: ${answer.cancelled}` : failed || (answer.unfinished !== undefined ? "failed" : "");
   parts.state.className = parts.state.textContent ? "small bad" : "small quiet";
-  if (answer.failed) parts.stage.hidden = true;
+  if (answer.failed || !made.view) parts.stage.hidden = true;
   const blocks = (answer.model ?? []).map((/** @type {Json} */ block) => block.text ?? pretty(block));
   parts.model.textContent = blocks.length ? blocks.join("\n\n") : "Nothing: the result has no content. A model learns nothing from it.";
   parts.seen.hidden = !answer.result;
   parts.seen.open = !made.view;
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
-  if (answer.failed || answer.unfinished) made.problems.push(ofReason(answer.failed ?? answer.unfinished));
+  if (answer.failed || answer.unfinished) made.problems.push({ ...ofReason(answer.failed ?? answer.unfinished), ofCall: true });
   const missed = !made.view && answer.result && ofResult(answer.result);
-  if (missed) made.problems.push(missed);
+  if (missed) made.problems.push({ ...missed, ofCall: true });
   if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
   drawProblems(made);
   changed("calls");
@@ -187,7 +201,7 @@ const tellFailure = (/** @type {Call} */ made) => {
   const log = state.servers.find(({ name }) => name === made.server)?.log ?? [];
   const lines = log.filter((/** @type {Json} */ { at }) => at * 1_000 >= made.began - 100).map((/** @type {Json} */ { line }) => line);
   const words = made.result?.content?.find((/** @type {Json} */ { text }) => text)?.text ?? "It gave no reason.";
-  made.problems.push({ what: `The tool failed: ${words.slice(0, 500)}`, ...(lines.length && { code: lines.slice(-80).join("\n") }) });
+  made.problems.push({ ofCall: true, what: `The tool failed: ${words.slice(0, 500)}`, ...(lines.length && { code: lines.slice(-80).join("\n") }) });
   drawProblems(made);
 };
 
@@ -204,7 +218,7 @@ const watch = (/** @type {any} */ made) => {
     const { from, message } = detail;
     const entry = /** @type {Json} */ ({ from, message, at: Date.now(), size: JSON.stringify(message).length });
     if (message.method === undefined && message.id !== undefined) {
-      entry.of = made.messages.findLast((/** @type {Json} */ each) => each.message.id === message.id && each.message.method && each.from !== from);
+      entry.of = sinceLoaded(made).findLast((/** @type {Json} */ each) => each.message.id === message.id && each.message.method && each.from !== from);
       if (entry.of) entry.took = entry.at - entry.of.at;
     }
     made.messages.push(entry);
@@ -229,33 +243,54 @@ const watch = (/** @type {any} */ made) => {
     made.problems.push(ofReason(detail.reason));
     drawProblems(made);
   });
+  app.addEventListener("mcp-load", () => {
+    if (made.loaded) begunAnew(made);
+    made.loaded = true;
+  });
   app.addEventListener("mcp-context", () => changed("model"));
 };
+
+/** A View that is loaded again begins anew: what was wrong with it before may be mended. */
+const begunAnew = (/** @type {any} */ made) => {
+  made.problems = made.problems.filter((/** @type {Json} */ { ofCall }) => ofCall);
+  made.messages.push({ at: Date.now(), again: true });
+  clearTimeout(made.timer);
+  made.timer = setTimeout(() => examine(made), PATIENCE + 500);
+  drawProblems(made);
+  changed("messages");
+};
+
+/** What passed since the View was loaded last. */
+const sinceLoaded = (/** @type {Call} */ { messages }) => messages.slice(messages.findLastIndex(({ again }) => again) + 1);
 
 /** Say which step is missing when a View stays blank. */
 const examine = async (/** @type {Call} */ made) => {
   const records = made.view ? await ask(`audit?view=${made.view}`).catch(() => []) : [];
-  const failure = made.messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
+  const messages = sinceLoaded(made);
+  const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   const source = failure ? await sourceLine(made, failure.message.params.data) : undefined;
-  const found = diagnose(made.messages, records, source).filter(({ what }) => !made.problems.some((each) => each.what === what));
+  const found = diagnose(messages, records, source).filter(({ what }) => !made.problems.some((each) => each.what === what));
   made.problems.push(...found);
   drawProblems(made);
 };
 
-/** The line of a View's document where something went wrong. @param {Call} made @param {Json} data */
-const sourceLine = async ({ server, tool }, { file, line, column }) => {
+/** The line of a View's document where something went wrong, and where that is in the author's files. @param {Call} made @param {Json} data */
+const sourceLine = async ({ server, tool, view }, { file, line, column }) => {
   if (file || !line || !tool.view) return undefined;
   try {
-    const { contents } = await ask(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`);
+    const [{ contents }, place] = await Promise.all([
+      ask(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`),
+      ask(`place?view=${view}&line=${line}&column=${column}`),
+    ]);
     const text = contents[0].text?.split("\n")[line - 1] ?? "";
-    return { uri: tool.view, text: text.slice(Math.max(0, column - 100), column + 100).trim() };
+    return { uri: tool.view, text: text.slice(Math.max(0, column - 100), column + 100).trim(), ...(place.file && { place: `${place.file}:${place.line}` }) };
   } catch {
     return undefined;
   }
 };
 
 const compare = (/** @type {Call} */ made) => {
-  const now = made.messages.filter(({ from, message }) => from === "view" && message.method).map(({ message }) => message.method);
+  const now = sinceLoaded(made).filter(({ from, message }) => from === "view" && message.method).map(({ message }) => message.method);
   const found = differences(made.said ?? [], now);
   made.problems.push(...(found.length ? found.map((what) => ({ what: `Unlike then: ${what}` })) : []));
   say(found.length ? "The View says other things than when it was recorded." : "The View said the same as when it was recorded.");
@@ -267,15 +302,51 @@ const drawProblems = (/** @type {any} */ made) => {
   changed("calls");
 };
 
-/** The controls of arguments that are being written. */
+/** What stands above a View while its call is under way. */
 const drawStream = (/** @type {any} */ made) => {
   const speed = pace();
-  if (speed === undefined) {
-    const cancel = make("button", { type: "button", onclick: () => made.id && ask("cancel", { id: made.id }) }, "Cancel");
-    made.parts.stream.replaceChildren(make("span", { className: "small quiet" }, "The tool runs."), cancel);
+  if (speed === undefined || isDown(made)) {
+    drawWaiting(made);
     setTimeout(() => !made.over && (made.parts.stream.hidden = false), 400);
+    if (speed === undefined) return;
+    made.onUp = () => drawWriting(made);
     return;
   }
+  drawWriting(made);
+};
+
+const isDown = (/** @type {Call} */ made) => !made.id && state.servers.find(({ name }) => name === made.server)?.status.state !== "ready";
+
+const cancelButton = (/** @type {any} */ made) =>
+  make("button", { type: "button", onclick: () => void ask("cancel", made.id ? { id: made.id } : { key: made.key }).catch((error) => say(error.message)) }, "Cancel");
+
+/** What a call waits for: its tool, or a server that is not there. */
+const drawWaiting = (/** @type {any} */ made) => {
+  const down = isDown(made);
+  const starting = state.servers.find(({ name }) => name === made.server)?.status.state === "connecting";
+  const again = make("button", { type: "button", onclick: () => void ask("reconnect", { server: made.server }).catch((error) => say(error.message)) }, "Connect again");
+  const words = !down
+    ? "The tool runs."
+    : starting
+    ? `The call waits for the server ${made.server}, which is starting.`
+    : `The server ${made.server} is down, and the call waits for it. What it said is with the server; mend it and save the file, or connect again.`;
+  if (made.parts.stream.textContent.startsWith(words)) return;
+  const bad = down && !starting;
+  made.parts.stream.replaceChildren(make("span", { className: bad ? "small bad" : "small quiet" }, words), ...(bad ? [again] : []), cancelButton(made));
+};
+
+on(["servers"], () => {
+  for (const made of /** @type {any[]} */ (state.calls)) {
+    if (made.over || made.waited) continue;
+    made.waited = Boolean(made.id);
+    if (made.waited && made.onUp) made.onUp();
+    else if (made.waited || isDown(made)) drawWaiting(made);
+  }
+});
+
+/** The controls of arguments that are being written. */
+const drawWriting = (/** @type {any} */ made) => {
+  made.waited = true;
   const change = (/** @type {Json} */ body) => made.id && !made.over && ask("stream", { id: made.id, ...body }).then(({ written, of }) => (words.textContent = `${Math.min(written, of)} of ${of} characters`), () => {});
   const words = make("span", { className: "small quiet" }, "writing the arguments …");
   const paused = $("paused").checked;
@@ -290,7 +361,7 @@ const drawStream = (/** @type {any} */ made) => {
     pause.textContent = "Go on";
     void change({ paused: true, steps: 1 });
   };
-  const cancel = make("button", { type: "button", onclick: () => made.id && ask("cancel", { id: made.id }) }, "Cancel");
+  const cancel = cancelButton(made);
   made.onPace = () => void change({ pace: pace() ?? 100_000 });
   $("pace").addEventListener("input", made.onPace);
   made.parts.stream.replaceChildren(pause, step, cancel, words);
@@ -309,14 +380,35 @@ const changeMode = async (/** @type {Call} */ made, /** @type {any} */ mode) => 
 const close = async (/** @type {any} */ made) => {
   made.parts.state.textContent = "closing …";
   clearTimeout(made.timer);
+  if (!made.over) ask("cancel", made.id ? { id: made.id } : { key: made.key }).catch(() => {});
   if (made.view) await made.app.close();
+  const focused = made.card.contains(document.activeElement);
   made.card.remove();
   state.calls = state.calls.filter((each) => each !== made);
   if (state.shown === made) {
     state.shown = state.calls[0];
     state.shown?.card.setAttribute("data-chosen", "");
   }
+  if (focused) (state.shown?.card ?? document.querySelector("#form button.main"))?.focus();
   changed("calls");
+};
+
+/** Close every View of the conversation, and clear it. */
+export const closeAll = async () => {
+  const focused = $("conversation").contains(document.activeElement) || document.activeElement === $("close-all");
+  await Promise.all(state.calls.map(close));
+  for (const message of $("conversation").querySelectorAll(".message")) message.remove();
+  if (focused) document.querySelector(/** @type {any} */ ("#form button.main"))?.focus();
+};
+
+/** Close the View that has the focus with Delete, and all with Shift and Delete. */
+export const closeByKey = (/** @type {KeyboardEvent} */ event) => {
+  const { key, shiftKey, target } = event;
+  if (key !== "Delete" || /** @type {any} */ (target).closest("input, select, textarea, dialog")) return;
+  const made = state.calls.find(({ card }) => card.contains(target));
+  if (!shiftKey && !made) return;
+  event.preventDefault();
+  void (shiftKey ? closeAll() : close(made));
 };
 
 export const show = (/** @type {Call} */ made) => {
@@ -327,8 +419,9 @@ export const show = (/** @type {Call} */ made) => {
   changed("calls");
 };
 
-/** Put what a View said into the conversation. @param {Json} message */
-export const heard = ({ role, content }) => {
+/** Put what a View of this page said into the conversation. @param {Json} message */
+export const heard = ({ conversation, role, content }) => {
+  if (conversation !== page) return;
   const words = content.map((/** @type {Json} */ block) => block.text ?? pretty(block)).join("\n");
   putFirst(make("p", { className: "message" }, make("span", { className: "small quiet" }, `A View said, as the ${role}: `), words));
 };

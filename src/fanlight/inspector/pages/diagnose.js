@@ -41,7 +41,7 @@ export const ofResult = ({ content }) => {
  * Say why a View has not come up.
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.
- * @param {{ uri: string, text?: string }} [source] The line where its script failed, if it is known.
+ * @param {{ uri: string, text?: string, place?: string }} [source] The line where its script failed, if it is known, and where it is in the author's files.
  * @returns {{ what: string, code?: string, todo?: string }[]}
  */
 export const diagnose = (messages, records, source) => {
@@ -50,7 +50,7 @@ export const diagnose = (messages, records, source) => {
   const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
-    const what = `JavaScript error at ${file || source?.uri || "the document"}:${line}:${column}: ${text}`;
+    const what = `JavaScript error at ${source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`}: ${text}`;
     return [{ what, ...(source?.text && { code: source.text }), ...(!came && { todo: "The View stopped there, before it could connect." }) }];
   }
   if (came) return [];
@@ -62,6 +62,6 @@ export const diagnose = (messages, records, source) => {
   }
   const blocked = records.filter(({ kind, outcome }) => kind === "violation" && outcome === "blocked");
   const script = blocked.find(({ name }) => String(name).startsWith("script")) ?? blocked[0];
-  if (script) return [{ what: `The View's policy blocked ${script.data.blocked} (${script.name})${script.data.line ? `, line ${script.data.line}` : ""}, and the View never sent ui/initialize.`, todo: "Inline the script, or declare its origin: see Security." }];
+  if (script) return [{ what: `The View's policy blocked ${script.data.blocked} (${script.name})${script.data.place ? `, ${script.data.place.file}:${script.data.place.line}` : script.data.line ? `, line ${script.data.line}` : ""}, and the View never sent ui/initialize.`, todo: "Inline the script, or declare its origin: see Security." }];
   return [{ what: "The View was loaded, and never sent ui/initialize.", todo: "Does its script create an App and call app.connect()? Is it valid HTML with a <script>?" }];
 };

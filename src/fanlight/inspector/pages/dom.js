@@ -21,6 +21,19 @@ export const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
+const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
+const nameOf = (/** @type {any} */ element) => `${element.tagName} ${element.getAttribute("aria-label") ?? (element.labels?.[0] ?? element).textContent}`;
+
+/** Put new children into a place, and leave the focus on what it was on. @param {any} place @param {any[]} children */
+export const redraw = (place, children) => {
+  const all = () => [...place.querySelectorAll(FOCUSABLE)];
+  const at = all().find((element) => element === document.activeElement);
+  const name = at && nameOf(at);
+  const index = all().filter((element) => nameOf(element) === name).indexOf(at);
+  place.replaceChildren(...children);
+  if (at && document.activeElement !== at) all().filter((element) => nameOf(element) === name)[index]?.focus({ preventScroll: true });
+};
+
 /**
  * Ask the program behind the page: with a body to do something, without one to tell something.
  * @param {string} path
@@ -42,13 +55,26 @@ export const ask = async (path, body) => {
 
 export const pretty = (/** @type {unknown} */ value) => JSON.stringify(value, null, 2);
 
+const MOST_SHOWN = 50_000;
+
+/** A text that a page can hold, with how much there is of it. */
+export const shortened = (/** @type {string} */ text) => (text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}\n… (${text.length} characters; Copy has them all)` : text);
+
 export const bytes = (/** @type {number} */ size) =>
   size < 1_000 ? `${size} B` : size < 1_000_000 ? `${(size / 1_000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 
 export const seconds = (/** @type {number} */ ms) => (ms < 10_000 ? `${(ms / 1_000).toFixed(2)} s` : `${Math.round(ms / 1_000)} s`);
 
-/** Say something that happened, where it disturbs nobody. */
-export const say = (/** @type {string} */ words) => ($("news").textContent = words);
+const NEWS_LASTS = 6_000;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let forgetting;
+
+/** Say something that happened, where it disturbs nobody. It goes by itself, unless it stays true. @param {string} words @param {boolean} [stays] */
+export const say = (words, stays = false) => {
+  clearTimeout(forgetting);
+  $("news").textContent = words;
+  if (words && !stays) forgetting = setTimeout(() => ($("news").textContent = ""), NEWS_LASTS);
+};
 
 /**
  * A value that a browser may have kept, or undefined.

@@ -4,8 +4,8 @@
  * The parts: servers.js (left), form.js, stage.js and calls.js (middle), messages.js and panels.js (right).
  */
 import { read, write } from "./address.js";
-import { call, heard, opened, prepare } from "./calls.js";
-import { $, ask, make, pretty, remember, remembered, say } from "./dom.js";
+import { call, closeAll, closeByKey, heard, opened, prepare } from "./calls.js";
+import { $, ask, bytes, make, pretty, remember, remembered, say } from "./dom.js";
 import { formFor } from "./form.js";
 import { passed } from "./messages.js";
 import { drawPanels, PANELS } from "./panels.js";
@@ -18,9 +18,19 @@ import { changed, on, state, toolOf } from "./state.js";
 /** @type {Json | undefined} The arguments of the last call, for the address. */
 let called;
 
+// Longer addresses are cut by what they are pasted into, and make the browser slow.
+const MOST_IN_ADDRESS = 8_000;
+
+/** The arguments of the last call as JSON, and whether they fit into an address. */
+const argumentsFor = () => {
+  const args = called ? JSON.stringify(called) : "";
+  return { args, fit: encodeURIComponent(args).length <= MOST_IN_ADDRESS };
+};
+
 const tellAddress = () => {
   const { chosen, panel, preset } = state;
-  const settings = { ...(called && { args: JSON.stringify(called) }), panel: panel === "Messages" ? "" : panel, host: preset === "fanlight" ? "" : preset, ...stageSettings() };
+  const { args, fit } = argumentsFor();
+  const settings = { ...(fit && { args }), panel: panel === "Messages" ? "" : panel, host: preset === "fanlight" ? "" : preset, ...stageSettings() };
   history.replaceState(null, "", write(chosen?.server, chosen?.tool.name, settings));
 };
 
@@ -56,7 +66,7 @@ const drawForm = (/** @type {Json} */ values) => {
   };
   const json = make("textarea", { value: pretty(values), spellcheck: false, "aria-label": "Arguments as JSON", hidden: true });
   const asJson = make("input", { type: "checkbox" });
-  const problem = make("p", { className: "bad small", role: "alert" });
+  const problem = make("p", { className: "bad small", role: "alert", id: "form-problem" });
   asJson.onchange = () => {
     problem.textContent = "";
     try {
@@ -69,15 +79,32 @@ const drawForm = (/** @type {Json} */ values) => {
     form.element.hidden = asJson.checked;
     json.hidden = !asJson.checked;
   };
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const send = async (anyway = false) => {
     problem.textContent = "";
+    for (const marked of form.element.querySelectorAll("[aria-invalid]")) marked.removeAttribute("aria-invalid");
     try {
       const values = asJson.checked ? JSON.parse(json.value || "{}") : form.read();
+      const lacks = anyway ? [] : asJson.checked ? lackingIn(tool.inputSchema ?? {}, values, json) : form.lacks();
+      if (lacks.length) return tellLacks(lacks, problem, () => void send(true));
       remember(`arguments ${server} ${tool.name}`, values);
       called = values;
       tellAddress();
+      if (!argumentsFor().fit) say(`The arguments are too long for the address (${bytes(JSON.stringify(values).length)}). Copy as JSON has them.`);
       await call(server, tool, values);
+    } catch (error) {
+      problem.textContent = /** @type {Error} */ (error).message;
+    }
+  };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void send();
+  };
+  const copy = (/** @type {string} */ text, /** @type {string} */ words) => navigator.clipboard.writeText(text).then(() => say(words), () => say("The browser does not let this page copy."));
+  const copyLink = () => copy(location.href, argumentsFor().fit ? "The link is copied. It works while this runs." : "The link is copied, without the arguments: they are too long. Copy as JSON has them.");
+  const copyJson = () => {
+    problem.textContent = "";
+    try {
+      void copy(asJson.checked ? json.value || "{}" : pretty(form.read()), "The arguments are copied. Tick “as JSON” to paste them.");
     } catch (error) {
       problem.textContent = /** @type {Error} */ (error).message;
     }
@@ -97,11 +124,33 @@ const drawForm = (/** @type {Json} */ values) => {
         { className: "actions" },
         make("button", { className: "main", type: "submit" }, "Call"),
         form.size > 0 && make("label", { className: "small quiet" }, asJson, " as JSON"),
-        tool.view && make("button", { type: "button", className: "plain", onclick: () => navigator.clipboard.writeText(location.href).then(() => say("The link is copied. It works while this runs.")) }, "Copy link"),
+        tool.view && make("button", { type: "button", className: "plain", onclick: copyLink }, "Copy link"),
+        form.size > 0 && make("button", { type: "button", className: "plain", title: "Copy the arguments as JSON", onclick: copyJson }, "Copy as JSON"),
       ),
     ),
   );
 };
+
+/** What a schema demands at its top and a value written as JSON has not. @param {Json} schema @param {any} values @param {any} input */
+const lackingIn = (schema, values, input) =>
+  (schema.required ?? []).filter((/** @type {string} */ name) => values?.[name] === undefined).map((/** @type {string} */ label) => ({ label, input, words: "is required" }));
+
+/** Say what is missing, go to the first of it, and offer to call all the same. @param {import("./form.js").Lack[]} lacks @param {any} problem @param {() => void} anyway */
+const tellLacks = (lacks, problem, anyway) => {
+  for (const { input } of lacks) {
+    input.setAttribute("aria-invalid", "true");
+    input.setAttribute("aria-describedby", "form-problem");
+    input.addEventListener("input", () => input.removeAttribute("aria-invalid"), { once: true });
+  }
+  const words = lacks.slice(0, 5).map(({ label, words }) => `${label} ${words}`).join("; ");
+  problem.replaceChildren(
+    `${words}${lacks.length > 5 ? `; and ${lacks.length - 5} more` : ""}. `,
+    make("button", { type: "button", className: "plain", title: "Send it without them, to see what the server says", onclick: anyway }, "Call anyway"),
+  );
+  lacks[0]?.input.focus();
+};
+
+const toForm = () => $("form").querySelector("input:not([hidden]), select, textarea:not([hidden]), button.main")?.focus();
 
 const drawHost = () => {
   const { name, seen, differs = [] } = state.presets[state.preset] ?? {};
@@ -183,7 +232,9 @@ const start = async () => {
   const tellPace = () => ($("pace-words").textContent = paceWords());
   $("pace").addEventListener("input", tellPace);
   tellPace();
-  on(["servers"], () => drawServers(choose));
+  // Who chooses a tool by key goes on to its form, and need not pass all other tools.
+  on(["servers"], () => drawServers((server, tool, byKey) => choose(server, tool) && byKey && toForm()));
+  $("skip").onclick = toForm;
   const replay = (/** @type {string} */ text) => state.chosen && void call(state.chosen.server, state.chosen.tool, {}, text);
   const chose = (/** @type {string} */ panel) => {
     state.panel = panel;
@@ -192,6 +243,9 @@ const start = async () => {
   };
   const panels = () => void drawPanels(chose, replay);
   on(["calls"], panels);
+  on(["calls"], () => ($("close-all").hidden = state.calls.length < 2));
+  $("close-all").onclick = () => void closeAll();
+  addEventListener("keydown", closeByKey);
   on(["messages"], () => state.panel === "Messages" && panels());
   on(["model"], () => state.panel === "Model" && panels());
   state.presets = await ask("presets");
@@ -199,7 +253,7 @@ const start = async () => {
   $("host").onchange = () => setHost($("host").value);
   const events = new EventSource("/api/events");
   events.onmessage = ({ data }) => hear(JSON.parse(data));
-  events.onerror = () => say("fanlight dev does not answer. Does it still run?");
+  events.onerror = () => say("fanlight dev does not answer. Does it still run?", true);
   events.onopen = () => say("");
   applyStage();
   prepare();

@@ -1,6 +1,6 @@
 // @ts-check
 /** Every message between a View and the host, and between the host and the server, in order. */
-import { $, bytes, download, make, pretty, say, seconds } from "./dom.js";
+import { $, bytes, download, make, pretty, say, seconds, shortened } from "./dom.js";
 import { changed, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
@@ -45,10 +45,9 @@ export const drawMessages = (replay) => {
   };
   const tick = (/** @type {"link" | "connection"} */ key, /** @type {string} */ words) => make("label", { className: "small" }, make("input", { type: "checkbox", checked: shown[key], onchange: (/** @type {any} */ { target }) => ((shown[key] = target.checked), changed("messages")) }), ` ${words}`);
   const all = entries();
-  const found = all.filter(({ message, from }) => !filter || `${from} ${JSON.stringify(message)}`.toLowerCase().includes(filter));
+  const found = all.filter(({ message, from, again }) => (again ? !filter : !filter || `${from} ${JSON.stringify(message)}`.toLowerCase().includes(filter)));
   const began = state.shown?.began ?? found[0]?.at ?? 0;
   const rows = found.slice(-MOST_SHOWN).map((entry) => drawEntry(entry, began));
-  if (document.activeElement === search) queueMicrotask(() => search.focus());
   const pick = make("input", { type: "file", accept: ".jsonl,.json,.txt", hidden: true, onchange: async () => pick.files[0] && replay(await pick.files[0].text()) });
   return [
     make(
@@ -66,14 +65,17 @@ export const drawMessages = (replay) => {
   ];
 };
 
+/** When something was, from the call on. @param {number} at @param {number} began */
+const since = (at, began) => (at < began ? `${seconds(began - at)} before` : seconds(at - began));
+
 const drawEntry = (/** @type {Json} */ entry, /** @type {number} */ began) => {
-  const { from, message, at, size, of, took } = entry;
+  const { from, message, at, size, of, took, again } = entry;
+  if (again) return make("li", { className: "again small quiet" }, `loaded again · ${since(at, began)}`);
   const name = message.method ?? `answer to ${of?.message.method ?? message.id}`;
-  const time = took === undefined ? seconds(Math.max(at - began, 0)) : `+${took < 1_000 ? `${Math.round(took)} ms` : seconds(took)}`;
+  const time = took === undefined ? since(at, began) : `+${took < 1_000 ? `${Math.round(took)} ms` : seconds(took)}`;
   const body = () => {
     const copy = make("button", { type: "button", className: "plain copy", onclick: () => navigator.clipboard.writeText(pretty(message)).then(() => say("Copied."), () => say("The browser does not let this page copy.")) }, "Copy");
-    const text = pretty(message);
-    return make("div", { className: "body" }, copy, make("pre", {}, text.length > 50_000 ? `${text.slice(0, 50_000)}\n… (${text.length} characters; Copy has them all)` : text));
+    return make("div", { className: "body" }, copy, make("pre", {}, shortened(pretty(message))));
   };
   const details = make(
     "details",
@@ -98,6 +100,6 @@ const drawEntry = (/** @type {Json} */ entry, /** @type {number} */ began) => {
 };
 
 const save = (/** @type {Json[]} */ found, /** @type {number} */ began) => {
-  const lines = found.map(({ from, message, at }) => JSON.stringify({ at: Math.round(at - began), from, message }));
+  const lines = found.filter(({ again }) => !again).map(({ from, message, at }) => JSON.stringify({ at: Math.round(at - began), from, message }));
   download(`${state.shown?.tool.name ?? "connection"}.jsonl`, `${lines.join("\n")}\n`, "application/jsonl");
 };

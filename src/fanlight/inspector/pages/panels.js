@@ -1,8 +1,8 @@
 // @ts-check
 /** The details of one call: its problems, its security, what the model learned, and its result. */
-import { $, ask, make, pretty, say } from "./dom.js";
+import { $, ask, make, pretty, redraw, say, shortened } from "./dom.js";
 import { drawMessages } from "./messages.js";
-import { changed, state } from "./state.js";
+import { changed, page, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
 /** @typedef {import("./state.js").Call} Call */
@@ -17,7 +17,7 @@ export const drawPanels = async (chose, replay) => {
   const content = name === "Messages" ? drawMessages(replay) : await drawDetails(name, made);
   if (state.shown === made && state.panel === name) {
     const top = $("panel").scrollTop;
-    $("panel").replaceChildren(...content.flat().filter(Boolean));
+    redraw($("panel"), content.flat().filter(Boolean));
     $("panel").scrollTop = top;
   }
 };
@@ -48,8 +48,9 @@ const drawTabs = (/** @type {(panel: string) => void} */ chose) => {
   $("panel").setAttribute("aria-labelledby", `tab-${state.panel}`);
   if (focused) $("tabs").querySelector("[aria-selected=true]")?.focus();
   $("tabs").onkeydown = (/** @type {KeyboardEvent} */ { key }) => {
-    const step = key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : 0;
-    if (step) choose(PANELS[(PANELS.indexOf(state.panel) + step + PANELS.length) % PANELS.length] ?? state.panel);
+    const at = PANELS.indexOf(state.panel);
+    const to = /** @type {Json} */ ({ ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 })[key];
+    if (to !== undefined) choose(PANELS.at(to % PANELS.length) ?? state.panel);
   };
 };
 
@@ -120,7 +121,7 @@ const security = async (/** @type {Call} */ made) => {
   for (const { name, data } of blocked) {
     const origin = URL.canParse(data.blocked) ? new URL(data.blocked).origin : "";
     parts.push(
-      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${data.line ? `, line ${data.line}` : ""}`),
+      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${data.place ? `, ${data.place.file}:${data.place.line}` : data.line ? `, line ${data.line}` : ""}`),
       FIELDS[name] && origin && origin !== "null" && make("p", { className: "small" }, "To allow it, declare ", make("code", {}, `csp=Csp(${FIELDS[name]}=["${origin}"])`)),
     );
   }
@@ -140,7 +141,7 @@ const security = async (/** @type {Call} */ made) => {
 };
 
 const model = async (/** @type {Call} */ made) => {
-  const { context, messages, appTools } = await ask("model");
+  const { context, messages, appTools } = await ask(`model?page=${page}`);
   const own = context.find((/** @type {Json} */ entry) => entry.view === made.view);
   const tools = appTools.filter((/** @type {Json} */ tool) => tool.view === made.view);
   return [
@@ -166,6 +167,6 @@ const drawAppTool = (/** @type {Json} */ tool) => {
   return make("details", {}, make("summary", {}, tool.tool, " ", make("span", { className: "small quiet" }, tool.description)), make("pre", {}, pretty(tool.input_schema)), input, make("button", { type: "button", onclick: run }, "Call as the model"), answer);
 };
 
-const result = async (/** @type {Call} */ made) => [make("h3", {}, "Arguments"), make("pre", {}, pretty(made.values)), make("h3", {}, "Result, as the View gets it"), make("pre", {}, made.result ? pretty(made.result) : "None yet.")];
+const result = async (/** @type {Call} */ made) => [make("h3", {}, "Arguments"), make("pre", {}, shortened(pretty(made.values))), make("h3", {}, "Result, as the View gets it"), make("pre", {}, made.result ? shortened(pretty(made.result)) : "None yet.")];
 
 const draws = /** @type {Record<string, (made: Call) => Promise<any[]>>} */ ({ Problems: problems, Security: security, Model: model, Result: result });

@@ -1,6 +1,6 @@
 // @ts-check
 /** The servers, how they are, and what they have. */
-import { $, ask, make, pretty, say } from "./dom.js";
+import { $, ask, make, pretty, redraw, say } from "./dom.js";
 import { changed, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
@@ -15,7 +15,7 @@ const open = {};
 const rest = {};
 let filter = "";
 
-/** @param {(server: string, tool: string) => void} choose */
+/** @param {(server: string, tool: string, byKey: boolean) => void} choose */
 export const drawServers = (choose) => {
   const many = state.servers.reduce((sum, { tools }) => sum + tools.length, 0) > 15;
   const search = $("servers").querySelector("input[type=search]") ?? make("input", { type: "search", placeholder: "Find a tool", "aria-label": "Find a tool", value: filter });
@@ -23,11 +23,9 @@ export const drawServers = (choose) => {
     filter = search.value.toLowerCase();
     changed("servers");
   };
-  const focused = document.activeElement === search;
   const drawn = state.servers.map((server) => drawServer(server, choose));
-  $("servers").replaceChildren(...(many ? [search] : []), ...drawn);
-  if (focused) search.focus();
-  if (!state.servers.length) $("servers").replaceChildren(make("p", { className: "quiet" }, "No servers."));
+  const none = make("p", { className: "quiet" }, "No servers.");
+  redraw($("servers"), drawn.length ? [...(many ? [search] : []), ...drawn] : [none]);
 };
 
 const folded = (/** @type {string} */ key, /** @type {boolean} */ start) => ({
@@ -39,7 +37,7 @@ const folded = (/** @type {string} */ key, /** @type {boolean} */ start) => ({
   },
 });
 
-const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool: string) => void} */ choose) => {
+const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool: string, byKey: boolean) => void} */ choose) => {
   const { name, status, tools, protocol, target, info } = server;
   const ready = status.state === "ready";
   const era = protocol && (protocol >= MODERN ? "stateless" : "handshake");
@@ -65,7 +63,7 @@ const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool
   );
 };
 
-const drawTool = (/** @type {Json} */ server, /** @type {Json} */ tool, /** @type {(server: string, tool: string) => void} */ choose) => {
+const drawTool = (/** @type {Json} */ server, /** @type {Json} */ tool, /** @type {(server: string, tool: string, byKey: boolean) => void} */ choose) => {
   const current = state.chosen?.server === server.name && state.chosen?.tool.name === tool.name;
   const marks = [tool.view && "View", MARKS[tool.who]].filter(Boolean);
   return make(
@@ -73,7 +71,7 @@ const drawTool = (/** @type {Json} */ server, /** @type {Json} */ tool, /** @typ
     {},
     make(
       "button",
-      { type: "button", "aria-current": String(current), title: tool.description ?? "", onclick: () => choose(server.name, tool.name) },
+      { type: "button", "aria-current": String(current), title: tool.description ?? "", onclick: (/** @type {MouseEvent} */ { detail }) => choose(server.name, tool.name, detail === 0) },
       make("span", { className: "name" }, tool.name),
       marks.map((mark) => make("span", { className: `mark ${mark === "View" ? "view" : ""}` }, mark)),
     ),

@@ -22,6 +22,9 @@
  * @property {ReturnType<typeof setTimeout>} [timer]
  */
 
+/** This page, among those that are open: what it calls is a conversation of its own. */
+export const page = window.crypto.randomUUID();
+
 export const state = {
   /** @type {Json[]} */
   servers: [],

@@ -7,6 +7,7 @@ from pathlib import Path
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError
 from fanlight.server.bundle.elements import Elements
+from fanlight.server.bundle.lines import keep, wanted
 from fanlight.server.bundle.markup import Scanner, skip_comment
 from fanlight.server.bundle.source import Source, decode
 
@@ -65,6 +66,8 @@ def _bundle(source: Source, csp: Csp, files: tuple[Path, ...], openai: bool) -> 
     for tag in scanner.tags():
         elements.add(tag)
     text = elements.apply(scanner.body_end)
+    if wanted():
+        keep(text, elements.lines())
     return Bundle(text, (*files, *elements.files), _folded(elements.title), _folded(elements.description))
 
 

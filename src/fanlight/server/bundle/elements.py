@@ -7,7 +7,9 @@ from dataclasses import replace as changed
 from pathlib import Path
 
 from fanlight.protocol.csp import Csp
+from fanlight.protocol.lines import Run
 from fanlight.server.bundle.fontface import Face, font_element
+from fanlight.server.bundle.lines import trace
 from fanlight.server.bundle.markup import Attribute, Tag, escape_attribute
 from fanlight.server.bundle.modules import Modules, Script
 from fanlight.server.bundle.reference import References
@@ -52,7 +54,8 @@ class Elements:
         self._references = References(csp, source.folder)
         self._modules = Modules(self._references)
         self._edits: list[tuple[int, int, str]] = []
-        self._deferred: list[str] = []
+        self._deferred: list[tuple[str, int, Script]] = []
+        self._origins: dict[tuple[int, int], list[tuple[int, tuple[Run, ...]]]] = {}
         self._sdk_at: int | None = None
         self._openai = openai
         self._is_built = False  # by a bundler
@@ -77,8 +80,17 @@ class Elements:
         if self._sdk_at is not None:
             self._edits.append((self._sdk_at, self._sdk_at, sdk_element(self._openai)))
         if self._deferred:
-            self._edits.append((body_end, body_end, "".join(self._deferred)))
+            self._edits.append((body_end, body_end, "".join(element for element, _, _ in self._deferred)))
+            place = self._origins[body_end, body_end] = []
+            before = 0
+            for element, opening, script in self._deferred:
+                place.append((before + opening, script.lines))
+                before += len(element)
         return replace(self._source.text, self._edits)
+
+    def lines(self) -> list[Run]:
+        """Return which line of which file each line of the document is, once all edits are made."""
+        return trace(self._source, self._edits, self._origins)
 
     def _set(self, attribute: Attribute, value: str) -> None:
         self._edits.append((attribute.value_start, attribute.end, f'"{escape_attribute(value)}"'))
@@ -136,6 +148,7 @@ class Elements:
         if script.text != part.text:
             self._references.count(len(script.text), self._source, tag.start)
             self._edits.append((tag.end, tag.content_end, script.text))
+            self._origins[tag.end, tag.content_end] = [(0, script.lines)]
 
     def _may_import(self, tag: Tag) -> bool:
         text = self._source.text
@@ -155,10 +168,13 @@ class Elements:
         # Without a src, `async` and `defer` mean nothing on a classic script: it waits by where it stands.
         waits = not module and ("async" in tag.attributes or "defer" in tag.attributes)
         dropped = _ONLY_WITH_SRC if module else (*_ONLY_WITH_SRC, "async", "defer")
-        element = f"{self._tag_without(tag, 'script', dropped)}{script.text}</script>"
+        opening = self._tag_without(tag, "script", dropped)
+        element = f"{opening}{script.text}</script>"
         self._edits.append((tag.start, tag.close, "" if waits else element))
         if waits:
-            self._deferred.append(element)
+            self._deferred.append((element, len(opening), script))
+        else:
+            self._origins[tag.start, tag.close] = [(len(opening), script.lines)]
 
     def _use(self, tag: Tag, script: Script) -> None:
         """Put in front of a script what it imports besides scripts."""

@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from fanlight.protocol.errors import BundleError
+from fanlight.protocol.lines import Run
+from fanlight.server.bundle.lines import of_source_map, wanted
 
 TIMEOUT = 60.0  # seconds that esbuild may take for one script
 
@@ -48,6 +50,7 @@ class Output:
     files: tuple[Path, ...]
     external: tuple[tuple[Path, str], ...]
     stylesheets: tuple["Stylesheet", ...]
+    lines: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,11 @@ def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
         done = _run([program, *_options(entry, external), f"--outfile={script}", f"--metafile={metafile}"], entry)
         if done.returncode:
             raise _error(entry, done.stderr.decode("utf-8", "replace"))
-        return _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()))
+        output = _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()))
+        if not wanted():
+            return output
+        map = json.loads(script.with_name("script.js.map").read_bytes())
+        return replace(output, lines=of_source_map(map, script.parent.resolve(), entry.folder.resolve()))
 
 
 def _options(entry: Entry, external: Iterable[str]) -> list[str]:
@@ -92,6 +99,7 @@ def _options(entry: Entry, external: Iterable[str]) -> list[str]:
         *(f"--external:{specifier}" for specifier in external),
         *(f"--loader:.{suffix}=dataurl" for suffix in _IMAGES),
         "--loader:.css=empty",  # stylesheets are read by Fanlight, which knows what hosts block
+        *(["--sourcemap=external", "--sources-content=false"] if wanted() else []),
     ]
     if entry.text is None:
         relative = Path(os.path.relpath(entry.path, entry.folder))

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from fanlight.protocol.errors import BundleError
+from fanlight.protocol.lines import Run
 from fanlight.server.bundle.esbuild import (
     Entry,
     Output,
@@ -20,6 +21,7 @@ from fanlight.server.bundle.esbuild import (
     run_esbuild,
 )
 from fanlight.server.bundle.imports import Import, find_imports
+from fanlight.server.bundle.lines import name_of, wanted
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
 from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
@@ -38,6 +40,7 @@ class Script:
     text: str
     uses_sdk: bool
     sheets: tuple[Sheet, ...] = ()
+    lines: tuple[Run, ...] = ()
 
 
 class Modules:
@@ -71,7 +74,8 @@ class Modules:
             assert source.folder is not None
             entry = Entry(Path(source.path), source.folder, source.text, source.line_at(0), "esm")
             return self._bundled(source, entry, first.at, _need(first))
-        return self._with_sdk(source, imports, lambda found, _, message: source.error(found.at, message))
+        script = self._with_sdk(source, imports, lambda found, _, message: source.error(found.at, message))
+        return replace(script, lines=_own_lines(source, source.folder))
 
     def file(self, source: Source, folder: Path, *, module: bool) -> Script:
         """Return what a script file becomes. Paths in its errors and comments are relative to `folder`."""
@@ -84,7 +88,8 @@ class Modules:
             entry = Entry(path, folder, None, 1, "esm")
             return self._bundled(source, entry, first.at, _need(first))
         script = self._with_sdk(source, imports, lambda found, _, message: source.error(found.at, message))
-        return replace(script, text=script_text(replace(source, text=script.text), module=module))
+        text = script_text(replace(source, text=script.text), module=module)
+        return replace(script, text=text, lines=_own_lines(source, folder))
 
     def _with_sdk(self, source: Source, imports: list[Import], fail: Fail) -> Script:
         of_sdk = [found for found in imports if found.specifier in SPECIFIERS]
@@ -143,6 +148,7 @@ class Modules:
             script_text(replace(made, text=script.text), module=entry.format == "esm"),
             script.uses_sdk,
             tuple(self._sheet(found, importers) for found in output.stylesheets),
+            output.lines,
         )
 
     def _sheet(self, found: Stylesheet, importers: "_Importers") -> Sheet:
@@ -178,6 +184,11 @@ class _Importers:
         places = [self.place(path, wrong) for path, name in self._output.external if name == found.specifier]
         source, pos = next((place for place in places if wrong in place[0].text), (self._source, 0))
         return source.error(pos, message)
+
+
+def _own_lines(source: Source, folder: Path | None) -> tuple[Run, ...]:
+    """Return the lines of a script that keeps its own."""
+    return (Run(1, 1, name_of(source.path, folder), source.line_at(0)),) if wanted() else ()
 
 
 def _mappings(source: Source) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,169 @@
+"""Calls beside each other: whose messages are whose, what goes when its View goes, and a server that is down."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from fanlight.host.targets import servers
+from support.inspecting import call, form, mirror, opened, running, view
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_all_views_are_closed_by_button_and_by_key(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            every = page.get_by_role("button", name="Close all")
+            articles = page.get_by_role("article")
+            await expect(page.get_by_text("Call a tool, and its View shows here.")).to_be_visible()
+            await expect(every).to_be_hidden()
+            for _ in range(3):
+                await call(page, "mirror")
+                await expect(view(page).locator("#heard")).to_contain_text("result")
+            await view(page).locator("#say").click()
+            await expect(page.locator(".message")).to_have_count(1)
+            await every.click()
+            await expect(articles).to_have_count(0)
+            await expect(page.locator(".message")).to_have_count(0)
+            await expect(every).to_be_hidden()
+            await expect(form(page).get_by_role("button", name="Call", exact=True)).to_be_focused()
+            for _ in range(3):
+                await call(page)
+                await expect(view(page).locator("#heard")).to_contain_text("result")
+            await articles.first.focus()
+            await page.keyboard.press("Delete")
+            await expect(articles).to_have_count(2)
+            await expect(articles.first).to_be_focused()
+            await form(page).get_by_label("wait").focus()
+            await page.keyboard.press("Shift+Delete")  # in a field, that is the field's
+            await expect(articles).to_have_count(2)
+            await articles.last.focus()
+            await page.keyboard.press("Shift+Delete")
+            await expect(articles).to_have_count(0)
+            await expect(page.get_by_text("Call a tool, and its View shows here.")).to_be_visible()
+            assert problems == []
+
+
+async def test_two_pages_do_not_take_each_others_calls_for_theirs(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    server = folder / "server.py"
+    good = server.read_text("utf-8")
+    with running(servers([str(folder)]), policy="allow") as (inspector, address):
+        words = {"one": {"words": ["one"]}, "two": {"words": ["two"]}}
+        start = "#/mirror/mirror?args="
+        async with (
+            opened(browser, inspector, address, start + json.dumps(words["one"])) as (one, _),
+            opened(browser, inspector, address, start + json.dumps(words["two"])) as (two, _),
+        ):
+            await expect(form(two).get_by_label("Item 1")).to_have_value("two")
+            await expect(form(one).get_by_label("Item 1")).to_have_value("one")
+            server.write_text("raise SystemExit", encoding="utf-8")
+            for page in (one, two):
+                await expect(page.get_by_role("navigation")).to_contain_text("trying again")
+                await call(page)
+                await expect(page.get_by_role("article")).to_contain_text("the call waits for it")
+            server.write_text(good, encoding="utf-8")
+            await expect(view(two).locator("#heard")).to_contain_text('result {"words":["two"]}')
+            await expect(view(one).locator("#heard")).to_contain_text('result {"words":["one"]}')
+            await expect(view(one).locator("#heard")).not_to_contain_text("two")
+            await view(one).locator("#say").click()
+            await expect(one.locator(".message")).to_have_count(1)
+            await view(two).locator("#say").click()
+            await expect(two.locator(".message")).to_have_count(1)
+            await two.get_by_role("tab", name="Model").click()
+            said = two.get_by_role("tabpanel").get_by_text("user: hello from the View")
+            await expect(said).to_have_count(1)
+            await expect(one.locator(".message")).to_have_count(1)
+            await two.reload()
+            await call(two)
+            await expect(view(two).locator("#heard")).to_contain_text("result")
+            await expect(two.get_by_role("tabpanel")).to_contain_text("Messages that Views put into the conversation")
+            await expect(said).to_have_count(0)
+
+
+async def test_what_a_server_was_asked_before_a_call_is_marked_as_before(browser: Browser, tmp_path: Path) -> None:
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            panel = page.get_by_role("tabpanel")
+            await panel.get_by_label("server").check()
+            await call(page, "mirror")
+            await expect(panel.get_by_text("ui/notifications/tool-result")).to_have_count(1)
+            await call(page)
+            await expect(panel.get_by_text("ui/notifications/tool-result")).to_have_count(1)
+            calls = panel.locator("li").filter(has_text="tools/call mirror")
+            calls = calls.filter(has_not_text="answer")
+            await expect(calls).to_have_count(2)
+            await expect(calls.first).to_contain_text("before")
+            await expect(calls.last).not_to_contain_text("before")
+
+
+async def test_a_view_that_is_loaded_again_begins_anew(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    document = folder / "mirror.html"
+    good = document.read_text("utf-8")
+    document.write_text(good.replace("await app.connect();", "broken.here();"), encoding="utf-8")
+    with running(servers([str(folder)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "mirror")
+            problems = page.locator(".problems")
+            await expect(problems).to_contain_text("broken is not defined")
+            document.write_text(good, encoding="utf-8")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(problems).to_be_empty()
+            panel = page.get_by_role("tabpanel")
+            await expect(panel.get_by_text("loaded again")).to_have_count(1)
+            await expect(panel.get_by_text("answer to ui/initialize")).to_have_count(1)
+
+
+async def test_a_question_goes_with_the_view_that_asked_it(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    with running(servers([str(folder)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            await call(page, "mirror")
+            question = page.get_by_role("dialog", name="Allow")
+            await view(page).locator("#more").click()
+            await expect(question).to_be_visible()
+            document = folder / "mirror.html"
+            document.write_text(document.read_text("utf-8") + "<p id=new>new</p>", encoding="utf-8")
+            await expect(view(page).locator("#new")).to_be_attached()
+            await expect(question).to_have_count(0)
+            await view(page).locator("#more").click()
+            await question.get_by_role("button", name="Allow once").click()
+            await expect(view(page).locator("#answer")).to_have_text("hey!")
+            assert problems == []
+
+
+async def test_a_call_of_a_server_that_is_down_says_so_and_waits_for_it(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    server = folder / "server.py"
+    good = server.read_text("utf-8")
+    with running(servers([str(folder)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            await page.get_by_role("navigation").get_by_role("button", name="mirror").first.click()
+            server.write_text("raise SystemExit('out of paper')", encoding="utf-8")
+            await expect(page.get_by_role("navigation")).to_contain_text("out of paper")
+            await call(page)
+            article = page.get_by_role("article")
+            await expect(article).to_contain_text("The server mirror is down, and the call waits for it.")
+            await expect(article).not_to_contain_text("The tool runs.")
+            await article.get_by_role("button", name="Cancel").click()
+            await expect(article).to_contain_text("cancelled: The developer cancelled it.")
+            await call(page)
+            await expect(article.first.get_by_role("button", name="Connect again")).to_be_visible()
+            server.write_text(good, encoding="utf-8")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
+            assert problems == []
+
+
+async def test_news_go_when_they_are_old(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    with running(servers([str(folder)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "mirror")
+            document = folder / "mirror.html"
+            document.write_text(document.read_text("utf-8") + "<p>", encoding="utf-8")
+            news = page.locator("#news")
+            await expect(news).to_have_text("mirror.html changed: mirror is loaded anew.")
+            await expect(news).to_be_empty()

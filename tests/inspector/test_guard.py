@@ -1,0 +1,155 @@
+"""Who may look: each defence by itself, so that none hides that another is gone."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from fanlight.inspector.app import Inspector
+from support.inspecting import running
+
+pytestmark = pytest.mark.anyio
+
+CALL = {"server": "x", "tool": "y", "arguments": {}}
+
+
+@asynccontextmanager
+async def admitted() -> AsyncIterator[tuple[httpx2.AsyncClient, Inspector, str]]:
+    """A browser that was opened with the token."""
+    with running({}) as (inspector, address):
+        async with httpx2.AsyncClient(base_url=address) as http:
+            assert (await http.get(f"/?token={inspector.guard.token}")).status_code == 303
+            yield http, inspector, address
+
+
+@pytest.mark.parametrize(
+    "place", ["/", "/api/servers", "/api/events", "/pages/inspector.js", "/?token=wrong", "/?token=", "/nothing"]
+)
+async def test_nothing_is_answered_without_the_token(place: str) -> None:
+    with running({}) as (_, address):
+        async with httpx2.AsyncClient(base_url=address) as http:
+            assert (await http.get(place)).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "right"])
+async def test_a_token_opens_the_page_and_nothing_else(token: str) -> None:
+    with running({}) as (inspector, address):
+        async with httpx2.AsyncClient(base_url=address) as http:
+            given = {"token": inspector.guard.token if token == "right" else token}
+            for place in ("/api/servers", "/pages/inspector.js", "/api/audit"):
+                assert (await http.get(place, params=given)).status_code == 403
+            answer = await http.post("/api/call", params=given, json=CALL, headers={"origin": address})
+            assert answer.status_code == 403
+
+
+async def test_a_wrong_cookie_is_none() -> None:
+    async with admitted() as (http, inspector, address):
+        (name,) = http.cookies.keys()
+        for value in ("", "wrong", inspector.guard.token):
+            async with httpx2.AsyncClient(base_url=address, cookies={name: value}) as other:
+                assert (await other.get("/api/servers")).status_code == 403
+        assert (await http.get("/api/servers")).json() == []
+
+
+async def test_the_token_leaves_the_address_and_the_cookie_stays_with_the_page() -> None:
+    with running({}) as (inspector, address):
+        async with httpx2.AsyncClient(base_url=address) as http:
+            answer = await http.get(f"/?token={inspector.guard.token}")
+            assert (answer.status_code, answer.headers["location"]) == (303, "/")
+            cookie = answer.headers["set-cookie"].lower()
+            assert "httponly" in cookie
+            assert "samesite=lax" in cookie
+            assert "domain=" not in cookie
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "http://localhost:1", "http://sandbox.{own}"])
+async def test_what_changes_something_comes_from_the_page_itself(origin: str | None) -> None:
+    async with admitted() as (http, _, address):
+        headers = {} if origin is None else {"origin": origin.format(own=address.removeprefix("http://"))}
+        for method, right in {"POST": 200, "PUT": 405, "DELETE": 405, "OPTIONS": 405}.items():
+            answer = await http.request(method, "/api/stage", content=b"{}", headers=headers)
+            assert (answer.status_code, answer.text) == (403, "This came from another page.")
+            own = await http.request(method, "/api/stage", content=b"{}", headers={"origin": address})
+            assert own.status_code == right
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.7"])
+async def test_another_host_name_is_not_answered_whatever_else_is_right(host: str) -> None:
+    async with admitted() as (http, inspector, address):
+        (name,) = http.cookies.keys()
+        named = f"{host}:{address.rsplit(':', 1)[1]}"
+        headers = {"host": named, "origin": f"http://{named}", "cookie": f"{name}={http.cookies[name]}"}
+        assert (await http.get("/api/servers", headers=headers)).status_code == 421
+        assert (await http.post("/api/stage", json={}, headers=headers)).status_code == 421
+        answer = await http.get(f"/?token={inspector.guard.token}", headers=headers)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (421, False)
+
+
+@pytest.mark.parametrize(
+    "path", ["..%2fapp.py", "..%5capp.py", "%2e%2e/app.py", "../app.py", "/etc/passwd", "%2fetc%2fpasswd", "", "."]
+)
+async def test_only_the_files_of_the_page_are_served(path: str) -> None:
+    async with admitted() as (http, _, _address):
+        assert (await http.get(f"/pages/{path}")).status_code == 404
+        assert (await http.get("/pages/inspector.js")).status_code == 200
+
+
+async def test_no_page_may_frame_this_one_and_its_scripts_are_its_own() -> None:
+    async with admitted() as (http, _, _address):
+        page = await http.get("/")
+        directives = page.headers["content-security-policy"].split("; ")
+        assert {"default-src 'none'", "script-src 'self'", "connect-src 'self'"} <= set(directives)
+        assert {"frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} <= set(directives)
+        assert page.headers["referrer-policy"] == "no-referrer"
+        assert page.headers["x-content-type-options"] == "nosniff"
+
+
+async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
+    """Open a View's socket, as a page does, and return what comes back."""
+    opens = {"type": "websocket.receive", "text": json.dumps({"type": "open", "view": "any"})}
+    incoming = iter([{"type": "websocket.connect"}, opens, {"type": "websocket.disconnect", "code": 1000}])
+    heard: list[dict[str, Any]] = []
+
+    async def receive() -> Any:
+        return next(incoming)
+
+    async def send(message: Any) -> None:
+        heard.append(message)
+
+    common = [(b"host", b"localhost:80"), (b"origin", b"http://localhost:80")]
+    scope = {"type": "websocket", "path": "/apps/socket", "query_string": b"", "headers": [*common, *headers]}
+    await inspector.app({**scope, "scheme": "ws", "server": ("localhost", 80)}, receive, send)
+    return [json.loads(message["text"]) for message in heard if "text" in message]
+
+
+async def test_a_view_is_opened_by_the_page_that_has_the_cookie_alone(tmp_path: Path) -> None:
+    inspector = Inspector({}, lines=str(tmp_path))
+    refused = {"type": "error", "reason": "You may not open this View."}
+    assert refused in await opening(inspector)
+    assert refused in await opening(inspector, (b"cookie", b"fanlight-dev-80=wrong"))
+    secret = inspector.guard._secret.encode()
+    assert refused not in await opening(inspector, (b"cookie", b"fanlight-dev-80=" + secret))
+
+
+async def test_what_is_posted_must_make_sense() -> None:
+    async with admitted() as (http, _, address):
+        own = {"origin": address}
+        bad = await http.post("/api/call", content=b"[", headers=own)
+        assert (bad.status_code, bad.json()["error"]) == (400, "Expected a JSON object.")
+        unknown = await http.post("/api/call", json=CALL, headers=own)
+        assert "There is no server 'x'" in unknown.json()["error"]
+
+
+async def test_two_of_these_programs_share_a_browser() -> None:
+    with running({}) as (first, one), running({}) as (second, two):
+        async with httpx2.AsyncClient() as http:
+            for inspector, address in ((first, one), (second, two)):
+                answer = await http.get(f"{address}/?token={inspector.guard.token}")
+                assert answer.status_code == 303
+                assert inspector.guard.token not in answer.headers["set-cookie"]
+            for address in (one, two):
+                assert (await http.get(f"{address}/api/servers")).status_code == 200
