@@ -1,6 +1,8 @@
 """The command `fanlight`: parses and prints. The work is importable."""
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -78,7 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0 if not given else 2
     run: Run = options.run
-    return run(options, command)
+    try:
+        code = run(options, command)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has read enough. What is left in the buffer must not be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return code
 
 
 def _add(commands: Any, name: str, run: Run, *, help: str, description: str) -> argparse.ArgumentParser:

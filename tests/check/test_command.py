@@ -159,6 +159,16 @@ def test_the_rules_are_listed_with_those_that_are_not_checked(capsys: pytest.Cap
     assert "not checked: It binds hosts. `fanlight probe` tests the host that shows it." in said
 
 
+def test_a_reader_that_has_read_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "fanlight.cli", "check", "--list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 128 + signal.SIGPIPE
+
+
 def test_help_needs_nothing_heavy() -> None:
     code = "import sys; from fanlight.cli import main\ntry: main(['check', '--help'])\nexcept SystemExit: pass\n"
     code += "print([name for name in ('mcp', 'playwright', 'starlette', 'anyio') if name in sys.modules])"
