@@ -479,6 +479,11 @@ def test_app_config_beside_view_is_refused_on_fastmcp(page: Path) -> None:
         apps.tool(view=page, app=True)(lambda: "x")
 
 
+def test_a_path_in_the_place_of_the_name_says_so() -> None:
+    with pytest.raises(RegistrationError, match=r"Write @apps.tool\(view='clock.html'\)\."):
+        Apps(MCPServer("clock")).tool("clock.html")
+
+
 def test_a_decorator_used_without_parentheses_says_so() -> None:
     _, apps = make("MCPServer")
     with pytest.raises(TypeError, match="with parentheses"):

@@ -120,6 +120,8 @@ class Apps:
         """
         if callable(name):
             raise TypeError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
+        if isinstance(name, str) and name.endswith((".html", ".htm")):
+            raise RegistrationError(f"The first argument is the tool's name. Write @apps.tool(view={name!r}).")
         meta = options.pop("meta", None)
         if not isinstance(meta, Mapping | None):
             raise RegistrationError(f"meta is {meta!r}, expected a dict.")
