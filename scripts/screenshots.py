@@ -6,6 +6,7 @@ python scripts/screenshots.py [NAME ...]
 import asyncio
 import json
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -28,27 +29,32 @@ CHART = {
     "unit": "m",
     "rows": [{"label": name, "value": height} for name, height in MOUNTAINS.items()],
 }
-BLANK = """
+BLANK = {
+    "report.py": """
 from mcp.server import MCPServer
-from fanlight import Apps, View
+from fanlight import Apps
 
 server = MCPServer("report")
 apps = Apps(server)
-apps.view(View.html('''<!doctype html>
-<h1>Report</h1>
-<script>
-  const rows = document.querySelector("#rows").children;
-</script>''', uri="ui://report/view"))
 
 
-@apps.tool(view="ui://report/view")
+@apps.tool(view="report.html")
 def show_report() -> str:
     "Show the report."
     return "No news."
 
 
 server.run()
-"""
+""",
+    "report.html": """<!doctype html>
+<title>Report</title>
+<h1>Report</h1>
+<script src="rows.js"></script>
+""",
+    "rows.js": """// The rows of the report.
+const rows = document.querySelector("#rows").children;
+""",
+}
 
 
 def place(server: str, tool: str, arguments: dict[str, Any], **settings: str) -> str:
@@ -90,13 +96,13 @@ POSES: dict[str, Pose] = {
 async def take(names: list[str]) -> None:
     IMAGES.mkdir(exist_ok=True)
     expect.set_options(timeout=30_000)
-    report = IMAGES / "report.py"
-    report.write_text(BLANK, encoding="utf-8")
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        for file, text in BLANK.items():
+            (Path(folder) / file).write_text(text, encoding="utf-8")
         async with chromium() as browser:
             for name in names:
                 target, start, viewport, scheme, pose = POSES[name]
-                found = servers([str(report)] if target else [])
+                found = servers([f"{folder}/report.py"] if target else [])
                 with running(found, reload=False) as (inspector, address):
                     async with opened(browser, inspector, address, start, viewport=viewport, color_scheme=scheme) as (
                         page,
@@ -107,8 +113,6 @@ async def take(names: list[str]) -> None:
                         await page.wait_for_timeout(700)  # the View has its size, and the page has scrolled
                         await page.screenshot(path=IMAGES / f"{name}.png", animations="disabled")
                         print(f"{name}.png", *problems)
-    finally:
-        report.unlink()
 
 
 if __name__ == "__main__":
