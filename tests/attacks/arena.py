@@ -205,7 +205,7 @@ class Arena:
         return await self.views(page, count)
 
     async def views(self, page: Page, count: int) -> list[Frame]:
-        """Wait until a page shows so many Views, and return their frames."""
+        """Wait until a page shows so many Views, and return their frames in the order of the page."""
         found: list[Frame] = []
         for _ in range(400):
             found = [inner for frame in page.main_frame.child_frames for inner in frame.child_frames]
@@ -215,7 +215,19 @@ class Arena:
         assert len(found) == count, [frame.url for frame in page.frames]
         for frame in found:
             await until(frame, "typeof attempt === 'function'")
-        return found
+        # The browser has them in the order in which their sockets were open.
+        places = {frame: await _place(frame) for frame in found}
+        return sorted(found, key=lambda frame: places[frame])
+
+
+async def _place(view: Frame) -> int:
+    """Return which of the page's elements shows a View."""
+    assert view.parent_frame is not None
+    element = await view.parent_frame.frame_element()
+    place: int = await element.evaluate(
+        "frame => [...document.querySelectorAll('mcp-app')].indexOf(frame.getRootNode().host)"
+    )
+    return place
 
 
 @contextmanager
