@@ -168,6 +168,30 @@ async def test_a_late_error_is_the_same_finding_each_time(browser: Browser) -> N
     ]
 
 
+SLOWLY = """
+await start();
+const sleep = (delay) => new Promise((done) => setTimeout(done, delay));
+setTimeout(() => { undefinedFunction(); }, 3100);
+sleep(3100).then(() => { otherFunction(); });
+(async () => { for (let i = 0; i < 4; i++) await sleep(800); lastFunction(); })();
+setTimeout(() => { null.x }, 2900);
+sleep(2900).then(() => { early(); });
+await new Promise((done) => addEventListener("message", ({ data }) => data.method?.endsWith("tool-result") && done()));
+const until = performance.now() + 3500;
+while (performance.now() < until);
+"""
+
+
+@pytest.mark.parametrize("scene", ["plain", "odd", "ours"])
+async def test_an_error_of_a_timer_counts_by_when_it_is_due_on_a_machine_of_any_speed(
+    scene: str, browser: Browser
+) -> None:
+    (view,) = await play(browser, [part_of(raw(SLOWLY))], lambda words: None, [scene])
+    counted = {text for _, text in view.scenes[scene].errors}
+    early = {"TypeError: Cannot read properties of null (reading 'x')", "ReferenceError: early is not defined"}
+    assert counted == early if scene == "plain" else counted <= early
+
+
 async def test_progress_counts_the_scenes_also_those_that_need_not_be_played(browser: Browser) -> None:
     said: list[str] = []
     good = part_of(raw("await start();"), "ui://good/view")

@@ -12,6 +12,8 @@ All but the last are played by a scripted host. Its pages are answered by the br
 
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ HOST_ORIGIN: Final = "https://host.fanlight-check.test"
 VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
 
 _MARK: Final = "fanlight.check "
-_LATE: Final = "late "
+_TIMER: Final = re.compile(r"timer (\d+) (now|late) (.*)", re.DOTALL)
 _AT_ONCE: Final = min(16, 4 * (os.cpu_count() or 1))
 """A scene mostly waits: for the View to rest, and for processes of the browser to begin and to end."""
 _SCENE_LIMIT: Final = 90.0
@@ -52,7 +54,9 @@ _LONGEST: Final = 1_500
 _WATCHED: Final = 500
 """How long a View that is left alone is watched, in milliseconds."""
 _AGE: Final = 3_000
-"""How old a View gets at least where it is shown in full; errors of timers that come later are seen by chance alone."""
+"""How old a View gets at least where it is shown in full. Errors of timers that are due later count nowhere."""
+_TIMERS: Final = 10_000
+"""How long the timers that are due before that are waited for, on a machine that is slow."""
 
 Answers = Callable[[str, JSONObject], Awaitable[JSONObject]]
 """Answers what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
@@ -168,7 +172,7 @@ class _Script:
         self.welcome: JSONObject = {}
         self.unfinished: str | None = None
         self.errors: list[tuple[str, str]] = []
-        self.late: dict[str, float] = {}
+        self.timers = _Timers()
         self.console: list[str] = []
         self.violations: list[str] = []
         self.unreached: list[str] = []
@@ -186,6 +190,7 @@ class _Script:
         await page.route(f"{HOST_ORIGIN}/**", self._host_file)
         await page.route(f"{VIEW_ORIGIN}/**", self._view_file)
         await page.expose_function("hostAnswers", self.part.answers)
+        await page.add_init_script(_file("timers.js"))
         await page.add_init_script(_file("measure.js"))
         await page.goto(f"{HOST_ORIGIN}/")
 
@@ -213,12 +218,8 @@ class _Script:
 
     def _heard(self, kind: str, text: str, url: str) -> None:
         if kind == "debug" and text.startswith(_MARK):
-            told = text.removeprefix(_MARK)
-            if told.startswith(_LATE):
-                age, _, error = told.removeprefix(_LATE).partition(" ")
-                self.late.setdefault(first_line(error), float(age))
-            else:
-                self.violations.append(told)
+            if not self.timers.heard(text):
+                self.violations.append(text.removeprefix(_MARK))
         elif kind == "error" and is_own_words(text) and not url.startswith(HOST_ORIGIN):
             self.console.append(first_line(text))
 
@@ -271,10 +272,10 @@ class _Script:
         if isinstance(measured, dict):
             self.marks[name] = measured
 
-    async def inside(self, call: str) -> Any:
-        """Call what measure.js put into the View."""
+    async def inside(self, call: str, of: str = "fanlight.check") -> Any:
+        """Call what measure.js, or another script, put into the View."""
         frame = self._frame()
-        return None if frame is None else await frame.evaluate(f'window[Symbol.for("fanlight.check")]?.{call}')
+        return None if frame is None else await frame.evaluate(f'window[Symbol.for("{of}")]?.{call}')
 
     def _frame(self) -> "Frame | None":
         return next((frame for frame in self.page.frames if frame.url.startswith(VIEW_ORIGIN)), None)
@@ -297,11 +298,7 @@ class _Script:
             self.name,
             self.welcome,
             [Said(each["by"], each["message"], each["at"]) for each in said if isinstance(each["message"], dict)],
-            [
-                (LATER if text in self.late else step, text)
-                for step, text in self.errors
-                if self.late.get(text, 0) <= _AGE
-            ],
+            self.timers.counted(self.errors),
             self.console,
             list(dict.fromkeys(self.violations)),
             list(dict.fromkeys(self.unreached)),
@@ -310,6 +307,34 @@ class _Script:
             self.steps,
             self.unfinished,
         )
+
+
+class _Timers:
+    """What timers.js told of the errors of timers."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, list[tuple[float, bool]]] = {}
+
+    def heard(self, text: str) -> bool:
+        """Take a line of the console; False if it is no such line."""
+        told = _TIMER.fullmatch(text.removeprefix(_MARK))
+        if told is not None:
+            due, when, error = told.groups()
+            self._told.setdefault(first_line(error), []).append((float(due), when == "late"))
+        return told is not None
+
+    def counted(self, errors: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return the errors without those of timers that were due too late; what is about no message comes later."""
+        thrown = Counter(text for _, text in errors)
+        counted = []
+        for step, text in errors:
+            told = self._told.get(text, [])
+            early = [late for due, late in told if due <= _AGE]
+            if thrown[text] > len(told):  # not all are of timers
+                counted.append((step, text))
+            elif early:
+                counted.append((LATER if any(early) else step, text))
+        return counted
 
 
 def _csp(document: Document) -> Csp | None:
@@ -387,6 +412,7 @@ async def _plain(script: _Script) -> None:
     await script.ask("ping", "ping", {})
     await _app_tools(script)
     await script.inside(f"aged({_AGE})")
+    await script.inside(f"over({_AGE}, {_TIMERS})", "fanlight.check.timers")
     await script.take("teardown")
     await script.ask("teardown", "ui/resource-teardown", {"reason": "The check is over."})
 
@@ -538,17 +564,20 @@ async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
 
     try:
         with anyio.fail_after(_SCENE_LIMIT):
-            async with stage.open("checked", tool, part.arguments, within=15.0) as view:
+            async with stage.open("checked", tool, part.arguments, within=15.0, script=_file("timers.js")) as view:
                 before = len(view.sent("ui/notifications/initialized"))
                 steps = {"reloaded": len(view.messages)}
                 await view.page.reload()
                 await view.page.evaluate(_SHOW_AGAIN, [view.call.view, view.call.token])
                 marks = {"reloaded": {"shown": True}} if await _initialized_again(view, before) else {}
                 console = [line.text for line in view.console if line.kind == "error" and is_own_words(line.text)]
+                timers = _Timers()
+                for line in view.console:
+                    timers.heard(line.text)
                 return Scene(
                     "ours",
                     said=[Said(said.by, said.message, said.at * 1000) for said in view.messages],
-                    errors=[("result", first_line(text)) for text in view.errors],
+                    errors=timers.counted([("result", first_line(text)) for text in view.errors]),
                     console=[first_line(text) for text in console],
                     violations=list(
                         dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)

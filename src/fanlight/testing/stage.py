@@ -520,6 +520,7 @@ class Stage:
         settle: bool = True,
         within: float = 20.0,
         on_leave: Callable[[LiveView], Awaitable[None]] | None = None,
+        script: str = "",
     ) -> AsyncIterator[LiveView]:
         """Call a tool and show its View, with the whole window for it. Of several that a result brings, the first.
 
@@ -527,7 +528,7 @@ class Stage:
         animations. With `result`, that is shown and the tool is not called. Without `run`, the call has only begun:
         `view.call.run(arguments)` goes on. With `settle`, the View is waited for: StageError says why it did not come;
         a View that is never at rest is left at that. `on_leave` is given the View before its page is closed, also
-        where it did not come.
+        where it did not come. `script` runs in each document before its own.
         """
         told = context or {}
         cue = _Cue({**told, "displayMode": mode})
@@ -548,7 +549,7 @@ class Stage:
             device_scale_factor=scale,
         )
         try:
-            await browser.add_init_script(_scripts(freeze))
+            await browser.add_init_script(_scripts(freeze) + script)
             page = await browser.new_page()
             view = LiveView(page, self._host, call, cue, record.uri, conversation, freeze)
             try:

@@ -13,44 +13,9 @@
     attributes: true,
     characterData: true,
   });
-  let heard = 0;
-  addEventListener("message", () => {
-    heard += 1;
-    changed = performance.now();
-  });
+  addEventListener("message", () => (changed = performance.now()));
   addEventListener("securitypolicyviolation", (event) => {
     if (event.disposition === "enforce") say(`${event.effectiveDirective} blocked ${event.blockedURI}`);
-  });
-
-  // An error of a timer that was set before the last message of the host is not about that message: it is told as late.
-  let running = null;
-  const promises = new WeakMap();
-  const tellIfLate = (since, error) => {
-    if (since !== heard) say(`late ${Math.round(performance.now())} ${error?.name}: ${error?.message}`);
-  };
-  const timed =
-    (set) =>
-    (callback, ...rest) => {
-      if (typeof callback !== "function") return set(callback, ...rest);
-      // What a timer sets is as old as the timer.
-      const since = running ?? heard;
-      return set((...given) => {
-        const outer = running;
-        running = since;
-        try {
-          const result = callback.apply(window, given);
-          if (result instanceof Promise) promises.set(result, since);
-        } catch (error) {
-          tellIfLate(since, error);
-          throw error;
-        } finally {
-          running = outer;
-        }
-      }, ...rest);
-    };
-  for (const name of ["setTimeout", "setInterval", "requestAnimationFrame"]) window[name] = timed(window[name].bind(window));
-  addEventListener("unhandledrejection", ({ promise, reason }) => {
-    if (promises.has(promise)) tellIfLate(promises.get(promise), reason);
   });
 
   /** Wait until the document is so many milliseconds old. */
