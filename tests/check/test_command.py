@@ -1,5 +1,6 @@
 """The command `fanlight check`: exit codes, and what it writes."""
 
+import errno
 import json
 import logging
 import signal
@@ -136,9 +137,41 @@ def test_what_strict_counts_is_a_failure_in_junit_too() -> None:
     assert 'failures="1"' in as_junit(report, strict=True)
 
 
-def test_a_file_that_cannot_be_written_is_told_before_the_work(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(saved, "--junit", "/does/not/exist/x.xml") == 2
-    assert "cannot be written" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--junit", "/does/not/exist/x.xml"],
+        ["--junit", "."],
+        ["--sarif", "/"],
+        ["--sarif", "folder/"],
+        ["--sarif", "long/" + "x" * 300],
+        ["--baseline", ".", "--write-baseline"],
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    words: list[str], saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(saved.parent)
+    (saved.parent / "long").mkdir()
+    assert check(saved, *words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"fanlight check: {words[1]} cannot be written: ")
+    assert list((saved.parent / "long").iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_after_the_work_loses_no_report(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*given: object, **more: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert check(saved, "--junit", tmp_path / "x.xml") == 2
+    said = capsys.readouterr()
+    assert "Nothing broken that the standard demands" in said.out
+    assert said.err == f"fanlight check: {tmp_path / 'x.xml'} cannot be written: No space left on device.\n"
 
 
 def test_skipped_findings_are_in_every_form_with_their_reason() -> None:

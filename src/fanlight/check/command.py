@@ -15,6 +15,7 @@ import anyio
 from fanlight.check.report import Report, as_json, as_junit, as_sarif, in_colour, listing, write
 from fanlight.check.run import UsageError, check
 from fanlight.check.visit import PATIENCE, CannotConnect
+from fanlight.check.writable import why_not_writable
 from fanlight.host.config import ConfigError
 from fanlight.protocol.errors import FanlightError
 
@@ -31,7 +32,9 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        _writable(options.junit, options.sarif, options.baseline)
+        for path in (options.junit, options.sarif, options.baseline if options.write_baseline else None):
+            if path is not None and (why := why_not_writable(path)) is not None:
+                raise UsageError(why)
         known = _baseline(options)
         report = anyio.run(_checked, options, command, known, progress)
     except (UsageError, ConfigError) as error:
@@ -69,13 +72,6 @@ async def _checked(
 def _interrupt(number: int, frame: object) -> None:
     """End as by Ctrl+C, so that servers and the browser end, too."""
     os.kill(os.getpid(), signal.SIGINT)
-
-
-def _writable(*paths: str | None) -> None:
-    """Raise for a file that could not be written, before the work and not after it."""
-    for path in paths:
-        if path and not Path(path).resolve().parent.is_dir():
-            raise UsageError(f"{path} cannot be written: its folder does not exist.")
 
 
 def _fail(error: Exception | str, code: int, progress: "_Progress") -> int:
@@ -121,19 +117,28 @@ def _baseline(options: argparse.Namespace) -> list[str]:
 
 
 def _written(report: Report, options: argparse.Namespace) -> int:
+    files: dict[str, str] = {}
     if options.junit:
-        Path(options.junit).write_text(as_junit(report, strict=options.strict) + "\n", encoding="utf-8")
+        files[options.junit] = as_junit(report, strict=options.strict)
     if options.sarif:
-        Path(options.sarif).write_text(as_sarif(report, options.target) + "\n", encoding="utf-8")
+        files[options.sarif] = as_sarif(report, options.target)
+    keys = sorted({finding.key for finding in report.open})
+    if options.write_baseline:
+        files[options.baseline] = json.dumps({"findings": keys}, indent=2, ensure_ascii=False)
+    failures = []
+    for path, text in files.items():
+        try:
+            Path(path).write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            failures.append(f"{path} cannot be written: {error.strerror}.")
     if options.json:
         print(as_json(report))
     else:
         write(report, sys.stdout)
+    if failures:
+        print(f"fanlight check: {' '.join(failures)}", file=sys.stderr)
+        return 2
     if options.write_baseline:
-        keys = sorted({finding.key for finding in report.open})
-        Path(options.baseline).write_text(
-            json.dumps({"findings": keys}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
         print(f"{len(keys)} findings are now in {options.baseline}.", file=sys.stderr)
         return 0
     if options.strict and any(finding.level != "note" for finding in report.open):
