@@ -161,7 +161,7 @@ def _add_check(commands: Any) -> None:
     check.add_argument("--no-browser", action="store_true", help="show no Views: leave out the rules that need it")
     check.add_argument("--baseline", metavar="FILE", help="findings in this file do not count")
     check.add_argument("--write-baseline", action="store_true", help="write all findings into that file")
-    check.add_argument("--strict", action="store_true", help="exit with 1 for anything but advice, too")
+    check.add_argument("--strict", action="store_true", help="exit with 1 for anything but advice and low risks, too")
     check.add_argument("--json", action="store_true", help="print the report as JSON")
     check.add_argument("--junit", metavar="FILE", help="write it as JUnit XML, too")
     check.add_argument("--sarif", metavar="FILE", help="write it as SARIF, too")
@@ -232,19 +232,20 @@ def _add_probe(commands: Any) -> None:
     probe = _add(commands, "probe", _probe, help="test a host with an app that it shows", description=_PROBE)
     probe.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
     probe.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
-    probe.add_argument("--port", type=int, default=8000, help="the port to listen at (default: 8000)")
+    probe.add_argument("--port", type=_port, default=8000, help="the port to listen at (default: 8000)")
     probe.add_argument("--report", type=Path, metavar="FILE", help="write each report to this file, as JSON")
 
 
 def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
     try:
         from fanlight.check.probe.server import probe_server
+        from fanlight.check.writable import why_not_writable
     except ModuleNotFoundError as error:
         print(f"fanlight probe needs {error.name}: pip install 'fanlight[host]'", file=sys.stderr)
         return 2
 
-    if options.report is not None and not options.report.absolute().parent.is_dir():
-        print(f"fanlight probe: there is no folder {options.report.absolute().parent}.", file=sys.stderr)
+    if options.report is not None and (why := why_not_writable(options.report)) is not None:
+        print(f"fanlight probe: {why}", file=sys.stderr)
         return 2
     server = probe_server(options.report)
     try:

@@ -305,8 +305,18 @@ async def test_the_command_serves_over_stdio_and_writes_the_report(tmp_path: Pat
         assert ids(json.loads(report.read_text(encoding="utf-8")), "pass") == {"TIN-01"}
 
 
-def test_a_report_in_a_folder_that_is_not_there_is_said_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("report", "why"), [("none/report.json", "its folder does not exist"), (".", "it is a folder")]
+)
+def test_a_report_that_cannot_be_written_is_said_at_once(
+    report: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["probe", "--report", str(tmp_path / "none" / "report.json")]) == 2
-    assert "there is no folder" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert main(["probe", "--report", report]) == 2
+    assert f"{report} cannot be written: {why}" in capsys.readouterr().err
+
+
+def test_a_port_that_is_none_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["probe", "--http", "--port", "99999"])
+    assert "'99999' is no port" in capsys.readouterr().err
