@@ -350,7 +350,10 @@ BROKEN: dict[str, list[Any]] = {
     ],
     "REV-11": [script("top.location = there"), script("const d = window.parent.document")],
     "REV-12": [document('<script src="https://cdn.example/a.js"></script>')],
-    "REV-14": [script('const f = document.createElement("iframe");\nf.src = there')],
+    "REV-14": [
+        script('const f = document.createElement("iframe");\nf.src = there'),
+        script('const f = document.createElement("iframe");\nf.srcdoc = first;\nf.src = there'),
+    ],
     "REV-15": [
         script("app.ontoolresult = (r) => { out.innerHTML = r.content[0].text; };"),
         script("app.ontoolresult = ({ structuredContent: data }) => {\nout.innerHTML = `<b>${data.name}</b>`;\n}"),
@@ -520,6 +523,8 @@ GOOD: dict[str, list[Any]] = {
     "REV-14": [
         script('const f = document.createElement("iframe"); f.src = a', csp={"frameDomains": ["https://a.example"]}),
         script('const f = document.createElement("div")'),
+        script('const f = document.createElement("iframe");\nf.srcdoc = html;\ndocument.body.append(f)'),
+        script('e.jsx("iframe", { title: "Preview", srcDoc: html })'),
     ],
     "REV-15": [
         script("app.ontoolresult = (r) => { out.textContent = r.content[0].text; out.innerHTML = ''; };"),

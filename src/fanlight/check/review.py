@@ -82,6 +82,7 @@ _NEARBY: Final = 500
 # Frames that a script makes.
 _FRAME: Final = re.compile(r"createElement\s*\(\s*[\"'`]i?frame[\"'`]\s*\)")
 _KEPT_AS: Final = re.compile(r"([A-Za-z_$][\w$]*)\s*=\s*(?:\w+\s*\.\s*)*$")
+_ANY_SRC: Final = re.compile(r"\bsrc\b")
 _FRAME_PROPS: Final = re.compile(r"[\"'`]iframe[\"'`]\s*,\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _FRAME_MARKUP: Final = re.compile(r"<iframe\b[^>]*", re.IGNORECASE)
 _SRC: Final = re.compile(r"\bsrc[\"']?\s*(?:=|:|[\"'`]\s*,)\s*\\?[\"'`]?((?:https?:)?\\?/\\?/[^\"'`\s>\\$]+)")
@@ -250,6 +251,8 @@ class _ScriptFrame:
     line: int
     address: str | None
     hidden: bool
+    own: bool
+    """Whether it is given a document and no address."""
 
 
 @lru_cache(maxsize=2)
@@ -264,7 +267,8 @@ def _frames_of(source: _Source) -> Iterator[_ScriptFrame]:
             address = found[1].replace("\\/", "/") if found else None
             if address is not None and address.startswith("//"):
                 address = f"https:{address}"
-            yield _ScriptFrame(line + text.count("\n", 0, at), address, _HIDES.search(nearby) is not None)
+            own = "srcdoc" in nearby.lower() and _ANY_SRC.search(nearby) is None
+            yield _ScriptFrame(line + text.count("\n", 0, at), address, _HIDES.search(nearby) is not None, own)
 
 
 def _frames_in(text: str) -> Iterator[tuple[int, str]]:
@@ -426,7 +430,7 @@ def rev_12(document: Document) -> Iterator[Problem]:
 
 
 def rev_14(document: Document) -> Iterator[Problem]:
-    unknown = [frame for frame in _script_frames(document.html) if frame.address is None]
+    unknown = [frame for frame in _script_frames(document.html) if frame.address is None and not frame.own]
     if unknown and not _declared(document.csp, "frameDomains"):
         message = "makes an <iframe> by script, and declares no frameDomains: hosts show no other page in it."
         fix = "Declare the origin that it is to show in frameDomains, or do without the frame."
