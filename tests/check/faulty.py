@@ -43,6 +43,8 @@ def call(id: object, name: str) -> None:
         sys.stderr.flush()
         os._exit(3)
     if "hang" in WHAT and name == "second":
+        sys.stderr.write("waiting for cheese\n")
+        sys.stderr.flush()
         signal.pause()
     if "print" in WHAT:
         write(f"Called {name}")

@@ -289,6 +289,10 @@ BROKEN: dict[str, list[Any]] = {
     "ADV-07": [meta(permissions={"camera": {}}), meta(csp={"frameDomains": ["https://maps.example"]})],
     "ADV-08": [seen(look(capabilities={}))],
     "ADV-11": [seen(look(calls=called(text('{"iso": "12:00", "zone": "UTC"}'))))],
+    "ADV-12": [
+        seen(look(calls=called(text("There is no zone 'example'"), isError=True))),
+        seen(look(calls={"get_time": Called({}, Answer(error={"code": -32602, "message": "no such zone"}))})),
+    ],
     "REV-13": [seen(look(again=read(item(text=HTML.replace("12:00", "12:01")))))],
     # Views, by their source
     "REV-01": [
@@ -484,6 +488,12 @@ GOOD: dict[str, list[Any]] = {
         seen(look(calls=called(text("It is noon.")))),
         seen(look(calls=called(text("[sic] {odd"), isError=False))),
         seen(look(calls=called(text('{"error": 1}'), isError=True))),
+    ],
+    "ADV-12": [
+        seen(look(calls={})),
+        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, silent=True))})),
+        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited."))})),
+        replace(seen(look(calls=called(text("It failed."), isError=True))), saved=True),
     ],
     "ADV-10": [plain(said=[*hello(), SIZE, SIZE, says("ui/update-model-context", structuredContent={"hour": 12})])],
     "REV-01": [

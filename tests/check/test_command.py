@@ -228,3 +228,10 @@ def test_the_text_tells_what_does_not_count_and_why(saved: Path, capsys: pytest.
     check(saved, "--skip", "RES-08", "--because", "either is fine", "--skip", "RES-01", "--because", "not yet")
     said = capsys.readouterr().out
     assert "Not counted (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in said
+
+
+def test_one_is_no_plural(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(saved, "--only", "RES-08", "--baseline", tmp_path / "known.json", "--write-baseline") == 0
+    said = capsys.readouterr()
+    assert said.out.endswith(" 1 rule was asked.\n")
+    assert said.err.startswith("1 finding is now in ")

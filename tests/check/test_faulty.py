@@ -130,7 +130,8 @@ async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
     report = await checked("hang", patience=1.0)
     (finding,) = report.named("LNT-14")
     assert finding.problem.where == "tool second"
-    assert "no answer within 1 seconds" in finding.problem.message
+    assert "no answer within 1 seconds. It last wrote: waiting for cheese" in finding.problem.message
+    assert "cheese" not in finding.key
     assert report.servers[0].called == ALL
     assert report.conforms
 

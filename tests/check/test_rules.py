@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from check.samples import BROKEN, GOOD, LOOK, POOR, SCENES, SEEN, SIZE, VIEW, hello, marked, plain, says
-from fanlight.check.observation import Answer, Seen, ViewSeen
+from check.samples import BROKEN, GOOD, LOOK, POOR, SCENES, SEEN, SIZE, VIEW, hello, marked, plain, says, text, tool
+from fanlight.check.observation import Answer, Called, Seen, ViewSeen
 from fanlight.check.rule import Finding, Rule
 from fanlight.check.rules import BY_NAME, RULES
 from fanlight.check.run import judged
@@ -113,6 +113,26 @@ def test_what_is_measured_is_not_what_names_a_finding() -> None:
     assert key("QUA-09", late[0]) == key("QUA-09", late[1]) != set()
     wide = [marked("result", scrollWidth=width, clientWidth=700) for width in (800, 900)]
     assert key("DIM-03", wide[0]) == key("DIM-03", wide[1]) != set()
+
+
+def test_a_tool_that_is_listed_twice_is_named_once() -> None:
+    twice = replace(LOOK, tools=[tool(annotations=None, flat=None)] * 2)
+    for rule in ("ADV-01", "ADV-06"):
+        (problem,) = found(BY_NAME[rule], twice)
+        assert problem.message.startswith("get_time: ")
+
+
+def test_a_tool_that_answers_with_an_error_is_told_with_what_it_was_called_with() -> None:
+    failed = Called({"zone": "example"}, Answer({"content": text("There is no\nzone"), "isError": True}))
+    (problem,) = found(BY_NAME["ADV-12"], replace(SEEN, looks=[replace(LOOK, calls={"get_time": failed})]))
+    assert problem.where == "tool get_time"
+    assert problem.message == (
+        'answers {"zone": "example"} with an error: There is no zone. So its View was not seen with a real result.'
+    )
+    assert problem.fix == "Give it arguments that it can answer: --args 'get_time={...}'."
+    both = replace(LOOK, tools=[tool(), tool("get_date")], calls={**LOOK.calls, "get_date": failed})
+    (problem,) = found(BY_NAME["ADV-12"], replace(SEEN, looks=[both]))
+    assert (problem.where, problem.message.endswith("no zone.")) == ("tool get_date", True)
 
 
 def test_the_reference_page_has_the_table() -> None:

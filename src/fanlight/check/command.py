@@ -139,7 +139,7 @@ def _written(report: Report, options: argparse.Namespace) -> int:
         print(f"fanlight check: {' '.join(failures)}", file=sys.stderr)
         return 2
     if options.write_baseline:
-        print(f"{len(keys)} findings are now in {options.baseline}.", file=sys.stderr)
+        print(f"{len(keys)} finding{' is' if len(keys) == 1 else 's are'} now in {options.baseline}.", file=sys.stderr)
         return 0
     if options.strict and any(finding.level != "note" for finding in report.open):
         return 1

@@ -42,6 +42,8 @@ class Answer:
     flaws: Sequence[Flaw] = ()
     silent: bool = False
     """Whether nothing came in time."""
+    wrote: str = ""
+    """What the server wrote last, if nothing came in time."""
     lost: str | None = None
     """How the server went away meanwhile."""
 

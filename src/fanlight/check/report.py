@@ -142,7 +142,11 @@ def _summary(report: Report, colour: bool) -> str:
     parts += [f"{counts['warning']} to mend"] if counts["warning"] else []
     parts += [f"{counts['note']} to consider"] if counts["note"] else []
     parts += [f"{skipped} skipped"] if skipped else []
-    return _painted(f"{', '.join(parts)}. {checked} rules were asked.", "31" if musts else "32", colour)
+    return _painted(
+        f"{', '.join(parts)}. {checked} rule{' was' if checked == 1 else 's were'} asked.",
+        "31" if musts else "32",
+        colour,
+    )
 
 
 def _painted(text: str, code: str, colour: bool) -> str:

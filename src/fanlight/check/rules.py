@@ -351,6 +351,7 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _look("ADV-06", "advice", s.adv_06, "Tools with a View have annotations."),
         _look("ADV-07", "advice", s.adv_07, "A View works where some wishes are ignored."),
         _server("ADV-11", "advice", s.adv_11, "The data for a View is in structuredContent."),
+        _server("ADV-12", "advice", s.adv_12, "A tool with a View answers what it is called with here."),
     ],
 }
 

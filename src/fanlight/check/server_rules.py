@@ -431,15 +431,18 @@ def lnt_12(look: Look) -> Iterator[Problem]:
 def lnt_13(seen: Seen) -> Iterator[Problem]:
     for where, what, answer in _asked(seen):
         if answer.lost is not None:
-            fix = "Catch the error, and answer with a result that has isError; what it wrote last says where to look."
+            fix = "Answer with isError where it fails or exits now; what it wrote last says where to look."
             yield Problem(where, f"ends the server when it is {what}: {answer.lost}", fix, key="ends the server")
 
 
 def lnt_14(seen: Seen) -> Iterator[Problem]:
     for where, what, answer in _asked(seen):
         if answer.silent:
-            message = f"does not answer when it is {what}: {(answer.error or {}).get('message')}."
-            fix = "Answer sooner; or give it longer, if it needs that: --timeout SECONDS."
+            message = f"does not answer when it is {what}: {(answer.error or {}).get('message')}.{answer.wrote}"
+            fix = (
+                "Look for what it waits for, or for a thread that it ends (sys.exit). If it only needs longer: "
+                "--timeout SECONDS."
+            )
             yield Problem(where, message, fix, key="does not answer")
 
 
@@ -483,7 +486,7 @@ def lnt_15(seen: Seen) -> Iterator[Problem]:
 
 
 def adv_01(look: Look) -> Iterator[Problem]:
-    missing = [str(tool.get("name")) for tool, _ in look.links() if FLAT_URI_KEY not in meta_of(tool)]
+    missing = dict.fromkeys(str(tool.get("name")) for tool, _ in look.links() if FLAT_URI_KEY not in meta_of(tool))
     if missing:
         message = f"{', '.join(missing)}: hosts made for the first draft read {FLAT_URI_KEY!r} alone."
         yield Problem("server", message, f"Write the same URI at _meta[{FLAT_URI_KEY!r}], too.")
@@ -544,7 +547,8 @@ def adv_05(look: Look) -> Iterator[Problem]:
 
 
 def adv_06(look: Look) -> Iterator[Problem]:
-    silent = [str(tool.get("name")) for tool, _ in look.links() if not isinstance(tool.get("annotations"), Mapping)]
+    links = (tool for tool, _ in look.links())
+    silent = dict.fromkeys(str(tool.get("name")) for tool in links if not isinstance(tool.get("annotations"), Mapping))
     if silent:
         message = f"{', '.join(silent)}: without annotations, hosts ask the user before each call."
         yield Problem("server", message, "Set readOnlyHint on tools that change nothing, destructiveHint on others.")
@@ -584,6 +588,43 @@ def adv_11(seen: Seen) -> Iterator[Problem]:
                 "Return structuredContent, too. In Python, say what the dict holds: -> dict[str, str], or a TypedDict."
             )
             yield Problem(_tool(tool), message, fix)
+
+
+def adv_12(seen: Seen) -> Iterator[Problem]:
+    look = seen.best()
+    if look is None or seen.saved:
+        return
+    told = {}
+    worked = set()
+    for tool, uri in look.links():
+        name = str(tool.get("name"))
+        call = look.calls.get(name)
+        if call is None:
+            continue
+        if (words := _error_words(call.answer)) is not None:
+            told[name] = (uri, call.arguments, words)
+        elif call.answer.result is not None:
+            worked.add(uri)
+    for name, (uri, arguments, words) in told.items():
+        unseen = "" if uri in worked else " So its View was not seen with a real result."
+        message = f"answers {_short(arguments)} with an error: {words}{unseen}"
+        fix = f"Give it arguments that it can answer: --args '{name}={{...}}'."
+        yield Problem(f"tool {name}", message, fix, key="answers with an error")
+
+
+def _error_words(answer: Answer) -> str | None:
+    """Return what an answer that is an error says; None if it is none, or if other rules tell of it."""
+    if answer.silent or answer.lost is not None or answer.flaws:
+        return None
+    if answer.error is not None:
+        words = str(answer.error.get("message"))
+    elif answer.result is not None and answer.result.get("isError"):
+        words = " ".join(texts(answer.result))
+    else:
+        return None
+    words = " ".join(words.split()) or "it says nothing"
+    words = words if len(words) <= 200 else f"{words[:197]}..."
+    return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
 def _is_json(text: str) -> bool:

@@ -30,7 +30,7 @@ from fanlight.check.observation import Answer, Called, Flaw, JSONObject, Look
 from fanlight.host.attempt import Attempt, open_transport
 from fanlight.host.config import InProcess, Streams, Target
 from fanlight.host.process import CannotStart
-from fanlight.host.reasons import cause, not_mcp, why_ended, why_failed
+from fanlight.host.reasons import cause, last_words, not_mcp, why_ended, why_failed
 from fanlight.host.resources import for_model
 from fanlight.host.unreadable import Unreadable
 from fanlight.host.wire import at_cursor, without_wire_fields
@@ -322,7 +322,7 @@ class Visitor:
             line.leave.set()
         await line.gone.wait()
         if answer.lost is None:
-            return answer
+            return replace(answer, wrote=last_words(line.client.attempt))
         return replace(answer, lost=line.reason or why_ended(self._to, line.client.attempt))
 
 

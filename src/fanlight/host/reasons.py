@@ -38,7 +38,7 @@ def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) 
         case httpx2.HTTPError():
             return f"{to} cannot be reached: {type(error).__name__} {error}".rstrip() + "."
         case TimeoutError():
-            return f"{to} did not answer as an MCP server within {patience:g} seconds.{_said(attempt)}"
+            return f"{to} did not answer as an MCP server within {patience:g} seconds.{last_words(attempt)}"
         case OAuthFlowError():
             return f"{to} cannot be signed in to: {error}"
         case MCPError() if attempt.http_status in (401, 403):
@@ -48,8 +48,8 @@ def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) 
         case MCPError() if attempt.http_status is not None and attempt.http_status >= 400:
             return f"{to} answers HTTP {attempt.http_status}, not MCP. Is the path right? It is often /mcp."
         case MCPError() | ValidationError():
-            return f"{to} does not answer as an MCP server: {error}{_said(attempt)}"
-    return f"{to} cannot be used: {type(error).__name__}: {error}{_said(attempt)}"
+            return f"{to} does not answer as an MCP server: {error}{last_words(attempt)}"
+    return f"{to} cannot be used: {type(error).__name__}: {error}{last_words(attempt)}"
 
 
 def why_ended(to: Target, attempt: Attempt) -> str:
@@ -59,16 +59,16 @@ def why_ended(to: Target, attempt: Attempt) -> str:
     if attempt.child is not None and attempt.child.exit_code is not None:
         code = attempt.child.exit_code
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        return f"{to} {how}.{_said(attempt)}"
-    return f"{to} closed the connection.{_said(attempt)}"
+        return f"{to} {how}.{last_words(attempt)}"
+    return f"{to} closed the connection.{last_words(attempt)}"
 
 
 def why_silent(to: Target, attempt: Attempt, seconds: float) -> str:
     """Say that an attempt has led to nothing yet."""
-    return f"{to} has not answered for {seconds:.0f} seconds.{_said(attempt)}"
+    return f"{to} has not answered for {seconds:.0f} seconds.{last_words(attempt)}"
 
 
-def _said(attempt: Attempt) -> str:
+def last_words(attempt: Attempt) -> str:
     """Quote the last words of a child, which usually name the cause."""
     if attempt.child is None:
         return ""
