@@ -1,5 +1,6 @@
 """The pages on testing, done as they say."""
 
+import json
 import os
 import re
 import shlex
@@ -48,9 +49,13 @@ def test_the_workflow_is_one_and_its_tests_pass(tmp_path: Path) -> None:
     assert install == ["pip", "install", "fanlight[browser]", "pytest"]
     python, *words = test
     assert python == "python"
-    accepted = ran(tmp_path, *words, "--fanlight-update-pictures")
-    assert "4 passed" in accepted.stdout, accepted.stdout
-    assert {path.name for path in (tmp_path / "pictures" / "test_counter").iterdir()} == {"light.png", "dark.png"}
+    first = ran(tmp_path, *words)
+    assert "2 failed, 2 passed" in first.stdout, first.stdout
+    places = re.findall(r"^\| `(.*\.actual\.png)` \| `(.*)` \|$", CI.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {Path(to).name for _, to in places} == {"light.png", "dark.png"}
+    for found, to in places:
+        (tmp_path / to).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".fanlight" / found).rename(tmp_path / to)
     compared = ran(tmp_path, *words)
     assert "4 passed" in compared.stdout, compared.stdout
 
@@ -63,6 +68,12 @@ def test_the_programs_of_the_reference_run(tmp_path: Path) -> None:
     assert (tmp_path / "counter.png").read_bytes().startswith(b"\x89PNG")
     shared = ran(tmp_path, "-m", "pytest", "-k", "click or may_add")
     assert "2 passed" in shared.stdout, shared.stdout
+
+
+def test_the_page_on_pictures_calls_the_tool_of_the_readme_as_it_is() -> None:
+    (arguments,) = re.findall(r"get_time --args '(.*)'", SHOT.read_text(encoding="utf-8"))
+    (parameter,) = re.findall(r"def get_time\((\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [*json.loads(arguments)] == [parameter]
 
 
 def test_the_page_on_pictures_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
