@@ -6,6 +6,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from fanlight.host.process import Child
 from support.connected import failure
 from support.wire import serving
 
@@ -15,6 +16,20 @@ pytestmark = pytest.mark.anyio
 async def test_a_program_that_exits_is_reported_with_its_code_and_last_words() -> None:
     reason = await failure([sys.executable, "-c", "import sys; print('need a key', file=sys.stderr); sys.exit(4)"])
     assert "exited with code 4. It last wrote: need a key" in reason
+
+
+async def test_a_file_that_ends_without_serving_is_told_what_it_lacks() -> None:
+    reason = await failure([sys.executable, "-c", "import sys"])
+    assert "exited with code 0. It ended before it served: does it call server.run()?" in reason
+
+
+def test_what_a_program_wrote_long_before_it_left_is_not_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = Child()
+    child.hear(b"an old error")
+    monkeypatch.setattr("fanlight.host.process._END", -1.0)
+    assert child.last_words() == ["an old error"]  # it lives, and this may be why it is silent
+    child.left = True
+    assert child.last_words() == []
 
 
 async def test_a_program_that_is_not_mcp_is_reported_with_what_it_wrote() -> None:

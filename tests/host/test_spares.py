@@ -120,6 +120,13 @@ async def test_an_error_is_told_as_python_tells_it(text: str, said: str, tmp_pat
     assert "spare_python" not in errors
 
 
+async def test_a_module_beside_the_file_hides_others_as_it_always_does(tmp_path: Path, spares: Spares) -> None:
+    near = written(tmp_path, "class JSONDecodeError(ValueError): pass", "json.py")
+    script = written(tmp_path, "import orjson\nimport json\nprint(json.__file__)\nprint(input())")
+    await spares.prepare(script, os.environ)
+    assert await ended(await spares.take(script, os.environ), b"one\n") == (0, f"{near}\none\n", "")
+
+
 async def test_it_is_taken_only_for_a_file_that_imports_the_same_in_the_same_environment(
     tmp_path: Path, spares: Spares
 ) -> None:

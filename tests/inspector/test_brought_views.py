@@ -59,6 +59,18 @@ async def test_each_view_that_a_result_brings_has_a_card_of_its_own(browser: Bro
             assert problems == []
 
 
+async def test_a_view_that_is_left_out_is_told_of(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    twice = SECOND.replace("ui://old/more", "ui://old/card")
+    path.write_text(EMBEDDED.replace("return mcpui", "return [mcpui").replace("legacy=True)", twice), encoding="utf-8")
+    with running(servers([str(path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "card")
+            await expect(page.locator(".problems")).to_contain_text(
+                "The result brings 2 Views, and 1 of them is shown."
+            )
+
+
 @pytest.mark.parametrize("policy", ["ask", "allow"])
 async def test_an_external_page_is_asked_about_and_shown(policy: str, browser: Browser, tmp_path: Path) -> None:
     async def other(request: Request) -> Response:

@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -51,6 +53,22 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(
     monkeypatch.delitem(sys.modules, "fanlight.inspector.web", raising=False)
     assert main(["dev"]) == 2
     assert capsys.readouterr().err == "fanlight dev: uvicorn is missing: pip install 'fanlight[dev]'\n"
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", "8400", mirror(tmp_path)]
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    environment = {**os.environ, "TMPDIR": str(kept)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as process:
+        assert process.stdout is not None
+        said = b"".join(iter(process.stdout.readline, b"  Stop with Ctrl+C.\n"))
+        process.send_signal(getattr(signal, name))
+        said += process.stdout.read()
+        assert process.wait(30) == 0
+    assert b"Traceback" not in said
+    assert list(kept.iterdir()) == []
 
 
 def test_a_changed_server_is_started_by_a_python_that_was_kept_ready(tmp_path: Path) -> None:

@@ -274,6 +274,27 @@ def test_what_cannot_be_made_is_refused(options: dict[str, Any], error: type[Exc
     assert issubclass(error, RegistrationError)
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"legacy": "no"}, "legacy is 'no', expected True or False"),
+        ({"embeddedResourceProps": {"bogus": 1}}, "It takes annotations and _meta"),
+        (
+            {"embeddedResourceProps": {"annotations": {"audience": "me"}}},
+            "embeddedResourceProps cannot be used: audience",
+        ),
+        ({"uiMetadata": {"anything": object()}}, "cannot be written as JSON"),
+        ({"adapters": {"mcpApps": {"enabled": "yes"}}}, "enabled is 'yes', expected True or False"),
+        ({"adapters": {"mcpApps": {"config": {"timeout": "soon"}}}}, "timeout is 'soon', expected milliseconds"),
+        ({"adapters": {"mcpApps": {"config": {"intentHandling": "x"}}}}, "intentHandling is 'x', expected"),
+        ({"adapters": {"mcpApps": {"config": 5}}}, "config is 5, not a dict"),
+    ],
+)
+def test_an_option_of_the_wrong_kind_is_refused_where_it_is_written(option: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidContentError, match=words):
+        create_ui_resource({"uri": "ui://a/b", "content": HTML, **option})
+
+
 def test_actions_are_what_the_published_ones_make() -> None:
     ours: list[UIActionResult] = [
         ui_action_result_tool_call("t", {"a": 1}),

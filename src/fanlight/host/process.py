@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import anyio
@@ -43,6 +44,8 @@ _HURRIED_WAIT: Final = 0.1  # the same, where the next one waits for it
 _TERM_WAIT: Final = 1.5  # after SIGTERM, before SIGKILL
 _REAP_WAIT: Final = 1.0
 _WORDS_KEPT: Final = 50
+_WORDS_QUOTED: Final = 5
+_END: Final = 5.0  # seconds before a child left, in which it may have said why
 
 _AnyProcess = Process | FallbackProcess
 
@@ -59,8 +62,8 @@ class Child:
     """It closed its stdout, as a process does that ends, before we asked it to."""
     exit_code: int | None = None
     """Set if it left by itself."""
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=_WORDS_KEPT))
-    """The last lines of its stderr."""
+    said: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_WORDS_KEPT))
+    """The last lines of its stderr, each with its time."""
     hurried: bool = False
     """It is to leave at once, since it will be started anew."""
     listener: Callable[[str], None] | None = None
@@ -71,9 +74,14 @@ class Child:
     def hear(self, line: bytes) -> None:
         """Take a line of its stderr."""
         words = line.decode("utf-8", "replace").rstrip()
-        self.said.append(words)
+        self.said.append((monotonic(), words))
         if self.listener is not None:
             self.listener(words)
+
+    def last_words(self) -> list[str]:
+        """Return the lines that it wrote last. Of one that has left, only those of its end: others are not why."""
+        oldest = monotonic() - _END if self.left else 0.0
+        return [line for at, line in self.said if line and at >= oldest][-_WORDS_QUOTED:]
 
 
 @asynccontextmanager
@@ -150,7 +158,10 @@ async def _hand_on(line: bytes, received: Any, child: Child) -> None:
         if answer is None:
             if line.strip():
                 child.noise = child.noise or line[:200].decode("utf-8", "replace")
-                logger.warning("A server wrote to its stdout what is not JSON-RPC: %r", line[:200])
+                if child.listener is not None:
+                    child.listener(f"(on stdout, which is for MCP alone) {line[:200].decode('utf-8', 'replace')}")
+                else:
+                    logger.warning("A server wrote to its stdout what is not JSON-RPC: %r", line[:200])
             return
     else:
         answer = SessionMessage(message)

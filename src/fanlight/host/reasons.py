@@ -59,7 +59,9 @@ def why_ended(to: Target, attempt: Attempt) -> str:
     if attempt.child is not None and attempt.child.exit_code is not None:
         code = attempt.child.exit_code
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        return f"{to} {how}.{last_words(attempt)}"
+        # A Python file that only defines its server ends so.
+        hint = " It ended before it served: does it call server.run()?" if code == 0 and not attempt.client else ""
+        return f"{to} {how}.{hint}{last_words(attempt)}"
     return f"{to} closed the connection.{last_words(attempt)}"
 
 
@@ -72,7 +74,7 @@ def last_words(attempt: Attempt) -> str:
     """Quote the last words of a child, which usually name the cause."""
     if attempt.child is None:
         return ""
-    last = [line for line in attempt.child.said if line][-5:]
+    last = attempt.child.last_words()
     quoted = " It last wrote: " + " | ".join(last) if last else ""
     noise = f" It wrote to stdout what is not MCP: {attempt.child.noise}" if attempt.child.noise else ""
     return quoted + noise

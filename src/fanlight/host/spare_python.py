@@ -36,8 +36,17 @@ def order() -> str | None:
     return str(json.loads(line))
 
 
+def is_hidden(script: str) -> bool:
+    """Tell whether something beside the file has the name of a module that is imported already, and would hide it."""
+    near = {path.stem if path.suffix == ".py" else path.name for path in Path(script).parent.iterdir()}
+    return not near.isdisjoint(name.partition(".")[0] for name in sys.modules)
+
+
 def run(script: str) -> None:
     """Run a file as the main module."""
+    if is_hidden(script):
+        os.chdir(Path(script).parent)
+        os.execv(sys.executable, [sys.executable, script])  # noqa: S606  the author's own file
     sys.argv[:] = [script]
     sys.path.insert(0, str(Path(script).parent))
     os.chdir(Path(script).parent)

@@ -53,7 +53,7 @@ PRESETS: Final = {
             "A View gets a column of 720 pixels, and may be 5,000 high.",
             "Connects with the older handshake (2025-11-25).",
             "Its apps for macOS and iOS apply other policies than its web page.",
-            "A `domain` that it does not know can keep a View from being shown at all.",
+            "A domain that it does not know can keep a View from being shown at all.",
         ),
     ),
     "chatgpt": Preset(
@@ -75,7 +75,7 @@ PRESETS: Final = {
         (
             "Inline, a View is 400 pixels high and at most 768 wide.",
             "No downloads.",
-            "Also gives Views `window.openai`, and lets the model read `structuredContent`.",
+            "Also gives Views window.openai, and lets the model read structuredContent.",
             "Adds domains of its own to what a View may reach.",
             "Sometimes a View gets no tool-input or no tool-result, and cannot ask again.",
         ),

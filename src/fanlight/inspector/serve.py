@@ -2,13 +2,15 @@
 
 import gc
 import os
+import signal
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from fanlight.host.spares import Spares, script_named
 from fanlight.protocol.errors import FanlightError
@@ -17,8 +19,22 @@ from fanlight.protocol.lines import VARIABLE
 
 def serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:
     """Serve until Ctrl+C. The options are those of `fanlight.inspector.web.show`."""
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt), _ended_alike():
         anyio.run(partial(_serve, given, command, **options))
+
+
+@contextmanager
+def _ended_alike() -> Iterator[None]:
+    """End by other signals as by Ctrl+C, so that nothing is left behind."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 async def _serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:
@@ -35,6 +51,7 @@ async def _serve(given: Sequence[str], command: Sequence[str], **options: Any) -
             raise FanlightError(f"{error.name} is missing: pip install 'fanlight[dev]'") from None
         gc.freeze()
         gc.enable()
+        await anyio.lowlevel.checkpoint()  # for a Ctrl+C that came meanwhile
         await show(given, command, **options, spares=spares, lines=lines.name)
     finally:
         await spares.aclose()

@@ -50,6 +50,8 @@ async def show(
             ws_per_message_deflate=False,
             timeout_graceful_shutdown=1,  # pages hold a stream open
         )
+        # Ctrl+C while it starts is no error.
+        logging.getLogger("uvicorn.error").addFilter(lambda record: "CancelledError" not in record.getMessage())
         await _Server(config, inspector).serve(sockets=[listener])
 
 

@@ -11,6 +11,7 @@ from fanlight.server.bundle.document import first_script
 SKYBRIDGE_MIME_TYPE = "text/html+skybridge"
 
 _NAMES = ("appsSdk", "mcpApps")
+_INTENTS = ["prompt", "ignore"]
 
 
 def get_adapter_mime_type(adapters: Mapping[str, Any] | None) -> str | None:
@@ -62,6 +63,7 @@ def _enabled(adapters: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]
             raise InvalidContentError(f"There is no adapter {name!r}. There are {' and '.join(_NAMES)}.")
         if options is not None and not isinstance(options, Mapping):
             raise InvalidContentError(f'adapters[{name!r}] is {options!r}, not a dict. Write {{"enabled": True}}.')
+        _check(name, options or {})
     enabled = [(name, options) for name, options in adapters.items() if options and options.get("enabled")]
     if len(enabled) > 1:
         raise InvalidContentError(
@@ -69,3 +71,21 @@ def _enabled(adapters: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]
             "runs in MCP Apps hosts too."
         )
     return enabled[0] if enabled else None
+
+
+def _check(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse what would be taken for something else."""
+    config = options.get("config") or {}
+    if not isinstance(config, Mapping):
+        raise InvalidContentError(f"adapters[{name!r}].config is {config!r}, not a dict.")
+    for what, value, expected, is_right in (
+        ("enabled", options.get("enabled"), "True or False", lambda given: isinstance(given, bool)),
+        ("config.timeout", config.get("timeout"), "milliseconds", _is_number),
+        ("config.intentHandling", config.get("intentHandling"), '"prompt" or "ignore"', _INTENTS.__contains__),
+    ):
+        if value is not None and not is_right(value):
+            raise InvalidContentError(f"adapters[{name!r}].{what} is {value!r}, expected {expected}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -16,7 +16,8 @@ from typing import Any, Literal, Required, TypedDict
 from urllib.parse import urlsplit
 
 from mcp_types import Annotations, BlobResourceContents, EmbeddedResource, TextResourceContents
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from fanlight.mcpui.adapters import adapter_script, get_adapter_mime_type, wrap_html_with_adapters
 from fanlight.mcpui.exceptions import EncodingError, InvalidContentError, InvalidURIError
@@ -174,10 +175,12 @@ def _create(
     adapters: Any = None,
     legacy: object = False,
 ) -> UIResource:
+    if not isinstance(legacy, bool):
+        raise InvalidContentError(f"legacy is {legacy!r}, expected True or False.")
     address = _checked_uri(uri)
     ui = _dict(ui_metadata, "uiMetadata")
     props = _dict(resource_props, "resourceProps")
-    text, mime_type, framed = _content(_dict(content, "content"), ui, adapters, bool(legacy))
+    text, mime_type, framed = _content(_dict(content, "content"), ui, adapters, legacy)
     meta = {
         **{f"{UI_METADATA_PREFIX}{key}": value for key, value in ui.items()},
         **_dict(metadata, "metadata"),
@@ -190,13 +193,24 @@ def _create(
             raise InvalidContentError(f"resourceProps has {key!r}, which create_ui_resource writes itself.")
     contents = _contents(address, text, mime_type, encoding, meta or None, props)
     outer = _dict(embedded_resource_props, "embeddedResourceProps")
+    if unknown := outer.keys() - {"annotations", "_meta"}:
+        raise InvalidContentError(f"embeddedResourceProps has {sorted(unknown)}. It takes annotations and _meta.")
     annotations = outer.get("annotations")
-    return UIResource(
-        type="resource",
-        resource=contents,
-        annotations=None if annotations is None else Annotations.model_validate(annotations),
-        _meta=outer.get("_meta"),
-    )
+    try:
+        made = UIResource(
+            type="resource",
+            resource=contents,
+            annotations=None if annotations is None else Annotations.model_validate(annotations),
+            _meta=outer.get("_meta"),
+        )
+        made.to_dict()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InvalidContentError(f"embeddedResourceProps cannot be used: {place}: {first['msg']}.") from None
+    except PydanticSerializationError as error:
+        raise InvalidContentError(f"The metadata of {address} cannot be written as JSON: {error}.") from None
+    return made
 
 
 def _checked_uri(uri: object) -> str:

@@ -139,6 +139,11 @@ const follow = (/** @type {any} */ made) => {
 /** Give each further View that a result brings a card of its own, below the first. */
 const showRest = (/** @type {Call} */ made, /** @type {Json} */ { views = [], ...answer }) => {
   const [first, ...rest] = views;
+  const brought = (answer.result?.content ?? []).filter((/** @type {Json} */ { resource }) => `${resource?.uri}`.startsWith("ui://")).length;
+  if (first && !made.tool.view && brought > views.length) {
+    made.problems.push({ what: `The result brings ${brought} Views, and ${views.length} of them ${views.length === 1 ? "is" : "are"} shown.`, todo: "A URI is one View; and no more are opened than the host's limit, result_views." });
+    drawProblems(made);
+  }
   if (!rest.length) return;
   const name = (/** @type {any} */ { card, parts }, /** @type {string} */ uri, /** @type {number} */ number) => {
     parts.state.before(make("span", { className: "mark" }, `View ${number} of ${views.length}: ${uri}`));

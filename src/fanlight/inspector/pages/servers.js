@@ -37,6 +37,12 @@ const folded = (/** @type {string} */ key, /** @type {boolean} */ start) => ({
   },
 });
 
+/** Why a server is not there, with its last words as it wrote them. */
+const whyNot = (/** @type {string} */ reason) => {
+  const [what, words] = reason.split(" It last wrote: ");
+  return make("div", { className: "small bad reason", role: "alert" }, make("p", {}, what), words && make("pre", {}, words.split(" | ").join("\n")));
+};
+
 const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool: string, byKey: boolean) => void} */ choose) => {
   const { name, status, tools, protocol, target, info } = server;
   const ready = status.state === "ready";
@@ -47,8 +53,8 @@ const drawServer = (/** @type {Json} */ server, /** @type {(server: string, tool
   return make(
     "details",
     folded(name, true),
-    make("summary", {}, make("span", { className: `dot ${ready ? "ready" : status.state}`, "aria-hidden": "true" }), name, make("span", { className: `small ${ready ? "quiet" : "bad"}` }, ready ? protocol : STATES[status.state]), trial.map((word) => make("span", { className: "mark warn" }, word))),
-    !ready && status.reason && make("p", { className: "small bad reason", role: "alert" }, status.reason),
+    make("summary", {}, make("span", { className: `dot ${ready ? "ready" : status.state}`, "aria-hidden": "true" }), name, make("span", { className: `small ${ready || status.state === "connecting" ? "quiet" : "bad"}` }, ready ? protocol : STATES[status.state]), trial.map((word) => make("span", { className: "mark warn" }, word))),
+    !ready && status.reason && whyNot(status.reason),
     ready && !tools.length && make("p", { className: "small quiet" }, "This server has no tools."),
     ready && tools.length > 0 && !views && make("p", { className: "small quiet" }, state.preset === "none" ? "A host without Views: tools are called, and answer in text." : "No tool of this server has a View. They can be called all the same, and a result may bring one."),
     make("ul", {}, ...shown.map((/** @type {Json} */ tool) => drawTool(server, tool, choose))),
