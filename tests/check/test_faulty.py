@@ -126,6 +126,13 @@ async def test_a_tool_that_ends_a_server_at_an_address_is_named_and_the_check_go
     assert report.servers[0].called == ("first",)
 
 
+async def test_a_tool_that_leaves_without_an_error_is_not_taken_for_a_server_that_never_served() -> None:
+    (said,) = broken(await checked("leave")).values()
+    assert said.startswith("tool second: ends the server when it is called with {}: ")
+    assert "exited with code 0." in said
+    assert "before it served" not in said
+
+
 async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
     report = await checked("hang", patience=1.0)
     (finding,) = report.named("LNT-14")

@@ -158,6 +158,7 @@ async def connected(to: Target, version: str, *, ui: bool, patience: float = PAT
                 ClientSession(dispatcher=_Wire(read, write), client_info=_INFO, extensions=extensions) as session,
             ):
                 await _greet(session, version, extensions, patience)
+                attempt.served = True
                 limit.deadline = float("inf")
                 yield Client(session, version, ui, attempt, patience)
     except (MCPError, ValidationError, TimeoutError, OSError, CannotStart, ExceptionGroup) as error:

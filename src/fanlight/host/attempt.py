@@ -60,6 +60,8 @@ class Attempt:
         self, tap: Tap | None = None, on_stderr: Callable[[str], None] | None = None, *, dialects: bool = False
     ) -> None:
         self.client: Client | None = None
+        self.served = False
+        """Whether its server has answered, where another client than that one asks."""
         self.over = anyio.Event()
         """Set when the connection is lost or closed."""
         self.stale = anyio.Event()

@@ -60,7 +60,8 @@ def why_ended(to: Target, attempt: Attempt) -> str:
         code = attempt.child.exit_code
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
         # A Python file that only defines its server ends so.
-        hint = " It ended before it served: does it call server.run()?" if code == 0 and not attempt.client else ""
+        unserved = code == 0 and not attempt.client and not attempt.served
+        hint = " It ended before it served: does it call server.run()?" if unserved else ""
         return f"{to} {how}.{hint}{last_words(attempt)}"
     return f"{to} closed the connection.{last_words(attempt)}"
 
