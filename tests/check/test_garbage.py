@@ -30,6 +30,7 @@ few = settings(max_examples=150, deadline=None)
 
 
 @given(tools, entries, answers, answers, objects)
+@example([{"name": None, "_meta": {"ui/resourceUri": []}}], [], Answer({}), Answer({}), {})
 @few
 def test_no_rule_fails_on_what_a_server_says(
     tools: Any, entries: Any, read: Answer, called: Answer, capabilities: Any

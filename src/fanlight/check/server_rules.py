@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fanlight.check.observation import (
     Answer,
+    Called,
     JSONObject,
     Look,
     Seen,
@@ -513,13 +514,17 @@ def adv_03(look: Look) -> Iterator[Problem]:
         yield Problem("server", message, fix, key="its Views are large")
 
 
+def _called(seen: Seen) -> Iterator[tuple[JSONObject, object, Called]]:
+    """Yield the tools that name a View and were called, with what they name."""
+    if (look := seen.best()) is not None:
+        for tool, uri in look.links():
+            if (call := look.calls.get(str(tool.get("name")))) is not None:
+                yield tool, uri, call
+
+
 def adv_04(seen: Seen) -> Iterator[Problem]:
-    look = seen.best()
-    if look is None:
-        return
-    for tool, _ in look.links():
-        call = look.calls.get(str(tool.get("name")))
-        result = call.answer.result if call else None
+    for tool, _, call in _called(seen):
+        result = call.answer.result
         if result is None or not _for_model(tool) or result.get("isError") or not result.get("structuredContent"):
             continue
         said = sum(len(text.strip()) for text in texts(result))
@@ -574,12 +579,8 @@ def adv_08(seen: Seen) -> Iterator[Problem]:
 
 
 def adv_11(seen: Seen) -> Iterator[Problem]:
-    look = seen.best()
-    if look is None:
-        return
-    for tool, _ in look.links():
-        call = look.calls.get(str(tool.get("name")))
-        result = call.answer.result if call else None
+    for tool, _, call in _called(seen):
+        result = call.answer.result
         if result is None or result.get("isError") or result.get("structuredContent") is not None:
             continue
         if "outputSchema" not in tool and any(_is_json(text) for text in texts(result)):
@@ -591,20 +592,15 @@ def adv_11(seen: Seen) -> Iterator[Problem]:
 
 
 def adv_12(seen: Seen) -> Iterator[Problem]:
-    look = seen.best()
-    if look is None or seen.saved:
+    if seen.saved:
         return
     told = {}
-    worked = set()
-    for tool, uri in look.links():
-        name = str(tool.get("name"))
-        call = look.calls.get(name)
-        if call is None:
-            continue
+    worked = []
+    for tool, uri, call in _called(seen):
         if (words := _error_words(call.answer)) is not None:
-            told[name] = (uri, call.arguments, words)
+            told[str(tool.get("name"))] = (uri, call.arguments, words)
         elif call.answer.result is not None:
-            worked.add(uri)
+            worked.append(uri)
     for name, (uri, arguments, words) in told.items():
         unseen = "" if uri in worked else " So its View was not seen with a real result."
         message = f"answers {_short(arguments)} with an error: {words}{unseen}"
