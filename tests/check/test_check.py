@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from fastmcp import FastMCP
 from fastmcp.apps import AppConfig
@@ -15,10 +16,11 @@ from playwright.async_api import Browser
 
 from check.views import WRONG, raw
 from fanlight import Apps, View
-from fanlight.check import CannotConnect, Report, UsageError, check, scenes
+from fanlight.check import CannotConnect, Report, UsageError, check, scenes, script
 from fanlight.check.observation import Document, Seen
 from fanlight.check.run import judged
-from fanlight.check.scenes import Part, play
+from fanlight.check.scenes import play
+from fanlight.check.script import Pages, Part
 from fanlight.host.config import target
 from support.docs import ROOT
 from support.published import Published
@@ -209,13 +211,63 @@ async def test_what_was_slow_among_others_is_shown_once_more_alone(
     views: list[str] = []
     shown = scenes._scene
 
-    async def counted(browser: Browser, part: Part, name: str) -> Any:
+    async def counted(pages: Pages, part: Part, name: str) -> Any:
         views.append(name)
-        return await shown(browser, part, name)
+        return await shown(pages, part, name)
 
     monkeypatch.setattr(scenes, "_scene", counted)
     await play(browser, [part_of(raw("await start();"))], lambda words: None, ["plain", "error"])
     assert views == ["plain", "error", "plain"]
+
+
+# One page for scene after scene
+
+KEEPS = """
+const kept = () => [localStorage.mark, sessionStorage.mark, document.cookie, window.name].filter(Boolean).join();
+if (kept()) throw new Error(`found ${kept()}`);
+localStorage.mark = sessionStorage.mark = window.name = "left";
+document.cookie = "left=1; domain=fanlight-check.test";
+const channel = new BroadcastChannel("x");
+channel.onmessage = ({ data }) => { throw new Error(`heard ${data}`); };
+channel.postMessage("a scene");
+import("./nothing.js").catch((error) => { setTimeout(() => { throw error; }); });
+await start();
+"""
+
+
+async def test_a_view_finds_nothing_of_the_scene_before_on_the_same_page(browser: Browser) -> None:
+    pages = Pages(browser)
+    html = raw(KEEPS)
+    played = [await scenes._scene(pages, part_of(html), name) for name in ("partial", "error", "partial")]
+    assert len(pages._free) == 1
+    await pages.close()
+    said = "TypeError: Failed to fetch dynamically imported module: https://view.fanlight-check.test/nothing.js"
+    assert [{text for _, text in scene.errors} for scene in played] == [{said}] * 3
+    assert [scene.unfinished for scene in played] == [None] * 3
+
+
+async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "_AGAIN", 500)
+    pages = Pages(browser)
+    hangs = raw("addEventListener('pagehide', () => { for (;;); }); await start();")
+    await scenes._scene(pages, part_of(hangs), "error")
+    assert len(pages._free) == 1
+    after = await scenes._scene(pages, part_of(raw("await start();")), "error")
+    assert after.unfinished is None
+    assert after.marks["error"]["visible"] is not None
+    await pages.close()
+
+
+async def test_a_page_on_which_a_scene_did_not_end_is_closed(browser: Browser) -> None:
+    pages = Pages(browser)
+    before = len(browser.contexts)
+    wrong = raw('on["tool-result"] = () => { for (;;); }; await start();')
+    with anyio.move_on_after(2):
+        await scenes._scene(pages, part_of(wrong), "error")
+    assert pages._free == []
+    assert len(browser.contexts) == before
 
 
 # Targets

@@ -32,7 +32,7 @@ from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-    from fanlight.check.scenes import Answers, Part
+    from fanlight.check.script import Answers, Part
 
 Tell = Callable[[str], None]
 SAVED: Final = "saved"
@@ -284,7 +284,8 @@ async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Vi
 
 def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> "Part":
     """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
-    from fanlight.check.scenes import Part, synthetic
+    from fanlight.check.scenes import synthetic
+    from fanlight.check.script import Part
 
     look = seen.best()
     assert look is not None

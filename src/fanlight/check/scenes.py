@@ -7,59 +7,40 @@
     error     a result that is an error
     ours      Fanlight's own host, with its three origins; and the page loaded again
 
-All but the last are played by a scripted host. Its pages are answered by the browser's driver: there is no server.
+All but the last are played by a scripted host (`fanlight.check.script`).
 """
 
 import json
 import os
-import re
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import LATER, Document, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.observation import JSONObject, Said, Scene, ViewSeen
+from fanlight.check.script import AGE, Pages, Part, Script, Silent, Timers, first_line, is_own_words, page_file
 from fanlight.check.stand_in import stand_in
 from fanlight.check.view_rules import app_tools, is_slow
 from fanlight.host.policy import Policy
-from fanlight.protocol.csp import Csp, check_source
-from fanlight.protocol.errors import FanlightError, RegistrationError
-from fanlight.protocol.headers import permissions_policy, policy, view_directives
+from fanlight.protocol.errors import FanlightError
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Frame, Page, Request, Route
+    from playwright.async_api import Browser
 
     from fanlight.testing.stage import LiveView, Stage
 
 NAMES: Final = ("plain", "bare", "odd", "partial", "error", "ours")
-HOST_ORIGIN: Final = "https://host.fanlight-check.test"
-VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
 
-_MARK: Final = "fanlight.check "
-_TIMER: Final = re.compile(r"timer (\d+) (now|late) (.*)", re.DOTALL)
 _AT_ONCE: Final = min(16, 4 * (os.cpu_count() or 1))
 """A scene mostly waits: for the View to rest, and for processes of the browser to begin and to end."""
 _SCENE_LIMIT: Final = 90.0
-_START: Final = 15_000
-_ANSWER: Final = 5_000
-_QUIET: Final = 150
-_LONGEST: Final = 1_500
 _WATCHED: Final = 500
 """How long a View that is left alone is watched, in milliseconds."""
-_AGE: Final = 3_000
-"""How old a View gets at least where it is shown in full. Errors of timers that are due later count nowhere."""
 _TIMERS: Final = 10_000
-"""How long the timers that are due before that are waited for, on a machine that is slow."""
-
-Answers = Callable[[str, JSONObject], Awaitable[JSONObject]]
-"""Answers what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
+"""How long the timers that are due while a View is young are waited for, on a machine that is slow."""
 
 _CAPABILITIES: Final[JSONObject] = {
     "openLinks": {},
@@ -70,19 +51,6 @@ _CAPABILITIES: Final[JSONObject] = {
     "message": {"text": {}},
     "updateModelContext": {"text": {}, "structuredContent": {}},
 }
-
-
-@dataclass(frozen=True)
-class Part:
-    """What a View is shown with: its document, its tool, and what the tool answered."""
-
-    document: Document
-    tool: JSONObject
-    arguments: JSONObject
-    result: JSONObject
-    answers: Answers
-    tools: Sequence[JSONObject] = ()
-    """All tools of the server."""
 
 
 async def play(
@@ -99,6 +67,8 @@ async def play(
         tell(f"{done} of {total} scenes: {name} of {part.document.uri}")
 
     async with AsyncExitStack() as stack:
+        pages = Pages(browser)
+        stack.push_async_callback(pages.close)
         ours = await stack.enter_async_context(_our_stage(browser, parts)) if "ours" in names else None
 
         async def one(part: Part, name: str) -> None:
@@ -107,7 +77,7 @@ async def play(
                     assert ours is not None
                     played = await ours(part)
                 else:
-                    played = await _scene(browser, part, name)
+                    played = await _scene(pages, part, name)
                 scenes[part.document.uri][name] = played
 
         async def next_one(part: Part, name: str) -> None:
@@ -134,250 +104,27 @@ async def play(
     return [ViewSeen(part.document, {name: of[name] for name in names if name in of}) for part, of in played]
 
 
-async def _scene(browser: "Browser", part: Part, name: str) -> Scene:
+async def _scene(pages: Pages, part: Part, name: str) -> Scene:
     from playwright.async_api import Error
 
-    context = await browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB", timezone_id="UTC")
-    try:
-        page = await context.new_page()
-        script = _Script(page, part, name)
+    async with pages.open(part, name) as script:
         with anyio.move_on_after(_SCENE_LIMIT) as limit:
             try:
-                await script.open()
                 await _PLAYS[name](script)
-            except _Silent:
+                script.over = True
+            except Silent:
                 script.unfinished = "it did not finish the handshake"
             except Error as error:
                 script.unfinished = f"the browser could not go on: {error.message.splitlines()[0]}"
         if limit.cancelled_caught:
             script.unfinished = f"it was not over after {_SCENE_LIMIT:g} seconds"
         return await script.written()
-    finally:
-        with anyio.CancelScope(shield=True), suppress(Error):
-            await context.close()
-
-
-class _Silent(Exception):
-    """The View does not finish the handshake."""
-
-
-class _Script:
-    """One scene as it is played."""
-
-    def __init__(self, page: "Page", part: Part, name: str) -> None:
-        self.page = page
-        self.part = part
-        self.name = name
-        self.step = "start"
-        self.welcome: JSONObject = {}
-        self.unfinished: str | None = None
-        self.errors: list[tuple[str, str]] = []
-        self.timers = _Timers()
-        self.console: list[str] = []
-        self.violations: list[str] = []
-        self.unreached: list[str] = []
-        self.marks: dict[str, JSONObject] = {}
-        self.answers: dict[str, JSONObject] = {}
-        self.steps: dict[str, int] = {}
-
-    async def open(self) -> None:
-        page = self.page
-        page.on(
-            "pageerror", lambda error: self.errors.append((self.step, first_line(f"{error.name}: {error.message}")))
-        )
-        page.on("console", lambda message: self._heard(message.type, message.text, message.location["url"]))
-        page.on("requestfailed", self._failed)
-        await page.route(f"{HOST_ORIGIN}/**", self._host_file)
-        await page.route(f"{VIEW_ORIGIN}/**", self._view_file)
-        await page.expose_function("hostAnswers", self.part.answers)
-        await page.add_init_script(_file("timers.js"))
-        await page.add_init_script(_file("measure.js"))
-        await page.goto(f"{HOST_ORIGIN}/")
-
-    def _failed(self, request: "Request") -> None:
-        if not request.url.startswith((HOST_ORIGIN, VIEW_ORIGIN)) and "csp" not in str(request.failure):
-            self.unreached.append(request.url)
-
-    async def _host_file(self, route: "Route") -> None:
-        script = route.request.url.endswith("/host.js")
-        kind = "text/javascript" if script else "text/html"
-        await route.fulfill(body=_file("host.js" if script else "host.html"), content_type=kind)
-
-    async def _view_file(self, route: "Route") -> None:
-        if not route.request.url.endswith("/view"):
-            await route.fulfill(status=404, body="")
-            return
-        directives = view_directives(_csp(self.part.document), [HOST_ORIGIN])
-        directives = {name: sources for name, sources in directives.items() if name != "report-uri"}
-        headers = {
-            "content-type": "text/html; charset=utf-8",
-            "content-security-policy": policy(directives),
-            "permissions-policy": permissions_policy(()),
-        }
-        await route.fulfill(body=self.part.document.html, headers=headers)
-
-    def _heard(self, kind: str, text: str, url: str) -> None:
-        if kind == "debug" and text.startswith(_MARK):
-            if not self.timers.heard(text):
-                self.violations.append(text.removeprefix(_MARK))
-        elif kind == "error" and is_own_words(text) and not url.startswith(HOST_ORIGIN):
-            self.console.append(first_line(text))
-
-    async def begin(
-        self,
-        context: JSONObject,
-        capabilities: JSONObject,
-        *,
-        size: tuple[int, int] | None = None,
-        refuse: int | None = None,
-        stay: bool = False,
-    ) -> None:
-        """Show the View, and wait until the handshake is over."""
-        host_info = {"name": "fanlight-check", "version": __version__}
-        self.welcome = {"hostInfo": host_info, "hostCapabilities": capabilities, "hostContext": context}
-        script: JSONObject = {"url": f"{VIEW_ORIGIN}/view", "welcome": self.welcome, "stay": stay}
-        if size is not None:
-            script |= {"width": size[0], "height": size[1]}
-        if refuse is not None:
-            script["refuse"] = refuse
-        await self.page.evaluate("(script) => host.begin(script)", script)
-        if not await self.page.evaluate(f"host.initialized({_START})"):
-            raise _Silent
-
-    async def take(self, step: str) -> None:
-        """Begin a step."""
-        await self.rest(0)
-        self.step = step
-        self.steps[step] = await self.page.evaluate("host.said.length")
-
-    async def tell(self, method: str, params: JSONObject) -> None:
-        await self.page.evaluate("([method, params]) => host.notify(method, params)", [method, params])
-
-    async def ask(self, name: str, method: str, params: JSONObject) -> None:
-        """Ask the View something, and keep its answer under a name."""
-        self.steps[f"{name}?"] = await self.page.evaluate("host.said.length")
-        answer = await self.page.evaluate(
-            "([method, params, patience]) => host.request(method, params, patience)", [method, params, _ANSWER]
-        )
-        if answer is not None:
-            self.answers[name] = answer
-
-    async def rest(self, quiet: int = _QUIET) -> None:
-        """Wait until the View is at rest; one that never is gets so long."""
-        await self.inside(f"rest({quiet}, {_LONGEST})")
-
-    async def mark(self, name: str) -> None:
-        await self.rest()
-        measured = await self.inside("measure()")
-        if isinstance(measured, dict):
-            self.marks[name] = measured
-
-    async def inside(self, call: str, of: str = "fanlight.check") -> Any:
-        """Call what measure.js, or another script, put into the View."""
-        frame = self._frame()
-        return None if frame is None else await frame.evaluate(f'window[Symbol.for("{of}")]?.{call}')
-
-    def _frame(self) -> "Frame | None":
-        return next((frame for frame in self.page.frames if frame.url.startswith(VIEW_ORIGIN)), None)
-
-    async def input(self) -> None:
-        await self.take("input")
-        await self.tell("ui/notifications/tool-input", {"arguments": self.part.arguments})
-
-    async def result(self) -> None:
-        await self.take("result")
-        await self.tell("ui/notifications/tool-result", self.part.result)
-
-    async def written(self) -> Scene:
-        from playwright.async_api import Error
-
-        said: list[JSONObject] = []
-        with anyio.move_on_after(5), suppress(Error):
-            said = await self.page.evaluate("host.said")
-        return Scene(
-            self.name,
-            self.welcome,
-            [Said(each["by"], each["message"], each["at"]) for each in said if isinstance(each["message"], dict)],
-            self.timers.counted(self.errors),
-            self.console,
-            list(dict.fromkeys(self.violations)),
-            list(dict.fromkeys(self.unreached)),
-            self.marks,
-            self.answers,
-            self.steps,
-            self.unfinished,
-        )
-
-
-class _Timers:
-    """What timers.js told of the errors of timers."""
-
-    def __init__(self) -> None:
-        self._told: dict[str, list[tuple[float, bool]]] = {}
-
-    def heard(self, text: str) -> bool:
-        """Take a line of the console; False if it is no such line."""
-        told = _TIMER.fullmatch(text.removeprefix(_MARK))
-        if told is not None:
-            due, when, error = told.groups()
-            self._told.setdefault(first_line(error), []).append((float(due), when == "late"))
-        return told is not None
-
-    def counted(self, errors: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the errors without those of timers that were due too late; what is about no message comes later."""
-        thrown = Counter(text for _, text in errors)
-        counted = []
-        for step, text in errors:
-            told = self._told.get(text, [])
-            early = [late for due, late in told if due <= _AGE]
-            if thrown[text] > len(told):  # not all are of timers
-                counted.append((step, text))
-            elif early:
-                counted.append((LATER if any(early) else step, text))
-        return counted
-
-
-def _csp(document: Document) -> Csp | None:
-    """Return what a document declares, without what is no origin."""
-    if "csp" not in document.ui:
-        return None
-    lists = []
-    for name in ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"):
-        declared = document.csp.get(name)
-        lists.append([value for value in declared if _is_source(value)] if isinstance(declared, list) else [])
-    return Csp(*lists)
-
-
-def _is_source(value: object) -> bool:
-    try:
-        check_source(value, "csp")
-    except RegistrationError:
-        return False
-    return True
-
-
-def first_line(text: str) -> str:
-    """Return a text's first line, and not all of a long one."""
-    line = text.strip().split("\n")[0]
-    return line if len(line) <= 200 else f"{line[:197]}..."
-
-
-def is_own_words(text: str) -> bool:
-    """Tell whether an error on the console is the View's own, and not the browser's on networks and policies."""
-    theirs = (
-        "Failed to load resource",
-        "Permissions policy violation",
-        "An iframe which has both",
-        "Access to ",
-        "Refused to ",
-    )
-    return not text.startswith(theirs) and "Content Security Policy" not in text
 
 
 # The scenes
 
 
-async def _plain(script: _Script) -> None:
+async def _plain(script: Script) -> None:
     context: JSONObject = {
         "theme": "light",
         "displayMode": "inline",
@@ -411,13 +158,13 @@ async def _plain(script: _Script) -> None:
     await script.mark("grown")
     await script.ask("ping", "ping", {})
     await _app_tools(script)
-    await script.inside(f"aged({_AGE})")
-    await script.inside(f"over({_AGE}, {_TIMERS})", "fanlight.check.timers")
+    await script.inside(f"aged({AGE})")
+    await script.inside(f"over({AGE}, {_TIMERS})", "fanlight.check.timers")
     await script.take("teardown")
     await script.ask("teardown", "ui/resource-teardown", {"reason": "The check is over."})
 
 
-async def _modes(script: _Script) -> None:
+async def _modes(script: Script) -> None:
     """Show the View in each display mode that it declared; in all, if it declared none."""
     hello = await script.page.evaluate('host.said.find(({ message }) => message.method === "ui/initialize")')
     params = hello["message"].get("params") if hello else None
@@ -439,7 +186,7 @@ async def _modes(script: _Script) -> None:
     await script.rest()
 
 
-async def _app_tools(script: _Script) -> None:
+async def _app_tools(script: Script) -> None:
     hello = (await script.written()).hello() or {}
     capabilities = hello.get("appCapabilities")
     if not isinstance(capabilities, Mapping) or "tools" not in capabilities:
@@ -457,7 +204,7 @@ async def _app_tools(script: _Script) -> None:
             await script.ask("call-bad", "tools/call", {"name": name, "arguments": {}})
 
 
-async def _bare(script: _Script) -> None:
+async def _bare(script: Script) -> None:
     context = {
         "displayMode": "inline",
         "availableDisplayModes": ["inline"],
@@ -472,7 +219,7 @@ async def _bare(script: _Script) -> None:
     await script.rest()
 
 
-async def _odd(script: _Script) -> None:
+async def _odd(script: Script) -> None:
     context: JSONObject = {
         "theme": "dark",
         "displayMode": "inline",
@@ -497,7 +244,7 @@ async def _odd(script: _Script) -> None:
     await script.ask("ping", "ping", {})
 
 
-async def _partial(script: _Script) -> None:
+async def _partial(script: Script) -> None:
     context = {"theme": "light", "displayMode": "inline", "availableDisplayModes": ["inline"], "locale": "en-GB"}
     await script.begin(context, _CAPABILITIES)
     await script.rest()
@@ -522,7 +269,7 @@ def _growing(arguments: JSONObject) -> list[JSONObject]:
     return [*grown, {}] if len(grown) > 1 else grown
 
 
-async def _error(script: _Script) -> None:
+async def _error(script: Script) -> None:
     context = {"theme": "light", "displayMode": "inline", "availableDisplayModes": ["inline"], "locale": "en-GB"}
     await script.begin(context, _CAPABILITIES)
     await script.input()
@@ -532,7 +279,7 @@ async def _error(script: _Script) -> None:
     await script.mark("error")
 
 
-_PLAYS: Final[Mapping[str, Callable[[_Script], Awaitable[None]]]] = {
+_PLAYS: Final[Mapping[str, Callable[[Script], Awaitable[None]]]] = {
     "plain": _plain,
     "bare": _bare,
     "odd": _odd,
@@ -564,14 +311,14 @@ async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
 
     try:
         with anyio.fail_after(_SCENE_LIMIT):
-            async with stage.open("checked", tool, part.arguments, within=15.0, script=_file("timers.js")) as view:
+            async with stage.open("checked", tool, part.arguments, within=15.0, script=page_file("timers.js")) as view:
                 before = len(view.sent("ui/notifications/initialized"))
                 steps = {"reloaded": len(view.messages)}
                 await view.page.reload()
                 await view.page.evaluate(_SHOW_AGAIN, [view.call.view, view.call.token])
                 marks = {"reloaded": {"shown": True}} if await _initialized_again(view, before) else {}
                 console = [line.text for line in view.console if line.kind == "error" and is_own_words(line.text)]
-                timers = _Timers()
+                timers = Timers()
                 for line in view.console:
                     timers.heard(line.text)
                 return Scene(
@@ -606,11 +353,6 @@ _SHOW_AGAIN: Final = """([view, token]) => {
   for (const [name, value] of Object.entries({ view, token, src: "/apps" })) element.setAttribute(name, value);
   document.body.append(element);
 }"""
-
-
-@cache
-def _file(name: str) -> str:
-    return files("fanlight.check").joinpath("pages", name).read_text(encoding="utf-8")
 
 
 def synthetic(tool: JSONObject) -> JSONObject:

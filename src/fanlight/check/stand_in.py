@@ -10,7 +10,7 @@ from mcp.server.lowlevel import Server
 from fanlight.protocol.extension import MIME_TYPE
 
 if TYPE_CHECKING:
-    from fanlight.check.scenes import Part
+    from fanlight.check.script import Part
 
 
 def stand_in(parts: "Sequence[Part]") -> tuple[Server[Any], list[str]]:
