@@ -142,6 +142,7 @@ async def test_a_document_is_served_at_its_own_app_and_nowhere_else(app: ASGIApp
         assert response.text == HTML
         assert response.headers["content-encoding"] == "gzip"
         assert response.headers["content-security-policy"] == desk.document.headers["content-security-policy"]
+        assert response.headers["origin-agent-cluster"] == "?1"
         plain = await http.get(path, headers={"host": VIEW_NAME, "accept-encoding": "identity"})
         assert plain.text == HTML
         assert "content-encoding" not in plain.headers
@@ -205,6 +206,31 @@ async def test_the_proxy_is_served_for_our_own_origins_only(app: ASGIApp) -> Non
         assert by_message.headers["content-security-policy"] == "frame-ancestors http://localhost:8000"
         for query in bad:
             assert (await http.get("/proxy", params=query, headers=headers)).status_code == 400, query
+
+
+async def test_the_empty_page_of_an_app_may_do_nothing_and_is_framed_by_the_host_page_alone(app: ASGIApp) -> None:
+    async with client(app) as http:
+        headers = {"host": f"{LABEL}.sandbox.localhost:8000"}
+        response = await http.get("/warm", params={"host": "http://localhost:8000"}, headers=headers)
+        assert response.status_code == 200
+        assert response.headers["content-security-policy"] == (
+            "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors http://localhost:8000"
+        )
+        assert response.headers["connection-allowlist"] == "(response-origin)"
+        assert response.headers["origin-agent-cluster"] == "?1"
+        assert "=(self" not in response.headers["permissions-policy"]
+        assert "<script" not in response.text
+        for host in ("", "*", "http://localhost:8000; script-src *", "http://evil.example", ORIGINS.view(LABEL)):
+            refused = await http.get("/warm", params={"host": host}, headers=headers)
+            assert refused.status_code == 400, host
+
+
+async def test_whatever_an_apps_name_answers_its_origin_has_a_process_of_its_own(app: ASGIApp) -> None:
+    async with client(app) as http:
+        headers = {"host": f"{LABEL}.sandbox.localhost:8000"}
+        for path in ("/nothing", "/warm", "/report", "/"):
+            response = await http.get(path, headers=headers)
+            assert (response.status_code >= 400, response.headers["origin-agent-cluster"]) == (True, "?1"), path
 
 
 async def test_the_browsers_files_are_served_as_scripts(app: ASGIApp) -> None:

@@ -71,6 +71,22 @@ def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Pat
     assert list(kept.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_counts_also_where_a_shell_made_it_deaf_for_ctrl_c(name: str) -> None:
+    code = f"""
+import signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from fanlight.signals import ended_alike
+with ended_alike():
+    signal.raise_signal(signal.{name})
+    time.sleep(0.01)
+    print("deaf")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == ""
+    assert "KeyboardInterrupt" in done.stderr
+
+
 def test_a_changed_server_is_started_by_a_python_that_was_kept_ready(tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     spares = Spares()

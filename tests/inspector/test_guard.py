@@ -99,9 +99,11 @@ async def test_only_the_files_of_the_page_are_served(path: str) -> None:
 
 
 async def test_no_page_may_frame_this_one_and_its_scripts_are_its_own() -> None:
-    async with admitted() as (http, _, _address):
+    async with admitted() as (http, _, address):
         page = await http.get("/")
         directives = page.headers["content-security-policy"].split("; ")
+        port = address.rsplit(":", 1)[1]
+        assert f"frame-src http://sandbox.localhost:{port} http://*.sandbox.localhost:{port}" in directives
         assert {"default-src 'none'", "script-src 'self'", "connect-src 'self'"} <= set(directives)
         assert {"frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} <= set(directives)
         assert page.headers["referrer-policy"] == "no-referrer"

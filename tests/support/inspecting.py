@@ -1,5 +1,6 @@
 """`fanlight dev` running, and its page in a browser; and a server whose View shows what it is told."""
 
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -82,7 +83,7 @@ async def expect_anew(shown: Locator) -> None:
 async def view_frame(page: Page) -> Frame:
     """Return the frame of the only View."""
     for _ in range(300):
-        found = [frame for frame in page.frames if "sandbox.localhost" in frame.url and "/proxy" not in frame.url]
+        found = [frame for frame in page.frames if re.search(r"\.sandbox\.localhost:\d+/[0-9a-f]{64}", frame.url)]
         if found:
             return found[0]
         await page.wait_for_timeout(50)

@@ -3,8 +3,6 @@
 import argparse
 import json
 import logging
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from fanlight.check.visit import PATIENCE, CannotConnect
 from fanlight.check.writable import why_not_writable
 from fanlight.host.config import ConfigError
 from fanlight.protocol.errors import FanlightError
+from fanlight.signals import ended_alike
 
 
 def run(options: argparse.Namespace, command: Sequence[str]) -> int:
@@ -26,7 +25,6 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
         print(listing())
         return 0
     progress = _Progress(quiet=options.quiet)
-    handler = signal.signal(signal.SIGTERM, _interrupt)
     # What the host would log is in the report.
     logger = logging.getLogger("fanlight")
     level = logger.level
@@ -36,7 +34,8 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
             if path is not None and (why := why_not_writable(path)) is not None:
                 raise UsageError(why)
         known = _baseline(options)
-        report = anyio.run(_checked, options, command, known, progress)
+        with ended_alike():
+            report = anyio.run(_checked, options, command, known, progress)
     except (UsageError, ConfigError) as error:
         return _fail(error, 2, progress)
     except KeyboardInterrupt:
@@ -46,7 +45,6 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     except FanlightError as error:  # no browser, above all
         return _fail(error, 3, progress)
     finally:
-        signal.signal(signal.SIGTERM, handler)
         logger.setLevel(level)
         progress.clear()
     return _written(report, options)
@@ -67,11 +65,6 @@ async def _checked(
         patience=options.timeout or PATIENCE,
         tell=progress.tell,
     )
-
-
-def _interrupt(number: int, frame: object) -> None:
-    """End as by Ctrl+C, so that servers and the browser end, too."""
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _fail(error: Exception | str, code: int, progress: "_Progress") -> int:

@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanlight.protocol.csp import Csp
-from fanlight.protocol.headers import Profile, connection_allowlist, permissions_policy, policy, view_directives
+from fanlight.protocol.headers import (
+    Profile,
+    connection_allowlist,
+    permissions_policy,
+    policy,
+    view_directives,
+    warm_directives,
+)
 from fanlight.protocol.metadata import Permission
 
 _FIXED_HEADERS = {
@@ -15,7 +22,6 @@ _FIXED_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "cross-origin",
-    "origin-agent-cluster": "?1",
     "cache-control": "private, max-age=31536000, immutable",
     "vary": "accept-encoding",
 }
@@ -50,6 +56,16 @@ def served_document(
     body = html.encode("utf-8")
     digest = hashlib.sha256(repr(sorted(headers.items())).encode() + b"\0" + body).hexdigest()
     return ServedDocument(label, digest, body, gzip.compress(body, 6, mtime=0), {**headers, "etag": f'"{digest}"'})
+
+
+def warm_headers(host: str) -> dict[str, str]:
+    """Return the headers of an empty page at an app's origin. A View can reach into it, so it may do nothing at all."""
+    return {
+        **_FIXED_HEADERS,
+        "content-security-policy": policy(warm_directives(host)),
+        "permissions-policy": permissions_policy(()),
+        "connection-allowlist": connection_allowlist(None),
+    }
 
 
 _Key = tuple[str, str, Csp | None, tuple[Permission, ...], tuple[str, ...], Profile]

@@ -2,7 +2,7 @@
 
 the program's name    {path}/mcp-app.js, {path}/socket; everything else is the program's
 the proxy's name      /proxy, /sandbox.js
-an app's name         /<address of a document>
+an app's name         /<address of a document>, /warm
 any other name        421 Misdirected Request
 """
 
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.browser import script
-from fanlight.host.documents import Documents, ServedDocument
+from fanlight.host.documents import Documents, ServedDocument, warm_headers
 from fanlight.host.line import Frame, decode, encode
 from fanlight.host.origins import Names, Origins
 from fanlight.host.violations import MOST_BYTES, read_report
@@ -200,6 +200,9 @@ class Web:
             response = self._proxy(scope)
         else:
             response = self._document(label or "", scope)
+        if role == "view":
+            # A process for each app. The first document of an origin decides, so an error says it, too.
+            response.headers["origin-agent-cluster"] = "?1"
         await response(scope, receive, send)
 
     def _proxy(self, scope: Scope) -> Response:
@@ -209,11 +212,9 @@ class Web:
             return PlainTextResponse("There is nothing here.", 404)
         query = QueryParams(scope["query_string"])
         try:
-            host = check_source(query.get("host"), "host")
+            host = self._host(query)
         except RegistrationError as error:
             return PlainTextResponse(str(error), 400)
-        if self._names.role(urlsplit(host).netloc)[0] != "host":
-            return PlainTextResponse("host is not the origin of a host page.", 400)
         if query.get("view", "*") != "*":
             return PlainTextResponse("view is * for the apps of this host, or left out for HTML by message.", 400)
         views = self._names.views(scope["scheme"], Headers(scope=scope)["host"]) if "view" in query else None
@@ -223,10 +224,27 @@ class Web:
         return Response(_proxy_page(), headers=headers)
 
     def _document(self, label: str, scope: Scope) -> Response:
+        if scope["path"] == "/warm":
+            return self._warm(scope)
         document = self._desk.documents.get(label, scope["path"].removeprefix("/"))
         if document is None:
             return PlainTextResponse("There is no such View, or it is no longer open.", 404)
         return _served(document, Headers(scope=scope))
+
+    def _warm(self, scope: Scope) -> Response:
+        """Answer with an empty page: while a host page frames it, the browser has a process for the app."""
+        try:
+            host = self._host(QueryParams(scope["query_string"]))
+        except RegistrationError as error:
+            return PlainTextResponse(str(error), 400)
+        return Response(b"<!doctype html><title>-</title>", headers=warm_headers(host))
+
+    def _host(self, query: QueryParams) -> str:
+        """Return the origin of the host page that a query names."""
+        host = check_source(query.get("host"), "host")
+        if self._names.role(urlsplit(host).netloc)[0] != "host":
+            raise RegistrationError("host is not the origin of a host page.")
+        return host
 
     async def _report(self, label: str, receive: Receive) -> Response:
         """Take a browser's report of what a View tried."""

@@ -24,6 +24,7 @@ from fanlight import __version__
 from fanlight.host import Allow, App, Ask, Decision, Host, Policy, Unfinished
 from fanlight.host.config import Command, Target
 from fanlight.host.news import News
+from fanlight.host.origins import app_label
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
 from fanlight.host.session import RequestFailed
 from fanlight.host.spares import Spares
@@ -160,7 +161,9 @@ class Inspector:
     async def _page(self, request: Request) -> Response:
         if (answer := self.guard.admit(request)) is not None:
             return answer
-        sandbox = f"{request.url.scheme}://sandbox.localhost:{request.url.port or 80}"
+        sandbox = " ".join(
+            f"{request.url.scheme}://{name}.localhost:{request.url.port or 80}" for name in ("sandbox", "*.sandbox")
+        )
         return _file("index.html", {"content-security-policy": _CSP.format(sandbox=sandbox)})
 
     async def _file(self, request: Request) -> Response:
@@ -187,7 +190,7 @@ class Inspector:
             "capabilities": connection.capabilities,
             "trial": asdict(self._trials.of(name)),
             "log": list(self._words[name]),
-            "tools": [_tool(tool) for tool in connection.tools],
+            "tools": [_tool(name, tool) for tool in connection.tools],
         }
 
     async def _list_resources(self, asked: JSONObject) -> JSONObject:
@@ -445,10 +448,12 @@ class Inspector:
             self._events.publish("changed", {"server": name, "files": sorted(path.name for path in changed)})
 
 
-def _tool(tool: JSONObject) -> JSONObject:
+def _tool(server: str, tool: JSONObject) -> JSONObject:
     kinds = {(True, True): "both", (True, False): "model", (False, True): "app", (False, False): "none"}
     who = kinds[for_model(tool), for_app(tool)]
-    return {**tool, "who": who, "view": view_uri(tool), "problem": link_problem(tool)}
+    uri = view_uri(tool)
+    label = None if uri is None else app_label(server, uri)
+    return {**tool, "who": who, "view": uri, "label": label, "problem": link_problem(tool)}
 
 
 def _query(answer: Answer) -> Callable[[Request], Awaitable[Response]]:

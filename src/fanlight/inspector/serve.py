@@ -2,10 +2,9 @@
 
 import gc
 import os
-import signal
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,26 +14,13 @@ import anyio.lowlevel
 from fanlight.host.spares import Spares, script_named
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.lines import VARIABLE
+from fanlight.signals import ended_alike
 
 
 def serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:
     """Serve until Ctrl+C. The options are those of `fanlight.inspector.web.show`."""
-    with suppress(KeyboardInterrupt), _ended_alike():
+    with suppress(KeyboardInterrupt), ended_alike():
         anyio.run(partial(_serve, given, command, **options))
-
-
-@contextmanager
-def _ended_alike() -> Iterator[None]:
-    """End by other signals as by Ctrl+C, so that nothing is left behind."""
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
 
 
 async def _serve(given: Sequence[str], command: Sequence[str], **options: Any) -> None:

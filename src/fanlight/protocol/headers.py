@@ -88,6 +88,16 @@ def proxy_directives(host: str, views: str | None) -> Directives:
     }
 
 
+def warm_directives(host: str) -> Directives:
+    """Return the policy of an empty page at an app's origin: nothing, in a frame of the host page alone."""
+    return {
+        "default-src": (_NONE,),
+        "base-uri": (_NONE,),
+        "form-action": (_NONE,),
+        "frame-ancestors": (check_source(host, "host"),),
+    }
+
+
 def policy(directives: Directives) -> str:
     """Join directives into a header's value."""
     return "; ".join(" ".join((name, *sources)) for name, sources in directives.items())

@@ -81,6 +81,18 @@ export const prepare = () => {
   spare.app.setAttribute("src", "/apps");
 };
 
+/** @type {any} */
+let warm;
+
+/** Let the browser have a process for the View of a tool that may be called next. @param {Json} tool */
+export const expect = ({ label }) => {
+  const src = label && `${location.protocol}//${label}.sandbox.localhost:${location.port}/warm?host=${encodeURIComponent(location.origin)}`;
+  if (warm?.src === src) return;
+  warm?.remove();
+  warm = src && make("iframe", { hidden: true, sandbox: "allow-same-origin", title: "", src });
+  if (warm) document.body.append(warm);
+};
+
 /** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
 const begin = (key, server, tool, values, replayed) => {
   const { card, app, stage } = tool.view ? takeSpare() : makeSpare();

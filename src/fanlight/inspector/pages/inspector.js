@@ -4,7 +4,7 @@
  * The parts: servers.js (left), form.js, stage.js and calls.js (middle), messages.js and panels.js (right).
  */
 import { read, write } from "./address.js";
-import { call, closeAll, closeByKey, heard, opened, prepare } from "./calls.js";
+import { call, closeAll, closeByKey, expect, heard, opened, prepare } from "./calls.js";
 import { $, ask, bytes, make, pretty, remember, remembered, say } from "./dom.js";
 import { formFor } from "./form.js";
 import { passed } from "./messages.js";
@@ -43,6 +43,7 @@ const choose = (server, name, given) => {
   const tool = toolOf(server, name);
   if (!tool) return false;
   state.chosen = { server, tool };
+  expect(tool);
   called = given;
   drawForm(given ?? remembered(`arguments ${server} ${name}`) ?? {});
   changed("servers");
