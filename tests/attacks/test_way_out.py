@@ -115,8 +115,9 @@ class Attempts:
         for attack in attacks:
             self.outcome.current = attack.id
             await view.evaluate(TRY, [attack.id, self.place])
+            # Before the next: of some, the browser tells what was blocked and not by which address.
+            await self.read_all([(view, attack)])
         self.outcome.current = ""
-        await self.read_all([(view, attack) for attack in attacks])
         await page.close()
 
     async def in_a_view_each(self, attacks: list[Attack]) -> None:

@@ -115,8 +115,10 @@ def dying() -> Iterator[str]:
     command = [sys.executable, "-c", DIES]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
-        process.kill()
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        finally:
+            process.kill()
 
 
 async def test_a_tool_that_ends_a_server_at_an_address_is_named_and_the_check_goes_on(dying: str) -> None:

@@ -63,10 +63,13 @@ def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Pat
     environment = {**os.environ, "TMPDIR": str(kept)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as process:
         assert process.stdout is not None
-        said = b"".join(iter(process.stdout.readline, b"  Stop with Ctrl+C.\n"))
-        process.send_signal(getattr(signal, name))
-        said += process.stdout.read()
-        assert process.wait(30) == 0
+        try:
+            said = b"".join(iter(process.stdout.readline, b"  Stop with Ctrl+C.\n"))
+            process.send_signal(getattr(signal, name))
+            said += process.stdout.read()
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
     assert b"Traceback" not in said
     assert list(kept.iterdir()) == []
 

@@ -10,11 +10,12 @@ Whoever makes one waits and talks; whoever reads one only reads.
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
+from fanlight.host.lines import Place
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY
 
@@ -118,6 +119,8 @@ class Document:
     """The tools that name it."""
     file: str | None = None
     """Where it was saved, for a folder of saved Views."""
+    place: Callable[[int, int], Place | None] | None = field(default=None, repr=False, compare=False)
+    """Tells which line of the author's files a line and column are, as far as the server told."""
 
     @cached_property
     def sha256(self) -> str:

@@ -121,7 +121,10 @@ def _order(finding: Finding) -> tuple[Any, ...]:
 def _finding(finding: Finding, several: bool, colour: bool) -> Iterator[str]:
     problem = finding.problem
     where = f"{finding.server} {problem.where}" if several else problem.where
-    place = f"{where}:{problem.line}" if problem.line is not None else where
+    if problem.path is not None:
+        place = f"{_in_checkout(problem.path)}:{problem.line} ({where})"
+    else:
+        place = where if problem.line is None else f"{where}:{problem.line}"
     severity = f" [{problem.severity}]" if problem.severity else ""
     versions = f" (on {', '.join(finding.versions)})" if finding.versions else ""
     id = _painted(f"{finding.rule.id:<8}", _COLOURS[finding.level], colour)
@@ -228,6 +231,7 @@ def _as_dict(finding: Finding) -> JSONObject:
         "level": finding.level,
         "server": finding.server,
         "where": problem.where,
+        "file": problem.path and _in_checkout(problem.path),
         "line": problem.line,
         "severity": problem.severity,
         "message": problem.message,
@@ -294,8 +298,8 @@ def as_sarif(report: Report, target: str | None = None) -> str:
 
 def _sarif_result(finding: Finding, target: str | None) -> JSONObject:
     problem = finding.problem
-    path = _file_of(problem.where, target)
-    place: JSONObject = {"artifactLocation": {"uri": quote(_in_checkout(path, target))}}
+    path = problem.path or _file_of(problem.where, target)
+    place: JSONObject = {"artifactLocation": {"uri": quote(_in_checkout(path or _server_file(target)))}}
     if problem.line is not None and path is not None:
         place["region"] = {"startLine": problem.line}
     result: JSONObject = {
@@ -317,11 +321,14 @@ def _file_of(where: str, target: str | None) -> Path | None:
     return next((path for path in (Path(target or ".", where), Path(where)) if path.is_file()), None)
 
 
-def _in_checkout(path: Path | None, target: str | None) -> str:
-    """Return a file as code scanning names it; for what is in no file, that of the server that was checked."""
-    if path is None:
-        path = Path(target or "server.py")
-        path = path / "server.py" if path.is_dir() else path
+def _server_file(target: str | None) -> Path:
+    """Return the file of the server that was checked, for what is in no other."""
+    path = Path(target or "server.py")
+    return path / "server.py" if path.is_dir() else path
+
+
+def _in_checkout(path: Path) -> str:
+    """Return a file as code scanning names it."""
     try:
         return path.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:

@@ -8,15 +8,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from html.parser import HTMLParser
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from fanlight.check.observation import Document, Seen, chosen, html_of
 from fanlight.check.rule import Problem
 
 Severity = Literal["high", "medium", "low"]
-Place = tuple[int, str]
-"""A line, and what is there."""
+
+
+class Spot(NamedTuple):
+    """A place in a document, from 1."""
+
+    line: int
+    column: int
+
+    def after(self, text: str, at: int) -> "Spot":
+        """Return the place of a letter of a text that begins here."""
+        count = text.count("\n", 0, at)
+        return Spot(self.line + count, at - text.rfind("\n", 0, at)) if count else Spot(self.line, self.column + at)
+
+
+Part = tuple[Spot, str]
+"""Where a text begins, and the text."""
 
 _LISTS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _URL: Final = re.compile(r"(?:https?|wss?):(?:\\?/){2}[A-Za-z0-9.-]+(?::[0-9]+)?", re.IGNORECASE)
@@ -128,19 +142,19 @@ _NAMES_ONLY: Final = ("http://www.w3.org", "https://www.w3.org", "http://json-sc
 
 
 class _Source(HTMLParser):
-    """The parts of a document, each with its line."""
+    """The parts of a document, each with its place."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[int, str, dict[str, str]]] = []
-        self.scripts: list[Place] = []
-        self.styles: list[Place] = []
+        self.elements: list[tuple[Spot, str, dict[str, str]]] = []
+        self.scripts: list[Part] = []
+        self.styles: list[Part] = []
         self._inside = ""
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
-        self.elements.append((self.getpos()[0], tag, given))
+        self.elements.append((self._spot(), tag, given))
         self._inside = tag if tag in ("script", "style") else ""
         if tag == "script" and given.get("type", "").lower() not in ("", "module", "text/javascript"):
             self._inside = ""
@@ -150,7 +164,11 @@ class _Source(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._inside:
-            (self.scripts if self._inside == "script" else self.styles).append((self.getpos()[0], data))
+            (self.scripts if self._inside == "script" else self.styles).append((self._spot(), data))
+
+    def _spot(self) -> Spot:
+        line, offset = self.getpos()
+        return Spot(line, offset + 1)
 
 
 @lru_cache(maxsize=2)
@@ -159,14 +177,18 @@ def _source(html: str) -> _Source:
     return _Source(html)
 
 
-def _matches(pattern: re.Pattern[str], places: Iterable[Place]) -> Iterator[tuple[int, str]]:
-    for line, text in places:
+def _matches(pattern: re.Pattern[str], parts: Iterable[Part]) -> Iterator[Part]:
+    for spot, text in parts:
         for found in pattern.finditer(text):
-            yield line + text.count("\n", 0, found.start()), found[0].strip()
+            yield spot.after(text, found.start()), found[0].strip()
 
 
-def _problem(document: Document, line: int | None, severity: Severity, message: str, fix: str) -> Problem:
-    return Problem(document.file or document.uri, message, fix, line, severity)
+def _problem(document: Document, spot: Spot | None, severity: Severity, message: str, fix: str) -> Problem:
+    where = document.file or document.uri
+    place = document.place(*spot) if spot and document.place else None
+    if place is not None and place.path.is_file():  # a View in a string is in none
+        return Problem(where, message, fix, place.line, severity, path=place.path)
+    return Problem(where, message, fix, spot.line if spot else None, severity)
 
 
 def _origin(address: str) -> str | None:
@@ -218,10 +240,10 @@ _IMPORT: Final = re.compile(r"\b(?:import|from)\s*\(?\s*[\"'](https?://[^\"']+)[
 _LINKS_THAT_LOAD: Final = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest", "prefetch"})
 
 
-def _used(html: str) -> Iterator[tuple[int, str, str]]:
-    """Yield where the document uses another origin: line, address, and the list that would have to declare it."""
+def _used(html: str) -> Iterator[tuple[Spot, str, str]]:
+    """Yield where the document uses another origin: place, address, and the list that would have to declare it."""
     source = _source(html)
-    for line, tag, given in source.elements:
+    for spot, tag, given in source.elements:
         key, needs = _REFERS.get(tag, ("", ""))
         if tag == "link" and not _LINKS_THAT_LOAD & {*given.get("rel", "").lower().split()}:
             continue
@@ -229,26 +251,26 @@ def _used(html: str) -> Iterator[tuple[int, str, str]]:
         if address.startswith("//"):
             address = f"https:{address}"
         if key and _origin(address):
-            yield line, address, needs
-    in_style = [*source.styles, *((line, given["style"]) for line, _, given in source.elements if "style" in given)]
-    for line, text in in_style:
+            yield spot, address, needs
+    in_style = [*source.styles, *((spot, given["style"]) for spot, _, given in source.elements if "style" in given)]
+    for spot, text in in_style:
         for found in _IN_STYLE.finditer(text):
             address = found[1] if not found[1].startswith("//") else f"https:{found[1]}"
-            yield line + text.count("\n", 0, found.start()), address, "resourceDomains"
+            yield spot.after(text, found.start()), address, "resourceDomains"
     for frame in _script_frames(html):
         if frame.address is not None:
-            yield frame.line, frame.address, "frameDomains"
+            yield frame.spot, frame.address, "frameDomains"
     for pattern, needs in ((_IN_SCRIPT, "connectDomains"), (_IMPORT, "resourceDomains")):
-        for line, text in source.scripts:
+        for spot, text in source.scripts:
             for found in pattern.finditer(text):
-                yield line + text.count("\n", 0, found.start()), found[1], needs
+                yield spot.after(text, found.start()), found[1], needs
 
 
 @dataclass(frozen=True)
 class _ScriptFrame:
     """A frame that a script makes."""
 
-    line: int
+    spot: Spot
     address: str | None
     hidden: bool
     own: bool
@@ -261,14 +283,14 @@ def _script_frames(html: str) -> tuple[_ScriptFrame, ...]:
 
 
 def _frames_of(source: _Source) -> Iterator[_ScriptFrame]:
-    for line, text in source.scripts:
+    for spot, text in source.scripts:
         for at, nearby in _frames_in(text):
             found = _SRC.search(nearby)
             address = found[1].replace("\\/", "/") if found else None
             if address is not None and address.startswith("//"):
                 address = f"https:{address}"
             own = "srcdoc" in nearby.lower() and _ANY_SRC.search(nearby) is None
-            yield _ScriptFrame(line + text.count("\n", 0, at), address, _HIDES.search(nearby) is not None, own)
+            yield _ScriptFrame(spot.after(text, at), address, _HIDES.search(nearby) is not None, own)
 
 
 def _frames_in(text: str) -> Iterator[tuple[int, str]]:
@@ -286,14 +308,14 @@ def _frames_in(text: str) -> Iterator[tuple[int, str]]:
 
 def rev_01(document: Document) -> Iterator[Problem]:
     told = set()
-    for line, address, needs in _used(document.html):
+    for spot, address, needs in _used(document.html):
         origin = _origin(address)
         if origin is None or origin.startswith(_NAMES_ONLY) or (origin, needs) in told:
             continue
         if not any(_covers(entry, origin) for entry in _declared(document.csp, needs)):
             told.add((origin, needs))
             message = f"uses {origin}, which its csp does not declare: hosts block it."
-            yield _problem(document, line, "medium", message, f"Add {origin!r} to {needs}, or do without it.")
+            yield _problem(document, spot, "medium", message, f"Add {origin!r} to {needs}, or do without it.")
 
 
 def rev_02(document: Document) -> Iterator[Problem]:
@@ -308,24 +330,24 @@ def rev_02(document: Document) -> Iterator[Problem]:
 def rev_03(document: Document) -> Iterator[Problem]:
     places = list(_matches(_EVAL, _source(document.html).scripts))
     if places:
-        line, what = places[0]
+        spot, what = places[0]
         more = f" ({len(places)} places)" if len(places) > 1 else ""
         message = f"makes code out of text: {what!r}{more}. A host's policy forbids it."
-        yield _problem(document, line, "low", message, "Do without; or make sure that the View works when it throws.")
+        yield _problem(document, spot, "low", message, "Do without; or make sure that the View works when it throws.")
 
 
 def rev_04(document: Document) -> Iterator[Problem]:
     handlers = [
-        (line, tag, name)
-        for line, tag, given in _source(document.html).elements
+        (spot, tag, name)
+        for spot, tag, given in _source(document.html).elements
         for name in given
         if re.fullmatch(r"on[a-z]+", name)
     ]
     if handlers:
-        line, tag, name = handlers[0]
+        spot, tag, name = handlers[0]
         more = f" ({len(handlers)} places)" if len(handlers) > 1 else ""
         message = f"has code in an attribute: <{tag} {name}=...>{more}."
-        yield _problem(document, line, "low", message, "Use addEventListener: hosts may forbid code in attributes.")
+        yield _problem(document, spot, "low", message, "Use addEventListener: hosts may forbid code in attributes.")
 
 
 def rev_05(document: Document) -> Iterator[Problem]:
@@ -346,15 +368,15 @@ def rev_06(document: Document) -> Iterator[Problem]:
         message = "listens to every key of the document and sends to other origins."
         fix = "Listen at the field that needs it, and declare no origin that need not hear it."
         yield _problem(document, keys[0], "high" if len(document.html) < _LARGE else "medium", message, fix)
-    elif (line := _recorded_keys(scripts)) is not None and any(_matches(_TELLS, scripts)):
+    elif (spot := _recorded_keys(scripts)) is not None and any(_matches(_TELLS, scripts)):
         message = "takes down the keys of the whole document, and can tell them to the model or to the server."
         fix = "Listen at the field that needs it, and send what the user means to send."
-        yield _problem(document, line, "medium" if len(document.html) < _LARGE else "low", message, fix)
+        yield _problem(document, spot, "medium" if len(document.html) < _LARGE else "low", message, fix)
 
 
-def _recorded_keys(scripts: Iterable[Place]) -> int | None:
-    """Return the line of a listener to all keys that keeps which ones they were, rather than look for some."""
-    for line, text in scripts:
+def _recorded_keys(scripts: Iterable[Part]) -> Spot | None:
+    """Return the place of a listener to all keys that keeps which ones they were, rather than look for some."""
+    for spot, text in scripts:
         for found in _ALL_KEYS.finditer(text):
             bodies = [text[found.end() : found.end() + _NEARBY]]
             handler = _HANDLER.match(text, found.end())
@@ -363,42 +385,42 @@ def _recorded_keys(scripts: Iterable[Place]) -> int | None:
                 named = re.search(rf"\bfunction\s+{name}\s*\(|(?<![\w$.]){name}\s*=\s*(?:async\b|function\b|\()", text)
                 bodies = [text[named.end() : named.end() + _NEARBY]] if named else []
             if any(_RECORDS.search(body) for body in bodies):
-                return line + text.count("\n", 0, found.start())
+                return spot.after(text, found.start())
     return None
 
 
 def rev_07(document: Document) -> Iterator[Problem]:
-    for line, tag, given in _source(document.html).elements:
+    for spot, tag, given in _source(document.html).elements:
         secret = tag == "input" and (given.get("type", "").lower() == "password")
         if secret or (tag == "input" and _CARD.match(given.get("autocomplete", "").lower())):
             what = given.get("autocomplete") or given.get("type")
             message = f"asks the user for a secret: <input {what}>."
             fix = "Never ask for passwords or cards in a View: let the server sign in with OAuth, or open a link."
-            yield _problem(document, line, "high", message, fix)
+            yield _problem(document, spot, "high", message, fix)
 
 
 def rev_08(document: Document) -> Iterator[Problem]:
-    for line, tag, given in _source(document.html).elements:
+    for spot, tag, given in _source(document.html).elements:
         if tag not in ("iframe", "frame", "object", "embed"):
             continue
         small = any(given.get(side, "").strip() in ("0", "1") for side in ("width", "height"))
         if small or "hidden" in given or _HIDDEN.search(given.get("style", "")):
             message = f"has a <{tag}> that nobody can see."
-            yield _problem(document, line, "medium", message, "Show it, or remove it.")
+            yield _problem(document, spot, "medium", message, "Show it, or remove it.")
     may_load = bool(_declared(document.csp, "frameDomains"))
     for frame in _script_frames(document.html):
         if frame.hidden:
             message = "makes an <iframe> by script that nobody can see."
             severity: Severity = "medium" if frame.address or may_load else "low"
-            yield _problem(document, frame.line, severity, message, "Show it, or remove it.")
+            yield _problem(document, frame.spot, severity, message, "Show it, or remove it.")
             return
 
 
 def rev_09(document: Document) -> Iterator[Problem]:
     for what, pattern in _SECRETS:
-        for line, _ in _matches(pattern, [(1, document.html)]):
+        for spot, _ in _matches(pattern, [(Spot(1, 1), document.html)]):
             message = f"holds what looks like {what}; every user can read it."
-            yield _problem(document, line, "high", message, "Revoke it, and let a tool of the server use the new one.")
+            yield _problem(document, spot, "high", message, "Revoke it, and let a tool of the server use the new one.")
             break
 
 
@@ -421,12 +443,12 @@ def rev_11(document: Document) -> Iterator[Problem]:
 
 
 def rev_12(document: Document) -> Iterator[Problem]:
-    for line, tag, given in _source(document.html).elements:
+    for spot, tag, given in _source(document.html).elements:
         loads = tag == "script" or (tag == "link" and given.get("rel", "").lower() == "stylesheet")
         address = given.get("src" if tag == "script" else "href", "")
         if loads and _origin(address) and not given.get("integrity"):
             message = f"runs {address[:80]} as it is that day."
-            yield _problem(document, line, "low", message, 'Bundle it, or pin it with integrity="sha384-...".')
+            yield _problem(document, spot, "low", message, 'Bundle it, or pin it with integrity="sha384-...".')
 
 
 def rev_14(document: Document) -> Iterator[Problem]:
@@ -434,11 +456,11 @@ def rev_14(document: Document) -> Iterator[Problem]:
     if unknown and not _declared(document.csp, "frameDomains"):
         message = "makes an <iframe> by script, and declares no frameDomains: hosts show no other page in it."
         fix = "Declare the origin that it is to show in frameDomains, or do without the frame."
-        yield _problem(document, unknown[0].line, "low", message, fix)
+        yield _problem(document, unknown[0].spot, "low", message, fix)
 
 
 def rev_15(document: Document) -> Iterator[Problem]:
-    for line, text in _source(document.html).scripts:
+    for spot, text in _source(document.html).scripts:
         names = list(_names_of_data(text))
         for found in _TO_HTML.finditer(text):
             value = _expression(text, found.end())
@@ -447,7 +469,7 @@ def rev_15(document: Document) -> Iterator[Problem]:
                 continue
             message = f"makes HTML out of what a tool returned: {found[0].strip(' .=(')}."
             fix = "Use textContent, or make it harmless first: the data may hold markup that somebody else wrote."
-            yield _problem(document, line + text.count("\n", 0, found.start()), "low", message, fix)
+            yield _problem(document, spot.after(text, found.start()), "low", message, fix)
             return
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal
 
 Strength = Literal["MUST", "SHOULD", "MAY", "implied", "advice", "security"]
@@ -32,6 +33,8 @@ class Problem:
     """Of a security finding."""
     key: str | None = None
     """What names it in a baseline, where the message holds what differs from run to run."""
+    path: Path | None = None
+    """The author's file that `line` is of, where it is not the document itself."""
     thrown: bool = False
     """Whether it is an error of a script: the same one, whichever rule tells of it."""
 

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import BY_NAME, RULES
 from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.host.config import Target, target
+from fanlight.host.lines import Lines
 from fanlight.host.resources import for_app
 from fanlight.host.targets import servers
 from fanlight.protocol.errors import FanlightError
@@ -67,14 +69,15 @@ async def check(
     reasons = _skipped(skip or {})
     plan = Plan(call, dict(arguments or {}), patience)
     say = tell or (lambda words: None)
-    seen = [await _observe(name, to, plan, say) for name, to in _targets(given, command).items()]
-    _check_names(plan.arguments, [each for each, _ in seen])
-    if browser is not False and any(rule.subject == "view" for rule in rules):
-        shown = await _shown(seen, browser, plan, say)
-    else:
-        rules = tuple(rule for rule in rules if rule.subject != "view")
-        shown = [each for each, _ in seen]
-    found = [finding for each in shown for finding in judged(each, rules)]
+    with closing(Lines()) as lines:
+        seen = [await _observe(name, to, plan, lines, say) for name, to in _targets(given, command).items()]
+        _check_names(plan.arguments, [each for each, _ in seen])
+        if browser is not False and any(rule.subject == "view" for rule in rules):
+            shown = await _shown(seen, browser, plan, say)
+        else:
+            rules = tuple(rule for rule in rules if rule.subject != "view")
+            shown = [each for each, _ in seen]
+        found = [finding for each in shown for finding in judged(each, rules)]
     findings = tuple(_marked(finding, reasons, baseline) for finding in found)
     return Report(tuple(_summary(each) for each in shown), findings, rules, reasons)
 
@@ -176,11 +179,11 @@ def _targets(given: object, command: Sequence[str]) -> dict[str, _Where]:
     return {str(getattr(given, "name", None) or "server"): target(given)}
 
 
-async def _observe(name: str, to: _Where, plan: Plan, tell: Tell) -> tuple[Seen, _Where]:
+async def _observe(name: str, to: _Where, plan: Plan, lines: Lines, tell: Tell) -> tuple[Seen, _Where]:
     if isinstance(to, Path):
         return _saved(name, to), to
 
-    looks = await visit(to, plan, _named_by(name, tell))
+    looks = await visit(lines.asked_of(to), plan, _named_by(name, tell))
     best = max((look for look in looks if look.ui), key=lambda look: look.version)
     views = []
     for uri, item in best.contents():
@@ -189,7 +192,8 @@ async def _observe(name: str, to: _Where, plan: Plan, tell: Tell) -> tuple[Seen,
         listed = best.listed(uri) or {}
         if html is not None and (tools or "html" in str(item.get("mimeType"))):
             ui = dict(ui_of(item) or ui_of(listed))
-            views.append(ViewSeen(Document(uri, html, ui, tools)))
+            document = Document(uri, html, ui, tools)
+            views.append(ViewSeen(replace(document, place=partial(lines.place, document.sha256))))
     return Seen(name, looks, views), to
 
 

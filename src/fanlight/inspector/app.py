@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 from fanlight import __version__
 from fanlight.host import Allow, App, Ask, Decision, Host, Policy, Unfinished
 from fanlight.host.config import Command, Target
+from fanlight.host.lines import Lines, Place
 from fanlight.host.news import News
 from fanlight.host.origins import app_label
 from fanlight.host.resources import for_app, for_model, link_problem, view_uri
@@ -32,7 +33,6 @@ from fanlight.host.targets import Served
 from fanlight.inspector.calls import Calls
 from fanlight.inspector.events import Events
 from fanlight.inspector.guard import Guard
-from fanlight.inspector.lines import Lines
 from fanlight.inspector.presets import PRESETS
 from fanlight.inspector.recording import Recording
 from fanlight.inspector.trials import Trials
@@ -371,13 +371,14 @@ class Inspector:
         """Return a record with the author's file and line, if it has a line of the document."""
         line = (record["data"] or {}).get("line")
         place = self._lines.place(sha256, line, 1) if isinstance(line, int) else None
-        return {**record, "data": {**record["data"], "place": place}} if place else record
+        return {**record, "data": {**record["data"], "place": _told(place)}} if place else record
 
     async def _place(self, asked: JSONObject) -> JSONObject:
         """Tell the file and the line of the author's that a place in a View's document is, if it is known."""
         shown = self._shown(_text(asked, "view"))
         line, column = int(_text(asked, "line")), int(_text(asked, "column"))
-        return (self._lines.place(shown["sha256"], line, column) if shown else None) or {}
+        place = self._lines.place(shown["sha256"], line, column) if shown else None
+        return _told(place) if place else {}
 
     async def _grants(self, asked: JSONObject) -> list[JSONObject]:
         return [asdict(grant) for grant in self.host.grants()]
@@ -446,6 +447,10 @@ class Inspector:
             else:
                 await self.host.reload_views(name)
             self._events.publish("changed", {"server": name, "files": sorted(path.name for path in changed)})
+
+
+def _told(place: Place) -> JSONObject:
+    return {"file": place.file, "line": place.line}
 
 
 def _tool(server: str, tool: JSONObject) -> JSONObject:

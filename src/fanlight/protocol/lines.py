@@ -1,7 +1,7 @@
 """Which line of which file each line of a bundled document is: what a server that is developed tells its host.
 
-The host names a folder in the server's environment; the server writes a file of runs into it for each document, under
-the document's hash. Nothing of it is in the document.
+The host names a folder in the server's environment; the server writes a file into it for each document, under the
+document's hash: `runs`, and the `folder` that their files are in. Nothing of it is in the document.
 """
 
 from collections.abc import Sequence

@@ -42,7 +42,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept(folder: Path, html: str) -> list[Run]:
-    return [Run(*run) for run in json.loads((folder / f"{sha256(html.encode()).hexdigest()}.json").read_bytes())]
+    told = json.loads((folder / f"{sha256(html.encode()).hexdigest()}.json").read_bytes())
+    return [Run(*run) for run in told["runs"]]
 
 
 def place(runs: list[Run], html: str, words: str) -> tuple[str, int] | None:

@@ -67,7 +67,7 @@ def _bundle(source: Source, csp: Csp, files: tuple[Path, ...], openai: bool) -> 
         elements.add(tag)
     text = elements.apply(scanner.body_end)
     if wanted():
-        keep(text, elements.lines())
+        keep(text, source, elements.lines())
     return Bundle(text, (*files, *elements.files), _folded(elements.title), _folded(elements.description))
 
 

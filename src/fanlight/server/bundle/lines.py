@@ -1,4 +1,4 @@
-"""Tells which line of which file each line of a bundled document is, where somebody asks: `fanlight dev` does."""
+"""Tells which line of which file each line of a bundled document is, where a host asks for it."""
 
 import hashlib
 import json
@@ -58,11 +58,13 @@ def _after(text: str, line: int, column: int) -> tuple[int, int]:
     return (line + count, len(text) - text.rfind("\n")) if count else (line, column + len(text))
 
 
-def keep(html: str, runs: list[Run]) -> None:
+def keep(html: str, source: Source, runs: list[Run]) -> None:
     """Write the lines of a document, for who asked for them. A folder that is gone asks no more."""
     name = hashlib.sha256(html.encode("utf-8")).hexdigest()
+    folder = None if source.folder is None else str(source.folder.absolute())
+    text = json.dumps({"folder": folder, "runs": runs})
     with suppress(OSError):
-        Path(os.environ[VARIABLE], f"{name}.json").write_text(json.dumps(runs), encoding="utf-8")
+        Path(os.environ[VARIABLE], f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def of_source_map(content: Mapping[str, Any], beside: Path, folder: Path) -> tuple[Run, ...]:

@@ -5,14 +5,20 @@ import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from fanlight.host.config import Command, Target
 from fanlight.protocol.lines import VARIABLE, Run, find
 
-JSONObject = dict[str, Any]
-
 _HASH: Final = re.compile("[0-9a-f]{64}")
+
+
+class Place(NamedTuple):
+    """A line of a file. `file` is as its author would write it beside the document, `path` all of it."""
+
+    file: str
+    line: int
+    path: Path
 
 
 class Lines:
@@ -29,16 +35,16 @@ class Lines:
             return target
         return replace(target, env={**(target.env or {}), VARIABLE: self._folder})
 
-    def place(self, sha256: str, line: int, column: int) -> JSONObject | None:
+    def place(self, sha256: str, line: int, column: int) -> Place | None:
         """Return the file and the line that a place in a document is; None if it is not known."""
         if not _HASH.fullmatch(sha256):
             return None
         try:
-            runs = [Run(*run) for run in json.loads(Path(self._folder, f"{sha256}.json").read_bytes())]
-            found = find(runs, line, column)
-        except (OSError, ValueError, TypeError):
+            told = json.loads(Path(self._folder, f"{sha256}.json").read_bytes())
+            found = find([Run(*run) for run in told["runs"]], line, column)
+            return Place(*found, Path(told["folder"] or ".", found[0])) if found else None
+        except (OSError, ValueError, TypeError, KeyError):
             return None
-        return {"file": found[0], "line": found[1]} if found else None
 
     def close(self) -> None:
         """Forget all."""
