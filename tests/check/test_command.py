@@ -116,6 +116,21 @@ def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pyt
     assert secret["level"] == "error"
 
 
+def test_what_is_the_same_in_several_places_is_one_line_for_people_and_each_counts() -> None:
+    rule = BY_NAME["RES-05"]
+    problems = [Problem(f"ui://x/{number}", "is empty.", "Fill it.") for number in range(3)]
+    other = Problem("ui://x/0", "is full.", "Fill it.")
+    findings = tuple(Finding(rule, "it", problem) for problem in (*problems, other))
+    report = Report((CheckedServer("it", ("2025-11-25",)),), findings)
+    said = str(report)
+    assert "  RES-05   ui://x/0, ui://x/1, ui://x/2: is empty.\n           Fill it.\n" in said
+    assert "  RES-05   ui://x/0: is full.\n" in said
+    assert "(4)" in said
+    assert len(json.loads(as_json(report))["findings"]) == 4
+    many = tuple(Finding(rule, "it", Problem(f"v{number}", "is empty.", "Fill it.")) for number in range(14))
+    assert "and 2 more: is empty." in str(Report(report.servers, many))
+
+
 def test_sarif_names_files_of_the_checkout_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app").mkdir()

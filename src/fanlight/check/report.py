@@ -3,18 +3,20 @@
 import json
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote
 
 from fanlight import __version__
-from fanlight.check.rule import Finding, Rule
+from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import RULES
 
 JSONObject = dict[str, Any]
 
+_MOST_PLACES: Final = 12
+"""How many places a line for people names, of what is the same in all of them."""
 _GROUPS: Final = (
     ("MUST", "Broken: what the standard demands"),
     ("SHOULD", "What the standard recommends"),
@@ -92,8 +94,8 @@ def _lines(report: Report, *, colour: bool) -> Iterator[str]:
             continue
         yield ""
         yield _painted(f"{title} ({len(found)})", "1", colour)
-        for finding in sorted(found, key=_order):
-            yield from _finding(finding, several, colour)
+        for alike in _alike(sorted(found, key=_order)):
+            yield from _told(alike, several, colour)
     yield from _not_counted(report, colour)
     yield ""
     yield _summary(report, colour)
@@ -118,13 +120,29 @@ def _order(finding: Finding) -> tuple[Any, ...]:
     return (worst, finding.server, finding.problem.where, finding.rule.id, finding.problem.line or 0)
 
 
-def _finding(finding: Finding, several: bool, colour: bool) -> Iterator[str]:
-    problem = finding.problem
-    where = f"{finding.server} {problem.where}" if several else problem.where
+def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
+    """Put together what is the same but for where it is, such as what no View of a server says."""
+    groups: dict[tuple[Any, ...], list[Finding]] = {}
+    for each in findings:
+        problem = each.problem
+        same = (each.server, each.rule.id, problem.severity, problem.message, problem.fix, each.versions)
+        groups.setdefault(same, []).append(each)
+    return groups.values()
+
+
+def _place(problem: Problem) -> str:
     if problem.path is not None:
-        place = f"{_in_checkout(problem.path)}:{problem.line} ({where})"
-    else:
-        place = where if problem.line is None else f"{where}:{problem.line}"
+        return f"{_in_checkout(problem.path)}:{problem.line} ({problem.where})"
+    return problem.where if problem.line is None else f"{problem.where}:{problem.line}"
+
+
+def _told(alike: Sequence[Finding], several: bool, colour: bool) -> Iterator[str]:
+    finding = alike[0]
+    problem = finding.problem
+    places = [_place(each.problem) for each in alike]
+    more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    place = f"{finding.server} " if several else ""
+    place += f"{', '.join(places[:_MOST_PLACES])}{more}"
     severity = f" [{problem.severity}]" if problem.severity else ""
     versions = f" (on {', '.join(finding.versions)})" if finding.versions else ""
     id = _painted(f"{finding.rule.id:<8}", _COLOURS[finding.level], colour)
