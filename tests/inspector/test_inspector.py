@@ -166,6 +166,49 @@ async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Brow
             await expect(form(page).get_by_label("zone")).to_have_value("Asia/Tokyo")
 
 
+INSIDE = """
+from mcp.server import MCPServer
+from fanlight import Apps, View
+
+server = MCPServer("inside")
+apps = Apps(server)
+HTML = '''<!doctype html><title>x</title><p id=WORD>WORD</p><output></output><script type="module">
+  import { App } from "@modelcontextprotocol/ext-apps";
+  const app = new App({ name: "x", version: "1" });
+  app.ontoolresult = ({ content }) => (document.querySelector("output").textContent = content[0].text);
+  await app.connect();
+</script>'''
+
+@apps.tool(view=View.html(HTML.replace("WORD", "same"), "ui://inside/same"))
+def same(word: str = "one") -> str:
+    return f"{word} is the same"
+
+@apps.tool(view=View.html(HTML.replace("WORD", "before"), "ui://inside/other"))
+def other(word: str = "one") -> str:
+    return f"{word} is another"
+
+server.run("stdio")
+"""
+
+
+async def test_a_view_inside_a_changed_server_is_loaded_anew_and_the_others_stay(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "server.py"
+    path.write_text(INSIDE, encoding="utf-8")
+    with running(servers([str(path)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "same")
+            await expect(view(page).get_by_text("one is the same")).to_be_visible()
+            await view(page).locator("#same").evaluate("element => (element.textContent = 'touched')")
+            await call(page, "other")
+            await expect(view(page).get_by_text("one is another")).to_be_visible()
+            path.write_text(INSIDE.replace('"before"', '"after"'), encoding="utf-8")
+            await expect_anew(view(page).locator("#after"))
+            await expect_anew(view(page).get_by_text("one is another"))
+            await expect(view(page, 1).get_by_text("touched")).to_be_visible()
+
+
 class Noted(Spares):
     """Keeps nothing ready, and notes what for it was asked to."""
 

@@ -170,7 +170,7 @@ class Host:
         )
         self._views = OpenViews(self._store, self._session, linger, self._ended)
         self._desk.views = self._views
-        self._shown: dict[str, tuple[str, str]] = {}
+        self._shown: dict[str, tuple[str, str, str]] = {}
         self._reports = Rate(_REPORTS_PER_SECOND, 0.0)
         self._tasks: TaskGroup | None = None
         self._thread = 0
@@ -530,7 +530,7 @@ class Host:
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
-        self._shown[label] = (record.server, record.uri)
+        self._shown[label] = (record.server, record.uri, document.sha256)
         html = served_html(document)
         if self._report_errors:
             html = put_first(watch_element(), html)
@@ -597,12 +597,25 @@ class Host:
             return embedded_view(item)
         return await self._resources.read(connection, record.uri)
 
-    async def reload_views(self, server: str) -> None:
-        """Read the Views of a server anew, and have the pages that show one load it again with its input and result."""
+    async def reload_views(self, server: str, *, changed: bool = False) -> None:
+        """Read the Views of a server anew, and have the pages that show one load it again with its input and result.
+
+        With `changed`, only those whose document is another one now.
+        """
         self._resources.forget(server)
-        for record, session in self._views:
-            if record.server == server and session.attached:
+        for record, session in list(self._views):
+            if record.server != server or not session.attached:
+                continue
+            if not changed or await self._is_another(record):
                 await session.line.send({"type": "reload"})
+
+    async def _is_another(self, record: ViewRecord) -> bool:
+        """Tell whether the document of a View is not the one that was shown last. One that is gone stays on show."""
+        shown = self._shown.get(app_label(record.server, record.uri))
+        try:
+            return shown is not None and (await self._document(record)).sha256 != shown[2]
+        except FanlightError:
+            return False
 
     def approve_document(self, server: str, uri: str, sha256: str) -> None:
         """Take the document of an app for approved, after it has changed."""
@@ -613,7 +626,7 @@ class Host:
         app = self._shown.get(label)
         if app is None or not self._reports.take(anyio.current_time()):
             return
-        open_views = [record for record, _ in self._views if (record.server, record.uri) == app]
+        open_views = [record for record, _ in self._views if (record.server, record.uri) == app[:2]]
         view = open_views[0] if len(open_views) == 1 else None
         self._audit.note(
             AuditRecord(

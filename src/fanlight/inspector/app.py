@@ -5,7 +5,7 @@ import mimetypes
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
@@ -438,11 +438,18 @@ class Inspector:
             await anyio.sleep(_REST)
             await self._spares.prepare(Path(to.args[0]), to.env or {})
 
+    async def _renew(self, name: str) -> None:
+        """Load the Views anew that are others since their server was started again. One that does not start says so."""
+        with suppress(FanlightError):
+            await self.host.servers[name].ready()
+            await self.host.reload_views(name, changed=True)
+
     async def _watch(self, name: str, folder: Path) -> None:
         """Restart a server whose code changed, and load its Views anew when one of their files did."""
         async for changed in changes(folder):
             if any(path.suffix == ".py" for path in changed):
                 self.host.servers[name].restart()
+                self._tasks.start_soon(self._renew, name)
                 self._tasks.start_soon(self._make_ready, self.host.servers[name].target)
             else:
                 await self.host.reload_views(name)
