@@ -4,7 +4,7 @@ import base64
 from dataclasses import replace
 from typing import Any
 
-from fanlight.check.observation import Answer, Called, Document, Flaw, Look, Said, Scene, Seen, ViewSeen
+from fanlight.check.observation import HANGS, Answer, Called, Document, Flaw, Look, Said, Scene, Seen, ViewSeen
 
 JSONObject = dict[str, Any]
 
@@ -450,6 +450,7 @@ BROKEN: dict[str, list[Any]] = {
     "QUA-03": [plain(console=["Warning: each child needs a key"])],
     "QUA-19": [plain(violations=["script-src blocked eval"])],
     "QUA-20": [plain(unreached=["https://cdn.example/a.js"])],
+    "QUA-21": [plain(said=[], unfinished=HANGS)],
     "QUA-08": [replace(VIEW, document=Document(URI, "x" * 1_000_001))],
     "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=9_000), SIZE, SIZE])],
 }

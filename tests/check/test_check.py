@@ -260,6 +260,15 @@ async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
     await pages.close()
 
 
+async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "_HANGS", 3.0)
+    hangs = raw("await start(); setTimeout(() => { for (;;); }, 50);")
+    (view,) = await play(browser, [part_of(hangs)], lambda words: None, ["plain", "error"])
+    found = {finding.rule.id: finding for finding in judged(Seen("wrong", [], [view]))}
+    assert found.keys() == {"QUA-21"}
+    assert found["QUA-21"].problem.message.startswith("hangs: ")
+
+
 async def test_a_page_on_which_a_scene_did_not_end_is_closed(browser: Browser) -> None:
     pages = Pages(browser)
     before = len(browser.contexts)

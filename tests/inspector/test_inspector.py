@@ -209,6 +209,24 @@ async def test_a_view_inside_a_changed_server_is_loaded_anew_and_the_others_stay
             await expect(view(page, 1).get_by_text("touched")).to_be_visible()
 
 
+async def test_a_view_that_could_not_be_shown_is_shown_when_its_file_is_mended(
+    browser: Browser, tmp_path: Path
+) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    folder = tmp_path / "examples" / "clock"
+    html = folder / "clock.html"
+    right = html.read_text("utf-8")
+    with running(servers([str(folder)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page)
+            await expect(view(page).locator("time").first).not_to_be_empty()
+            html.write_text(right.replace("<body>", '<body><img src="nothing.png">'), encoding="utf-8")
+            await expect(page.locator(".card").get_by_text("The View cannot be shown").first).to_be_visible()
+            html.write_text(right.replace("<body>", "<body><p id=mended>mended</p>"), encoding="utf-8")
+            await expect_anew(view(page).locator("#mended"))
+            await expect(page.locator(".card").get_by_text("The View cannot be shown")).to_have_count(0)
+
+
 class Noted(Spares):
     """Keeps nothing ready, and notes what for it was asked to."""
 

@@ -21,6 +21,8 @@ from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY
 
 JSONObject = dict[str, Any]
 
+HANGS: Final = "it hangs"
+"""Of a scene that did not end: a script of the View ran without end."""
 LATER: Final = "later"
 """In place of a step, for an error of a timer that was set in an earlier one."""
 

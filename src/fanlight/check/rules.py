@@ -319,6 +319,7 @@ _TABLE: Final[dict[str, list[Rule]]] = {
         _view("QUA-03", "advice", v.qua_03, "A View writes no errors to the console."),
         _view("QUA-19", "advice", v.qua_19, "A View does not try to make code out of text."),
         _view("QUA-20", "advice", v.qua_20, "A View needs nothing from elsewhere."),
+        _view("QUA-21", "implied", v.qua_21, "A View does not run without end."),
         _view("QUA-08", "advice", v.qua_08, "A View weighs less than 1 MB."),
         _view("QUA-09", "advice", v.qua_09, "A View can be used within 5 seconds."),
     ],

@@ -20,8 +20,8 @@ import anyio
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import JSONObject, Said, Scene, ViewSeen
-from fanlight.check.script import AGE, Pages, Part, Script, Silent, Timers, first_line, is_own_words, page_file
+from fanlight.check.observation import HANGS, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.script import AGE, Hangs, Pages, Part, Script, Silent, Timers, first_line, is_own_words, page_file
 from fanlight.check.stand_in import stand_in
 from fanlight.check.view_rules import app_tools, is_slow
 from fanlight.host.policy import Policy
@@ -112,6 +112,8 @@ async def _scene(pages: Pages, part: Part, name: str) -> Scene:
             try:
                 await _PLAYS[name](script)
                 script.over = True
+            except Hangs:
+                script.unfinished = HANGS
             except Silent:
                 script.unfinished = "it did not finish the handshake"
             except Error as error:
@@ -146,7 +148,7 @@ async def _plain(script: Script) -> None:
     await script.take("settled")
     await anyio.sleep(_WATCHED / 1000)
     await script.take("theme")
-    await script.page.evaluate('host.theme("dark")')
+    await script.evaluate('host.theme("dark")')
     await script.tell("ui/notifications/host-context-changed", {"theme": "dark"})
     await script.mark("theme")
     await script.take("locale")
@@ -166,7 +168,7 @@ async def _plain(script: Script) -> None:
 
 async def _modes(script: Script) -> None:
     """Show the View in each display mode that it declared; in all, if it declared none."""
-    hello = await script.page.evaluate('host.said.find(({ message }) => message.method === "ui/initialize")')
+    hello = await script.evaluate('host.said.find(({ message }) => message.method === "ui/initialize")')
     params = hello["message"].get("params") if hello else None
     capabilities = params.get("appCapabilities") if isinstance(params, dict) else None
     declared = capabilities.get("availableDisplayModes") if isinstance(capabilities, dict) else None
@@ -174,13 +176,13 @@ async def _modes(script: Script) -> None:
         if isinstance(declared, list) and declared and mode not in declared:
             continue
         await script.take(mode)
-        await script.page.evaluate(f"host.flexible(false), host.size({width}, {height})")
+        await script.evaluate(f"host.flexible(false), host.size({width}, {height})")
         dimensions = {"width": width, "height": height}
         change = {"displayMode": mode, "containerDimensions": dimensions}
         await script.tell("ui/notifications/host-context-changed", change)
         await script.mark(mode)
     await script.take("inline")
-    await script.page.evaluate("host.flexible(true), host.size(700, 400)")
+    await script.evaluate("host.flexible(true), host.size(700, 400)")
     change = {"displayMode": "inline", "containerDimensions": {"maxHeight": 2000, "width": 700}}
     await script.tell("ui/notifications/host-context-changed", change)
     await script.rest()

@@ -35,6 +35,8 @@ _START: Final = 15_000
 _ANSWER: Final = 5_000
 _QUIET: Final = 150
 _LONGEST: Final = 1_500
+_HANGS: Final = 40.0
+"""After so many seconds a page that answers nothing is one that hangs; all that it is asked for takes much less."""
 _OWN: Final = re.compile(r"https://[a-z0-9.]+\.fanlight-check\.test/")
 _NUMBERS: Final = count(1)
 _AGAIN: Final = 5_000
@@ -162,6 +164,10 @@ class _Place:
         return await self.script.part.answers(method, params)
 
 
+class Hangs(Exception):
+    """The page does not answer any more."""
+
+
 class Silent(Exception):
     """The View does not finish the handshake."""
 
@@ -222,23 +228,23 @@ class Script:
             script |= {"width": size[0], "height": size[1]}
         if refuse is not None:
             script["refuse"] = refuse
-        await self.page.evaluate("(script) => host.begin(script)", script)
-        if not await self.page.evaluate(f"host.initialized({_START})"):
+        await self.evaluate("(script) => host.begin(script)", script)
+        if not await self.evaluate(f"host.initialized({_START})"):
             raise Silent
 
     async def take(self, step: str) -> None:
         """Begin a step."""
         await self.rest(0)
         self.step = step
-        self.steps[step] = await self.page.evaluate("host.said.length")
+        self.steps[step] = await self.evaluate("host.said.length")
 
     async def tell(self, method: str, params: JSONObject) -> None:
-        await self.page.evaluate("([method, params]) => host.notify(method, params)", [method, params])
+        await self.evaluate("([method, params]) => host.notify(method, params)", [method, params])
 
     async def ask(self, name: str, method: str, params: JSONObject) -> None:
         """Ask the View something, and keep its answer under a name."""
-        self.steps[f"{name}?"] = await self.page.evaluate("host.said.length")
-        answer = await self.page.evaluate(
+        self.steps[f"{name}?"] = await self.evaluate("host.said.length")
+        answer = await self.evaluate(
             "([method, params, patience]) => host.request(method, params, patience)", [method, params, _ANSWER]
         )
         if answer is not None:
@@ -257,7 +263,7 @@ class Script:
     async def inside(self, call: str, of: str = "fanlight.check") -> Any:
         """Call what measure.js, or another script, put into the View."""
         frame = self._frame()
-        return None if frame is None else await frame.evaluate(f'window[Symbol.for("{of}")]?.{call}')
+        return None if frame is None else await self.evaluate(f'window[Symbol.for("{of}")]?.{call}', frame=frame)
 
     def _frame(self) -> "Frame | None":
         return next((frame for frame in self.page.frames if frame.url.startswith(self.origin)), None)
@@ -269,6 +275,12 @@ class Script:
     async def result(self) -> None:
         await self.take("result")
         await self.tell("ui/notifications/tool-result", self.part.result)
+
+    async def evaluate(self, script: str, given: Any = None, frame: "Frame | None" = None) -> Any:
+        """Run something in the host's page, or in a frame; raise `Hangs` if it does not get to it."""
+        with anyio.move_on_after(_HANGS):
+            return await (frame or self.page).evaluate(script, given)
+        raise Hangs
 
     async def written(self) -> Scene:
         from playwright.async_api import Error

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanlight.check.observation import LATER, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.observation import HANGS, LATER, JSONObject, Said, Scene, ViewSeen
 from fanlight.check.rule import Problem, steady
 from fanlight.inspector.presets import PRESETS, Preset
 
@@ -143,8 +143,8 @@ def ini_04(view: ViewSeen) -> Iterator[Problem]:
         return
     methods = [str(said.message["method"]) for said in scene.sent() if said.message["method"] != "ping"]
     if not methods:
-        if scene.unreached:
-            return  # QUA-20 tells
+        if scene.unreached or scene.unfinished == HANGS:
+            return  # QUA-20 and QUA-21 tell
         message = "never starts the handshake, so that no host can give it data or learn its size."
         if scene.errors:
             yield Problem(view.where, f"{message} Its script fails first: {scene.errors[0][1]}", _CODE, key=message)
@@ -579,6 +579,15 @@ def qua_20(view: ViewSeen) -> Iterator[Problem]:
             fix = "Bundle it: a host without the address shows nothing, too."
             yield Problem(view.where, message, fix, key="loads what could not be reached")
             return
+
+
+def qua_21(view: ViewSeen) -> Iterator[Problem]:
+    hung = [scene.name for scene in view.scenes.values() if scene.unfinished == HANGS]
+    if hung:
+        message = f"hangs: a script of it runs without end, and nothing in it answers any more ({', '.join(hung)})."
+        yield Problem(
+            view.where, message, "Look for a loop that does not end; give long work to a worker.", key="hangs"
+        )
 
 
 def first_of(addresses: Sequence[str]) -> str:

@@ -355,8 +355,9 @@ class Inspector:
         shown = self._shown(view) if isinstance(view, str) else None
         if shown is None:
             return [record._asdict() for record in records[-_MOST_RECORDS:]]
-        # The browser names the app alone: what it blocked of one of several Views is recorded of none.
-        blocked = self.host.audit(kind="violation", server=shown["server"])
+        # The browser names the app alone: what it blocked of one of several Views is recorded of none. What was
+        # blocked before this one was shown is not its own.
+        blocked = self.host.audit(kind="violation", server=shown["server"], since=shown["at"])
         records += [each for each in blocked if each.view is None and (each.data or {}).get("uri") == shown["uri"]]
         records.sort(key=lambda record: record.time)
         return [self._placed(record._asdict(), shown["sha256"]) for record in records[-_MOST_RECORDS:]]
@@ -365,7 +366,7 @@ class Inspector:
         """Return what was recorded of the document that a View showed last."""
         shown = [record for record in self.host.audit(view=view, kind="document") if record.data]
         last = next((record for record in reversed(shown) if "sha256" in (record.data or {})), None)
-        return None if last is None else {"server": last.server, **(last.data or {})}
+        return None if last is None else {"server": last.server, "at": last.time, **(last.data or {})}
 
     def _placed(self, record: JSONObject, sha256: str) -> JSONObject:
         """Return a record with the author's file and line, if it has a line of the document."""

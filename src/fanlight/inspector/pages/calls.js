@@ -257,14 +257,25 @@ const watch = (/** @type {any} */ made) => {
   app.addEventListener("mcp-display-mode", (/** @type {CustomEvent} */ { detail }) => (parts.mode.value = detail.mode));
   app.addEventListener("mcp-error", (/** @type {CustomEvent} */ { detail }) => {
     clearTimeout(made.timer);
+    made.failed = true;
     made.problems.push(ofReason(detail.reason));
     drawProblems(made);
   });
   app.addEventListener("mcp-load", () => {
+    made.failed = false;
     if (made.loaded) begunAnew(made);
     made.loaded = true;
   });
   app.addEventListener("mcp-context", () => changed("model"));
+};
+
+/** Show the Views of a server again that could not be shown: something has changed. @param {string} server */
+export const retry = (server) => {
+  for (const made of state.calls.filter((each) => each.failed && each.server === server)) {
+    begunAnew(made);
+    // An element that is put in its place again begins anew.
+    made.app.parentElement.append(made.app);
+  }
 };
 
 /** A View that is loaded again begins anew: what was wrong with it before may be mended. */

@@ -4,7 +4,7 @@
  * The parts: servers.js (left), form.js, stage.js and calls.js (middle), messages.js and panels.js (right).
  */
 import { read, write } from "./address.js";
-import { call, closeAll, closeByKey, expect, heard, opened, prepare } from "./calls.js";
+import { call, closeAll, closeByKey, expect, heard, opened, prepare, retry } from "./calls.js";
 import { $, ask, bytes, make, pretty, remember, remembered, say } from "./dom.js";
 import { formFor } from "./form.js";
 import { passed } from "./messages.js";
@@ -215,7 +215,10 @@ const hear = (/** @type {Json} */ event) => {
   else if (kind === "message") {
     heard(event);
     changed("model");
-  } else if (kind === "changed") say(`${event.files.join(", ")} changed: ${event.server} is loaded anew.`);
+  } else if (kind === "changed") {
+    say(`${event.files.join(", ")} changed: ${event.server} is loaded anew.`);
+    retry(event.server);
+  }
   else if (kind === "preset") {
     state.preset = event.preset;
     drawHost();

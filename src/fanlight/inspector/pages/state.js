@@ -16,6 +16,7 @@
  * @property {Json[]} messages What passed between the View and the host.
  * @property {Json[]} problems Each has `what`, and perhaps `code` and `todo`.
  * @property {number} began
+ * @property {boolean} [failed] Whether its View could not be shown.
  * @property {number} [blocked] How much its policy blocked.
  * @property {Json} [result]
  * @property {string[]} [said] What the View said when it was recorded, in a replay.
