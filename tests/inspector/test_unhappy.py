@@ -106,6 +106,10 @@ async def test_two_hundred_tools_are_listed_and_found(browser: Browser, tmp_path
             "JavaScript error at ui://unhappy/view:5:1: Uncaught ReferenceError: nothing is not defined",
         ),
         (
+            "<!doctype html><script type=module>await 0; throw new DOMException('no such key', 'DataError')</script>",
+            re.compile("JavaScript error at .*no such key"),
+        ),
+        (
             "<!doctype html><script>Promise.reject(new Error('late and lost'))</script>",
             re.compile("JavaScript error at .*late and lost"),
         ),
@@ -187,6 +191,13 @@ async def test_what_was_blocked_is_told_of_each_view_with_the_authors_line(brows
                 await expect(page.get_by_role("article")).to_have_count(number)
                 await expect(page.get_by_role("tab", name="Security").locator(".count")).to_be_visible()
                 await expect(panel).to_contain_text("connect-src https://api.example/x, view.html:4")
+            (tmp_path / "view.html").write_text(QUIET, encoding="utf-8")
+            await expect(page.get_by_text("view.html changed: unhappy is loaded anew.")).to_be_visible()
+            await call(page)
+            await expect(page.get_by_role("article")).to_have_count(3)
+            # Of those two, some were told of the app alone; none of it is this one's.
+            await expect(panel).to_contain_text("Blocked by the browserNothing.")
+            await expect(page.get_by_role("tab", name="Security").locator(".count")).to_have_count(0)
 
 
 async def test_an_error_in_a_handler_is_told(browser: Browser, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ const report = (error, words, file, line, column) => {
   // The first place of the stack is where it was thrown; an error in parsed text names a line of that text.
   const [, at = file ?? "", row = line, col = column] = /(https?:[^\s()]+):(\d+):(\d+)/.exec(String(error?.stack ?? "")) ?? [];
   // Of some errors the browser says no more than this.
-  const text = String((words === "Uncaught" ? undefined : words) ?? error?.message ?? error).slice(0, 1_000);
+  const text = String((words?.trim() === "Uncaught" ? undefined : words) ?? error?.message ?? error).slice(0, 1_000);
   const data = { text, file: at === location.href ? "" : at, line: Number(row ?? 0), column: Number(col ?? 0) };
   const params = { level: "error", logger: "fanlight.error", data };
   window.parent.postMessage({ jsonrpc: "2.0", method: "notifications/message", params }, "*");
