@@ -269,6 +269,16 @@ async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, mo
     assert found["QUA-21"].problem.message.startswith("hangs: ")
 
 
+async def test_a_page_that_cannot_begin_is_closed_and_the_scene_says_why(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "HOST_ORIGIN", "nonsense:")
+    before = len(browser.contexts)
+    played = await scenes._scene(Pages(browser), part_of(raw("await start();")), "error")
+    assert str(played.unfinished).startswith("the browser could not go on: ")
+    assert len(browser.contexts) == before
+
+
 async def test_a_page_on_which_a_scene_did_not_end_is_closed(browser: Browser) -> None:
     pages = Pages(browser)
     before = len(browser.contexts)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from fanlight.check.observation import Document, Seen, chosen, html_of
 from fanlight.check.rule import Problem
+from fanlight.protocol.lines import after
 
 Severity = Literal["high", "medium", "low"]
 
@@ -25,8 +26,7 @@ class Spot(NamedTuple):
 
     def after(self, text: str, at: int) -> "Spot":
         """Return the place of a letter of a text that begins here."""
-        count = text.count("\n", 0, at)
-        return Spot(self.line + count, at - text.rfind("\n", 0, at)) if count else Spot(self.line, self.column + at)
+        return Spot(*after(text[:at], *self))
 
 
 Part = tuple[Spot, str]

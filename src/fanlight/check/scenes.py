@@ -28,7 +28,7 @@ from fanlight.host.policy import Policy
 from fanlight.protocol.errors import FanlightError
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Error
 
     from fanlight.testing.stage import LiveView, Stage
 
@@ -107,20 +107,33 @@ async def play(
 async def _scene(pages: Pages, part: Part, name: str) -> Scene:
     from playwright.async_api import Error
 
-    async with pages.open(part, name) as script:
-        with anyio.move_on_after(_SCENE_LIMIT) as limit:
-            try:
-                await _PLAYS[name](script)
-                script.over = True
-            except Hangs:
-                script.unfinished = HANGS
-            except Silent:
-                script.unfinished = "it did not finish the handshake"
-            except Error as error:
-                script.unfinished = f"the browser could not go on: {error.message.splitlines()[0]}"
-        if limit.cancelled_caught:
-            script.unfinished = f"it was not over after {_SCENE_LIMIT:g} seconds"
-        return await script.written()
+    try:
+        async with pages.open(part, name) as script:
+            await _played(script)
+            return await script.written()
+    except Error as error:
+        return Scene(name, unfinished=_stopped(error))
+
+
+async def _played(script: Script) -> None:
+    """Play a scene; if it does not come to its end, the script says why."""
+    from playwright.async_api import Error
+
+    with anyio.move_on_after(_SCENE_LIMIT) as limit:
+        try:
+            await _PLAYS[script.name](script)
+        except Hangs:
+            script.unfinished = HANGS
+        except Silent:
+            script.unfinished = "it did not finish the handshake"
+        except Error as error:
+            script.unfinished = _stopped(error)
+    if limit.cancelled_caught:
+        script.unfinished = f"it was not over after {_SCENE_LIMIT:g} seconds"
+
+
+def _stopped(error: "Error") -> str:
+    return f"the browser could not go on: {error.message.splitlines()[0]}"
 
 
 # The scenes

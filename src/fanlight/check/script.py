@@ -23,7 +23,17 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, ConsoleMessage, Error, Frame, Page, Request, Route, ViewportSize
+    from playwright.async_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Error,
+        Frame,
+        Page,
+        Request,
+        Route,
+        ViewportSize,
+    )
 
 HOST_ORIGIN: Final = "https://host.fanlight-check.test"
 VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
@@ -77,15 +87,16 @@ class Pages:
         """Open a page for a scene of a View. Only one on which it was played to its end is used again."""
         place = await self._place()
         script = place.script = Script(place.page, part, name)
+        ended = False
         try:
             yield script
+            ended = script.unfinished is None
         finally:
             place.script = None
-            if script.over:
+            if ended:
                 self._free.append(place)
             else:
-                with anyio.CancelScope(shield=True):
-                    await place.close()
+                await place.close()
 
     async def _place(self) -> "_Place":
         while self._free:
@@ -95,8 +106,12 @@ class Pages:
             await place.close()
         viewport: ViewportSize = {"width": 1280, "height": 900}
         context = await self._browser.new_context(viewport=viewport, locale="en-GB", timezone_id="UTC")
-        place = _Place(await context.new_page())
-        await place.begin()
+        try:
+            place = _Place(await context.new_page())
+            await place.begin()
+        except BaseException:
+            await _close(context)
+            raise
         return place
 
 
@@ -130,10 +145,7 @@ class _Place:
         return True
 
     async def close(self) -> None:
-        from playwright.async_api import Error
-
-        with suppress(Error):
-            await self.page.context.close()
+        await _close(self.page.context)
 
     def _threw(self, error: "Error") -> None:
         if self.script is not None:
@@ -164,6 +176,13 @@ class _Place:
         return await self.script.part.answers(method, params)
 
 
+async def _close(context: "BrowserContext") -> None:
+    from playwright.async_api import Error
+
+    with anyio.CancelScope(shield=True), suppress(Error):
+        await context.close()
+
+
 class Hangs(Exception):
     """The page does not answer any more."""
 
@@ -180,7 +199,6 @@ class Script:
         self.part = part
         self.name = name
         self.origin = f"https://view.{next(_NUMBERS)}.fanlight-check.test"
-        self.over = False
         self.step = "start"
         self.welcome: JSONObject = {}
         self.unfinished: str | None = None

@@ -23,6 +23,12 @@ class Run(NamedTuple):
     source: int
 
 
+def after(text: str, line: int, column: int) -> tuple[int, int]:
+    """Return the place after a text that begins at a place."""
+    count = text.count("\n")
+    return (line + count, len(text) - text.rfind("\n")) if count else (line, column + len(text))
+
+
 def find(runs: Sequence[Run], line: int, column: int) -> tuple[str, int] | None:
     """Return the file and line that a place in a document is; None for what the author did not write."""
     found = next((run for run in reversed(runs) if run[:2] <= (line, column)), None)

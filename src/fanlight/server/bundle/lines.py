@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from fanlight.protocol.lines import VARIABLE, Run
+from fanlight.protocol.lines import VARIABLE, Run, after
 from fanlight.server.bundle.source import Source
 
 _DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -37,25 +37,19 @@ def trace(source: Source, edits: Iterable[tuple[int, int, str]], origins: Origin
     for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
         if start > pos:
             runs.append(Run(line, column, name, at))
-            line, column = _after(text[pos:start], line, column)
+            line, column = after(text[pos:start], line, column)
         runs.append(Run(line, column, "", 0))
         for offset, inside in origins.get((start, end), ()):
-            first, shift = _after(new[:offset], line, column)
+            first, shift = after(new[:offset], line, column)
             runs += (
                 Run(first + run.line - 1, run.column + (shift - 1 if run.line == 1 else 0), run.file, run.source)
                 for run in inside
             )
-        line, column = _after(new, line, column)
+        line, column = after(new, line, column)
         at += text.count("\n", pos, end)
         pos = end
     runs.append(Run(line, column, name, at))
     return runs
-
-
-def _after(text: str, line: int, column: int) -> tuple[int, int]:
-    """Return the place after a text that begins at a place."""
-    count = text.count("\n")
-    return (line + count, len(text) - text.rfind("\n")) if count else (line, column + len(text))
 
 
 def keep(html: str, source: Source, runs: list[Run]) -> None:
