@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from playwright.async_api import Page, expect  # noqa: E402
 
 from fanlight.host.targets import servers  # noqa: E402
+from support.browser import chromium  # noqa: E402
 from support.inspecting import call, opened, running, view  # noqa: E402
-from support.stage import chromium  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}

@@ -16,14 +16,14 @@ import pytest
 from fastmcp import FastMCP
 from fastmcp.server import create_proxy
 from mcp.server import MCPServer
-from playwright.async_api import expect
+from playwright.async_api import Browser, Page, expect
 
 import fanlight
 from fanlight import Apps, View, negotiate
 from support.docs import ROOT, blocks, write_files
 from support.openai_page import on_openai
-from support.stage import chromium, on_stage
-from support.wire import NO_UI, UI, WireError, in_memory, over_stdio, serving
+from support.stage import on_stage
+from support.wire import NO_UI, UI, WireError, in_memory, over_stdio, serving_pages
 
 pytestmark = pytest.mark.anyio
 
@@ -37,12 +37,12 @@ def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-async def test_the_fifteen_lines_of_the_readme_work(tmp_path: Path) -> None:
+async def test_the_fifteen_lines_of_the_readme_work(browser: Browser, tmp_path: Path) -> None:
     files = write_files(ROOT / "README.md", tmp_path)
     assert set(files) == {"server.py", "clock.html"}
     async with over_stdio(files["server.py"], "2025-11-25", NO_UI) as client:
         assert "UTC" in (await client.call("get_time"))["content"][0]["text"]
-    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client:
         html = (await client.read("ui://clock/clock"))["text"]
         async with on_stage(browser, html, client) as stage:
             await stage.run("get_time", {"utc_offset": 9})
@@ -55,9 +55,9 @@ async def test_the_fifteen_lines_of_the_readme_work(tmp_path: Path) -> None:
             assert stage.problems == []
 
 
-async def test_the_tutorial_works(tmp_path: Path) -> None:
+async def test_the_tutorial_works(browser: Browser, tmp_path: Path) -> None:
     files = write_files(ROOT / "docs" / "tutorial" / "your-first-app.md", tmp_path)
-    async with over_stdio(files["server.py"], "2026-07-28", UI) as client, chromium() as browser:
+    async with over_stdio(files["server.py"], "2026-07-28", UI) as client:
         html = (await client.read("ui://dice/dice"))["text"]
         async with on_stage(browser, html, client) as stage:
             await stage.run("roll", {"sides": 1, "count": 3})
@@ -86,12 +86,12 @@ async def test_the_lowlevel_server_works(tmp_path: Path) -> None:
             await client.read("ui://hello/view")
 
 
-async def test_the_fastmcp_server_works(tmp_path: Path) -> None:
+async def test_the_fastmcp_server_works(browser: Browser, tmp_path: Path) -> None:
     files = write_files(ROOT / "docs" / "how-to" / "use-fastmcp.md", tmp_path)
     async with over_stdio(files["server.py"], "2025-11-25", NO_UI) as client:
         assert set(await client.tools()) == {"show_poll", "ask"}
         assert (await client.call("ask"))["content"][0]["text"] == "Ask the user: tea or coffee?"
-    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client:
         assert "Call show_poll" in (await client.call("ask"))["content"][0]["text"]
         async with on_stage(browser, (await client.read("ui://poll/poll"))["text"], client) as stage:
             await stage.run("show_poll", {})
@@ -111,9 +111,9 @@ async def test_a_server_that_moved_from_the_sdks_apps_is_the_same_to_a_host(tmp_
     assert seen[0] == seen[1]
 
 
-async def test_the_server_that_came_from_mcp_ui_works(tmp_path: Path) -> None:
+async def test_the_server_that_came_from_mcp_ui_works(browser: Browser, tmp_path: Path) -> None:
     files = write_files(ROOT / "docs" / "how-to" / "bring-an-mcp-ui-server.md", tmp_path)
-    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client:
         html = (await client.read("ui://shop/cart"))["text"]
         async with on_stage(browser, html, client) as stage:
             await stage.run("show_cart", {})
@@ -123,11 +123,11 @@ async def test_the_server_that_came_from_mcp_ui_works(tmp_path: Path) -> None:
 
 
 async def test_a_host_shows_what_a_server_with_mcp_ui_returns_as_its_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = ROOT / "docs" / "how-to" / "bring-an-mcp-ui-server.md"
-    files = write_files(page, tmp_path)
-    text = " ".join(page.read_text(encoding="utf-8").split())
+    document = ROOT / "docs" / "how-to" / "bring-an-mcp-ui-server.md"
+    files = write_files(document, tmp_path)
+    text = " ".join(document.read_text(encoding="utf-8").split())
     # "python cards.py" means the Python of this test, and it uses its Fanlight.
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -135,29 +135,27 @@ async def test_a_host_shows_what_a_server_with_mcp_ui_returns_as_its_page_says(
     monkeypatch.setenv("PYTHONPATH", str(Path(fanlight.__file__).parents[1]))
     program = runpy.run_path(str(files["app.py"]))
     monkeypatch.setitem(sys.modules, "app", types.SimpleNamespace(host=program["host"]))
-    with serving(program["app"], sockets=True) as address:
-        async with chromium() as browser:
-            shown = await browser.new_page()
-            await shown.goto(address.replace("127.0.0.1", "localhost"))
-            views = shown.locator("mcp-app")
-            await expect(views).to_have_count(3)
-            view = views.nth(0).frame_locator("iframe").frame_locator("iframe")
-            await expect(view.get_by_role("heading")).to_have_text("Hello")
-            refused = await views.nth(1).get_by_role("alert").text_content()
-            assert refused is not None
-            assert f'"{refused.removeprefix("The View is not shown. ")}"' in text
-            view = views.nth(2).frame_locator("iframe").frame_locator("iframe")
-            await expect(view.get_by_role("note")).to_contain_text("which this host does not run")
+    with serving_pages(program["app"]) as address:
+        await page.goto(address)
+        views = page.locator("mcp-app")
+        await expect(views).to_have_count(3)
+        view = views.nth(0).frame_locator("iframe").frame_locator("iframe")
+        await expect(view.get_by_role("heading")).to_have_text("Hello")
+        refused = await views.nth(1).get_by_role("alert").text_content()
+        assert refused is not None
+        assert f'"{refused.removeprefix("The View is not shown. ")}"' in text
+        view = views.nth(2).frame_locator("iframe").frame_locator("iframe")
+        await expect(view.get_by_role("note")).to_contain_text("which this host does not run")
         runpy.run_path(str(files["audit.py"]))
     lines = capsys.readouterr().out.splitlines()
-    (printed,) = [code for language, _, code in blocks(page) if language == "text"]
+    (printed,) = [code for language, _, code in blocks(document) if language == "text"]
     for line in printed.splitlines():
         assert any(found.startswith(line.removesuffix("…")) for found in lines), line
 
 
-async def test_one_app_serves_chatgpt_and_everyone_else(tmp_path: Path) -> None:
+async def test_one_app_serves_chatgpt_and_everyone_else(browser: Browser, tmp_path: Path) -> None:
     files = write_files(ROOT / "docs" / "how-to" / "chatgpt-and-everyone-else.md", tmp_path)
-    async with over_stdio(files["server.py"], "2025-11-25", UI) as client, chromium() as browser:
+    async with over_stdio(files["server.py"], "2025-11-25", UI) as client:
         tools = await client.tools()
         assert tools["get_weather"]["_meta"]["openai/toolInvocation/invoked"] == "Looked at the sky"
         assert tools["refresh"]["_meta"]["openai/visibility"] == "private"

@@ -7,13 +7,13 @@ plain            no host at all: frames in frames of one origin, as the control
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from mcp.server import MCPServer
-from playwright.async_api import BrowserContext, Frame, Page, async_playwright
+from playwright.async_api import Frame, Page
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -23,9 +23,10 @@ from fanlight import Apps, Csp, View
 from fanlight.host.call import Call
 from fanlight.host.host import Host
 from fanlight.host.policy import Policy
+from support.browser import until, view_frames
 from support.mcpui import embedding, html_resource
-from support.stage import browser_path, until
-from support.wire import serving
+from support.program import chat_page
+from support.wire import serving_pages
 
 Way = Literal["strict", "compat", "html", "mcpui", "openai", "plain"]
 UNCHANGED: tuple[Way, ...] = ("strict", "compat", "html")
@@ -49,14 +50,7 @@ const greet = async () => {{
 }};
 {ATTEMPTS}</script></body></html>"""
 
-# Nothing but loopback can be reached, and nothing that a browser of today would do ahead of time is turned off.
-_SWITCHES = (
-    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-component-update", "--disable-sync"),
-    *("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1",),
-)
-
-_ELEMENTS = '<!doctype html><title>Chat</title><script type="module" src="/apps/mcp-app.js"></script>'
-_BY_MESSAGE = """<!doctype html><title>Chat</title><script>
+_BY_MESSAGE = """<!doctype html><link rel="icon" href="data:,"><title>Chat</title><script>
 const heard = [];
 const say = (index, data) => frames[index].postMessage(data, "*");
 addEventListener("message", ({source, data}) => {
@@ -73,20 +67,6 @@ for (let index = 0; index < COUNT; index++) {
   document.body.append(frame);
 }
 </script>"""
-
-
-@asynccontextmanager
-async def profile(folder: Path, *switches: str) -> AsyncIterator[BrowserContext]:
-    """Start a Chromium with an ordinary profile, since a private one looks ahead less."""
-    async with async_playwright() as playwright:
-        context = await playwright.chromium.launch_persistent_context(
-            folder,
-            executable_path=browser_path(),
-            args=[*_SWITCHES, *switches],
-            ignore_default_args=["--disable-background-networking"],
-        )
-        yield context
-        await context.close()
 
 
 def host_of(**servers: object) -> Host:
@@ -164,17 +144,14 @@ class Arena:
         return self.origin.replace("localhost", "sandbox.localhost")
 
     async def _show(self, request: Request) -> Response:
-        page = _ELEMENTS
-        for server in request.path_params["servers"].split(","):
-            call = await self.host.call_tool(server, "show", {}, conversation="c")
-            page += f'<mcp-app view="{call.view}" token="{call.token}" src="/apps"></mcp-app>'
-        return _with_cookie(page)
+        servers = request.path_params["servers"].split(",")
+        calls = [await self.host.call_tool(server, "show", {}, conversation="c") for server in servers]
+        return _with_cookie(chat_page(*calls))
 
     async def _begin(self, request: Request) -> Response:
         """Show a View whose tool has not run yet."""
         self._call = self.host.begin(request.path_params["server"], "show", "c")
-        element = f'<mcp-app view="{self._call.view}" token="{self._call.token}" src="/apps"></mcp-app>'
-        return _with_cookie(_ELEMENTS + element)
+        return _with_cookie(chat_page(self._call))
 
     async def _finish(self, request: Request) -> Response:
         await self._call.run({})
@@ -182,7 +159,7 @@ class Arena:
 
     async def _empty(self, request: Request) -> Response:
         self.requests.append(request)
-        return _with_cookie("<!doctype html><title>Empty</title><body>")
+        return _with_cookie('<!doctype html><link rel="icon" href="data:,"><title>Empty</title><body>')
 
     async def _by_message(self, request: Request) -> Response:
         page = _BY_MESSAGE.replace("COUNT", str(request.path_params["count"]))
@@ -206,13 +183,8 @@ class Arena:
 
     async def views(self, page: Page, count: int) -> list[Frame]:
         """Wait until a page shows so many Views, and return their frames in the order of the page."""
-        found: list[Frame] = []
-        for _ in range(400):
-            found = [inner for frame in page.main_frame.child_frames for inner in frame.child_frames]
-            if len(found) == count:
-                break
-            await page.evaluate("new Promise(requestAnimationFrame)")
-        assert len(found) == count, [frame.url for frame in page.frames]
+        # HTML by message has no address of its own, so every frame inside a proxy counts.
+        found = await view_frames(page, count, is_view=lambda frame: True)
         for frame in found:
             await until(frame, "typeof attempt === 'function'")
         # The browser has them in the order in which their sockets were open.
@@ -234,12 +206,11 @@ async def _place(view: Frame) -> int:
 def arena(host: Host, html: str = VIEW, csp: dict[str, Any] | None = None) -> Iterator[Arena]:
     """Serve a program with this host until the end of the block. `html` and `csp` are for Views by message."""
     made = Arena(host, html, csp or {})
-    with serving(made.app, sockets=True) as address:
-        made.origin = address.replace("127.0.0.1", "localhost")
+    with serving_pages(made.app) as made.origin:
         yield made
 
 
 def _with_cookie(page: str) -> Response:
-    response = HTMLResponse(f'<link rel="icon" href="data:,">{page}')
+    response = HTMLResponse(page)
     response.set_cookie("session", "secret of the program", httponly=False)
     return response

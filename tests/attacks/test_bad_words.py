@@ -18,7 +18,7 @@ from mcp.server.lowlevel import Server
 from playwright.async_api import BrowserContext, Page
 from websockets.exceptions import ConnectionClosed
 
-from attacks.arena import VIEW, Arena, arena, host_of, hostile, profile
+from attacks.arena import VIEW, Arena, arena, host_of, hostile
 from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp, RegistrationError, negotiate
@@ -30,6 +30,7 @@ from fanlight.host.resources import _csp
 from fanlight.host.web import Refused
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives
+from support.browser import profile
 from support.page import Page as PlayedPage
 
 pytestmark = pytest.mark.anyio

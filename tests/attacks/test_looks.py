@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from playwright.async_api import BrowserContext, Frame, Page, expect
 
-from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, profile
+from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of
 from attacks.catalogue import attack
+from support.browser import profile
 
 pytestmark = pytest.mark.anyio
 

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from attacks.arena import SHIMMED, VIEW, Arena, Way, arena, every_kind, profile
+from attacks.arena import SHIMMED, VIEW, Arena, Way, arena, every_kind
 from attacks.catalogue import attack
 from fanlight.host import Host, Policy
+from support.browser import profile, until
 from support.mcpui import embedding, html_resource
-from support.stage import until
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio

@@ -12,12 +12,12 @@ import websockets
 from playwright.async_api import BrowserContext, Frame, Page
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, hostile, profile
+from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, hostile
 from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp
 from fanlight.host.origins import app_label
-from support.stage import until
+from support.browser import profile, until
 
 pytestmark = pytest.mark.anyio
 

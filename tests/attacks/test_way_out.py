@@ -20,12 +20,12 @@ from attacks.arena import (
     every_kind,
     host_of,
     hostile,
-    profile,
 )
 from attacks.catalogue import OUT, Attack
 from attacks.listener import Listener, listening
 from fanlight import Csp
 from fanlight.host import Host, Policy
+from support.browser import profile
 
 ID = re.compile(r"\b(?:out|go)-[a-z-]+")
 # In a task of its own: what a debugger evaluates may use `eval`, whatever the policy says.

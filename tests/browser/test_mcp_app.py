@@ -21,7 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fanlight.browser import script
-from support.stage import chromium, colours, until
+from support.browser import colours, until
 
 pytestmark = pytest.mark.anyio
 
@@ -183,12 +183,6 @@ class Host:
         done = await self.heard("done")
         assert done.pop("id") == 7
         return done
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Our examples, unchanged, where there is `window.openai` and no MCP Apps host; and where there are both."""
 
 import importlib.util
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,12 @@ from playwright.async_api import Browser, expect
 from fanlight import View
 from fanlight.mcpui import create_ui_resource
 from support.openai_page import on_openai, with_openai
-from support.stage import chromium, on_stage
+from support.stage import on_stage
 from support.wire import UI, in_memory
 
 pytestmark = pytest.mark.anyio
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 def server(name: str) -> Any:

@@ -6,7 +6,6 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from browser.test_mcp_app import Host, hosting
-from support.stage import chromium
 
 pytestmark = pytest.mark.anyio
 
@@ -16,12 +15,6 @@ QUESTION = {
     "details": [["Arguments", '{\n "all": true\n}']],
     "always": "Always: this app of todo may run 'clear' without asking.",
 }
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fanlight.browser import script
-from support.stage import chromium, until
+from support.browser import until
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio
@@ -111,12 +111,6 @@ class Stage:
         """Let every message that is under way arrive: a window's messages come in order."""
         for frame in (self.page.main_frame, *self.page.main_frame.child_frames, self.page.main_frame):
             await frame.evaluate("new Promise(done => setTimeout(done, 40))")
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 @asynccontextmanager

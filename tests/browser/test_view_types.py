@@ -3,14 +3,14 @@
 import importlib.util
 import json
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from support.node import node, node_module
+
 ROOT = Path(__file__).parents[2]
-NODE = Path(sys.executable).with_name("node")
 VIEW = """
 import { App, applyDocumentTheme } from "fanlight";
 const app = new App({ name: "Clock", version: "1" }, { availableDisplayModes: ["inline"] });
@@ -52,9 +52,9 @@ def test_a_view_in_typescript_is_checked(line: str, error: str | None, tmp_path:
     paths = {"paths": {"fanlight": ["./fanlight.d.ts"]}, "types": [], "lib": ["ES2023", "DOM"]}
     config = {"compilerOptions": {**options, **paths}, "files": ["view.ts"]}
     (tmp_path / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
-    compiler = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
+    compiler = node_module("typescript/bin/tsc")
     done = subprocess.run(
-        [str(NODE), str(compiler), "-p", str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+        [node(), str(compiler), "-p", str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode == 0) is (error is None), done.stdout
     assert error is None or error in done.stdout

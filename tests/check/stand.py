@@ -1,8 +1,6 @@
 """The probe's View in hosts that are not ours: a published bridge, or a script with faults."""
 
-import functools
 import json
-import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,11 +17,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fanlight.check.probe.server import probe_server
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import policy, view_directives
-from support.stage import until
+from support.browser import until
+from support.node import bundled
 from support.wire import serving
 
 _PAGES = Path(__file__).parent / "pages"
-_ROOT = Path(__file__).parents[2]
 _CSP = Csp(
     connect_domains=["https://connect.fanlight-probe.invalid"],
     resource_domains=["https://resource.fanlight-probe.invalid", "https://*.wild.fanlight-probe.invalid"],
@@ -31,15 +29,6 @@ _CSP = Csp(
     base_uri_domains=["https://base.fanlight-probe.invalid"],
 )
 _DOCUMENT = '<!doctype html><link rel="icon" href="data:,"><style>iframe{width:600px;height:300px;border:0}</style>'
-
-
-@functools.cache
-def built(name: str, package: str) -> str:
-    """Build a host page's script with the published packages in it."""
-    esbuild = _ROOT / "node_modules" / ".bin" / "esbuild"
-    alias = f"--alias:app-bridge={package}/app-bridge"
-    command = [str(esbuild), str(_PAGES / name), "--bundle", "--format=esm", "--target=es2022", alias]
-    return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 @asynccontextmanager
@@ -58,7 +47,7 @@ async def stand(
         return HTMLResponse(f'{_DOCUMENT}<body><script type="module" src="/host.js"></script>')
 
     async def host_script(request: Request) -> Response:
-        return Response(built(script, package), media_type="text/javascript")
+        return Response(bundled(_PAGES / script, package), media_type="text/javascript")
 
     async def sandbox(request: Request) -> Response:
         words = _PAGES.joinpath("sandbox.js").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """Servers and Views that are really there, checked: in process, over stdio, and in a real browser."""
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +24,11 @@ from fanlight.check.script import Pages, Part
 from fanlight.host.config import target
 from support.docs import ROOT
 from support.published import Published
-from support.stage import chromium
 from support.wire import serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/server.py"))
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as opened:
-        yield opened
 
 
 def ids(report: Report) -> set[str]:

@@ -3,19 +3,18 @@
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser
 
 from fanlight.check import check
 from support.docs import ROOT, blocks, write_files
-from support.stage import chromium
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 
-async def test_the_how_to_shows_what_is_found(tmp_path: Path) -> None:
+async def test_the_how_to_shows_what_is_found(browser: Browser, tmp_path: Path) -> None:
     page = ROOT / "docs" / "how-to" / "check-an-app.md"
     files = write_files(page, tmp_path)
     (shown,) = [code for language, _, code in blocks(page) if language == "text"]
-    async with chromium() as browser:
-        said = str(await check(files["server.py"], browser=browser))
+    said = str(await check(files["server.py"], browser=browser))
     for line in shown.splitlines():
         assert line in said.splitlines(), said

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from fanlight.check.probe.rules import HOST_RULES
 from fanlight.check.probe.server import probe_server
 from fanlight.cli import main
 from fanlight.host import Host, Policy, Profile
-from support.program import program_of, view_of
-from support.stage import chromium, until
+from support.browser import until, view_frame
+from support.program import program_of
 from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
 
 pytestmark = pytest.mark.anyio
@@ -25,16 +24,8 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "src" / "fanlight" / "check" / "probe" / "pages"
 
-# What leaves the browser in spite of all must not leave the machine.
-NOWHERE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1"
 POLICY = {"tools": "allow", "messages": "allow", "permissions": ["clipboard-write"]}
 STYLES = {"variables": {"--color-text-primary": "light-dark(#111, #eee)", "--font-sans": "sans-serif"}}
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium(NOWHERE) as launched:
-        yield launched
 
 
 @pytest.fixture
@@ -82,7 +73,7 @@ async def test_our_host_keeps_every_rule_that_a_view_can_see(
     with program_of(host) as program:
         async with program.shown(browser, "probe", tool, {"note": "Grüße"}) as (page, _):
             asked = await requests_to_nowhere(page)
-            found = await finished(await view_of(page), report)
+            found = await finished(await view_frame(page), report)
             assert failures(found) == {}
             assert ids(found, "pass") == TESTED - untested
             # The network agrees with what the browser told the View.
@@ -101,14 +92,14 @@ async def test_what_our_host_is_told_to_leave_out_is_found(browser: Browser, rep
     host = Host({"probe": probe_server(report)}, policy=looser, profile=quieter)
     with program_of(host) as program:
         async with program.shown(browser, "probe", "probe_host_bare", {}) as (page, _):
-            found = await finished(await view_of(page), report)
+            found = await finished(await view_frame(page), report)
     assert set(failures(found)) == {"CSP-02", "SBX-06e", "DSP-08", "NEG-01", "NEG-02"}
 
 
 async def test_our_host_streams_arguments_and_tells_of_a_cancelled_call(browser: Browser, report: Path) -> None:
     with program_of(ours(report)) as program:
         async with program.shown(browser, "probe", "probe_host", None) as (page, _):
-            view = await view_of(page)
+            view = await view_frame(page)
             await until(view, "link.ready")
             call = program.call
             for piece in ('{"note": "a ', 'long note", ', '"seconds": 60'):
@@ -135,7 +126,7 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
     host.on_message(lambda conversation, role, content: said.append(content[0]["text"]))
     with program_of(host) as program:
         async with program.shown(browser, "probe", "probe_host", {"fail": True}) as (page, _):
-            view = await view_of(page)
+            view = await view_frame(page)
             found = await finished(view, report)
             assert failures(found) == {}
             trs = next(rule for rule in found["rules"] if rule["id"] == "TRS-01")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
+from support.browser import colours
 from support.examples import Refusing, client_of, namespace_of, showing
-from support.stage import colours
 from support.wire import NO_UI, Wire, WireError
 
 pytestmark = pytest.mark.anyio

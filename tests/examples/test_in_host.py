@@ -8,9 +8,9 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from fanlight.host import Host, Policy
+from support.browser import until, view_frame
 from support.examples import VIEWS, server_of
-from support.program import Program, program_of, view_of
-from support.stage import until
+from support.program import Program, program_of
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_every_example_is_shown_without_a_word_of_complaint(name: str, bro
     _, tool, arguments = VIEWS[name]
     with program_of(host_of(name)) as program:
         async with program.shown(browser, name, tool, arguments) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("heading", level=1)).to_be_visible()
             await until(view, "document.documentElement.dataset.theme")
             await expect(page.get_by_role("dialog")).to_have_count(0)
@@ -43,7 +43,7 @@ async def test_every_example_is_shown_without_a_word_of_complaint(name: str, bro
 async def test_the_dashboard_polls_without_asking_anybody(browser: Browser) -> None:
     with program_of(host_of("dashboard")) as program:
         async with program.shown(browser, "dashboard", "show_dashboard", {"every": 1}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("img", name=re.compile("CPU.*last 3 samples"))).to_be_visible()
             await expect(page.get_by_role("dialog")).to_have_count(0)
             assert problems == []
@@ -53,7 +53,7 @@ async def test_the_map_tells_the_model_what_the_user_looks_at(browser: Browser) 
     host = host_of("map")
     with program_of(host) as program:
         async with program.shown(browser, "map", "show_map", {"places": [{"name": "Cairo"}]}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("button", name="Cairo")).to_be_visible()
             await view.get_by_role("application").press("-")
             await expect(view.get_by_role("status")).to_have_text(re.compile("^In view: "))
@@ -65,7 +65,7 @@ async def test_the_map_tells_the_model_what_the_user_looks_at(browser: Browser) 
 async def test_a_picture_is_read_in_chunks_through_the_host(browser: Browser) -> None:
     with program_of(host_of("image")) as program:
         async with program.shown(browser, "image", "show_picture", {"name": "dunes"}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.locator("canvas")).to_be_visible()
             await expect(view.locator("#status")).to_have_text("1200 × 750 pixels, 195 kB in 8 chunks")
             await expect(page.get_by_role("dialog")).to_have_count(0)
@@ -76,7 +76,7 @@ async def test_the_model_plays_on_the_users_board(browser: Browser) -> None:
     host = host_of("game", {"tools": "allow", "app_tools": "allow"})
     with program_of(host) as program:
         async with program.shown(browser, "game", "start_game", {}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await view.get_by_role("button", name="Column 4").click()
             await expect(view.locator(".cell .user")).to_have_count(1)
             shown = await the_only_view(program)
@@ -95,7 +95,7 @@ async def test_the_models_move_is_asked_for_but_a_look_is_not(browser: Browser) 
     host = host_of("game")
     with program_of(host) as program:
         async with program.shown(browser, "game", "start_game", {"first": "model"}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("button", name="Ask the model to move")).to_be_visible()
             shown = await the_only_view(program)
             seen = await program.inside(host.call_app_tool(shown, "look_at_board", {}))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
+from support.browser import colours
 from support.examples import Refusing, client_of, namespace_of, showing
-from support.stage import Stage, colours
+from support.stage import Stage
 from support.wire import NO_UI
 
 pytestmark = pytest.mark.anyio

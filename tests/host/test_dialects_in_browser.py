@@ -1,8 +1,6 @@
 """Views of other dialects in a real browser, as their makers publish or describe them."""
 
 import re
-import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,10 @@ from starlette.routing import Route
 
 from fanlight.host import Host, Policy
 from fanlight.protocol.dialects import ROWS
+from support.browser import until, view_frame
 from support.mcpui import embedding, html_resource, made
-from support.program import program_of, view_of
-from support.stage import chromium, until
+from support.node import run_esbuild
+from support.program import program_of
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio
@@ -44,17 +43,6 @@ window.addEventListener("message", ({data}) => {
 });
 say({type: "ui-lifecycle-iframe-ready"});
 </script>"""
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 class Heard:
@@ -89,7 +77,7 @@ async def test_raw_html_of_the_published_package_is_shown_and_its_actions_arrive
     heard = Heard(host)
     with program_of(host) as program:
         async with program.shown(browser, "made", "show", {}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("heading")).to_have_text("Acting")
             await heard.links(page)
 
@@ -152,7 +140,7 @@ async def test_an_external_page_is_framed_if_the_policy_allows_its_origin_and_it
         heard = Heard(host)
         with program_of(host) as program:
             async with program.shown(browser, "made", "show", {}) as (page, problems):
-                view = await view_of(page)
+                view = await view_frame(page)
                 await expect(page.locator("mcp-app").locator("iframe")).to_have_css("height", "333px")
                 (inner,) = view.child_frames
                 await expect(inner.locator("li").first).to_have_text("search ?x=1&waitForRenderData=true")
@@ -191,7 +179,7 @@ async def test_an_external_page_that_speaks_the_standard_is_heard_under_the_poli
         heard = Heard(host)
         with program_of(host) as program:
             async with program.shown(browser, "made", "show", {}) as (page, problems):
-                view = await view_of(page)
+                view = await view_frame(page)
                 (inner,) = view.child_frames
                 root = inner.locator("#root")
                 for again in (False, True):
@@ -256,7 +244,7 @@ async def test_remote_dom_of_the_published_package_is_shown_as_source_and_not_ru
     heard = Heard(host)
     with program_of(host) as program:
         async with program.shown(browser, "made", "show", {}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("note")).to_contain_text("which this host does not run")
             await expect(view.locator("pre")).to_have_text(script)
             assert heard.messages == []
@@ -363,11 +351,8 @@ createRoot(document.getElementById("root")).render(h(App));
 
 def bundled(source: str) -> str:
     """Return a document with a script and the published packages that it imports."""
-    command = [str(ROOT / "node_modules/.bin/esbuild"), "--bundle", "--minify", "--format=iife"]
-    command += ['--define:process.env.NODE_ENV="production"']
-    environment = {"PATH": f"{ROOT / '.venv' / 'bin'}:/usr/bin:/bin"}
-    options: dict[str, Any] = {"capture_output": True, "text": True, "check": True, "timeout": 60}
-    script = subprocess.run(command, input=source, cwd=ROOT, env=environment, **options).stdout
+    production = '--define:process.env.NODE_ENV="production"'
+    script = run_esbuild("--bundle", "--minify", "--format=iife", production, input=source)
     script = script.replace("</script", "<\\/script")
     return f'<!doctype html><title>Widget</title><div id="root"></div><script type="module">{script}</script>'
 
@@ -376,7 +361,7 @@ async def test_a_plain_widget_for_chatgpt_runs_unchanged(browser: Browser) -> No
     host = Host({"chatgpt": chatgpt(PLAIN_WIDGET)}, policy=Policy({"tools": "allow"}))
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", {"owner": "me"}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await expect(view.get_by_role("listitem")).to_have_text(["Read"])
             assert await view.evaluate("first") == {
                 "tasks": [{"id": "1", "title": "Read"}],
@@ -403,7 +388,7 @@ async def test_a_react_widget_for_chatgpt_runs_unchanged_and_finds_its_state_aga
     heard = Heard(host)
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", {"owner": "me"}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             await heard.links(page)
             await expect(view.locator("#facts")).to_have_text("light inline 1 1 me")
             await expect(view.get_by_text("no more")).to_be_visible()
@@ -419,7 +404,7 @@ async def test_a_react_widget_for_chatgpt_runs_unchanged_and_finds_its_state_aga
             program.soon(lambda: host.set_context(locale="de"))
             await until(view, "openai.locale === 'de'")
             await page.reload()
-            again = await view_of(page)
+            again = await view_frame(page)
             await expect(again.get_by_role("button", name="Count 2")).to_be_visible()
             assert await again.evaluate("openai.widgetState") == {"count": 2}
             assert host.model_context("chatgpt") == []
@@ -430,7 +415,7 @@ async def test_a_widget_that_is_shown_while_its_tool_runs_is_told_what_comes(bro
     host = Host({"chatgpt": chatgpt(PLAIN_WIDGET)}, policy=Policy({"tools": "allow"}))
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", None) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             assert await view.evaluate("first") == {"tasks": [], "input": None, "state": None}
             await program.inside(program.call.run({"owner": "you"}))
             await expect(view.get_by_role("listitem")).to_have_text(["Read"])
@@ -445,7 +430,7 @@ async def test_window_openai_has_the_members_of_the_table_and_not_those_without_
     none = {row.older for row in members if row.note.startswith("undefined")}
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", {"owner": "me"}) as (page, _):
-            view = await view_of(page)
+            view = await view_frame(page)
             found = set(await view.evaluate("Object.keys(openai).filter((name) => openai[name] !== undefined)"))
             # No page says how high a View may be unless it is told.
             assert found == {row.older for row in members} - none - {"maxHeight"}
@@ -477,7 +462,7 @@ async def test_the_published_app_runs_in_a_document_with_a_shim_also_if_it_conne
     host = Host({"made": embedding("made", show=html_resource(html, mime))}, policy=Policy(ALLOW))
     with program_of(host) as program:
         async with program.shown(browser, "made", "show", {}) as (page, problems):
-            view = await view_of(page)
+            view = await view_frame(page)
             if waits:
                 await until(view, "document.readyState === 'complete'")
                 await page.evaluate("new Promise((done) => setTimeout(done, 300))")

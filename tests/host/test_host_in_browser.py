@@ -1,7 +1,6 @@
 """The host in a real browser: three origins, the examples as servers, and Views that others wrote."""
 
 import runpy
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,8 +17,9 @@ from starlette.routing import Route
 
 from fanlight import Apps, Csp, View
 from fanlight.host import Host, Policy
-from support.program import program_of, view_of
-from support.stage import chromium
+from support.browser import view_frame
+from support.node import run_esbuild
+from support.program import program_of
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio
@@ -30,12 +30,6 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "todo": ("show_todos", {}),
     "chart": ("draw_chart", {"title": "Heights", "rows": [{"label": "K2", "value": 8611}]}),
 }
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 @asynccontextmanager
@@ -52,7 +46,7 @@ def examples() -> dict[str, Any]:
 async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Browser) -> None:
     host = Host(examples())
     async with shown(browser, host, "todo", *CALLS["todo"]) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         await expect(view.get_by_role("listitem")).to_have_count(3)
         await view.get_by_role("checkbox").first.check()
         question = page.get_by_role("dialog", name="Allow show_todos (todo)?")
@@ -70,7 +64,7 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
 @pytest.mark.case("mcp-apps-sbox-01")
 async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_other(browser: Browser) -> None:
     async with shown(browser, Host(examples()), "clock", *CALLS["clock"]) as (page, _):
-        view = await view_of(page)
+        view = await view_frame(page)
         await expect(view.locator("#day")).to_contain_text("Tokyo")
         origins = {await frame.evaluate("location.origin") for frame in page.frames}
         assert len(origins) == 3
@@ -82,9 +76,9 @@ async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_othe
 
 async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Browser) -> None:
     async with shown(browser, Host(examples()), "chart", *CALLS["chart"]) as (page, problems):
-        await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
+        await expect((await view_frame(page)).get_by_role("heading")).to_have_text("Heights")
         await page.reload()
-        await expect((await view_of(page)).get_by_role("heading")).to_have_text("Heights")
+        await expect((await view_frame(page)).get_by_role("heading")).to_have_text("Heights")
         assert problems == []
 
 
@@ -92,7 +86,7 @@ async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Brows
 async def test_a_question_ends_with_the_page_that_asks_it(how: str, browser: Browser) -> None:
     host = Host(examples())
     async with shown(browser, host, "todo", *CALLS["todo"]) as (page, _):
-        await (await view_of(page)).get_by_role("checkbox").first.click()
+        await (await view_frame(page)).get_by_role("checkbox").first.click()
         await page.get_by_role("dialog").wait_for()
         if how == "closed":
             await page.close()
@@ -102,7 +96,7 @@ async def test_a_question_ends_with_the_page_that_asks_it(how: str, browser: Bro
             await page.locator("mcp-app").evaluate("element => element.remove()")
         else:
             await page.reload()
-            await expect((await view_of(page)).get_by_role("listitem")).to_have_count(3)
+            await expect((await view_frame(page)).get_by_role("listitem")).to_have_count(3)
             await expect(page.get_by_role("dialog")).to_have_count(0)
         with anyio.fail_after(10):  # a question has two minutes
             while not (decided := list(host.audit(kind="decision", name="tool"))):  # noqa: ASYNC110  nobody tells
@@ -119,13 +113,6 @@ async def test_a_view_that_cannot_be_read_says_why_in_the_page(browser: Browser)
 
     async with shown(browser, Host({"broken": server}), "broken", "show", {}) as (page, _):
         await expect(page.get_by_role("alert")).to_contain_text("cannot be shown")
-
-
-def built(source: Path) -> str:
-    """Bundle a script with the published packages in it."""
-    command = [str(ROOT / "node_modules/.bin/esbuild"), str(source), "--bundle", "--format=esm", "--minify"]
-    environment = {"NODE_PATH": str(ROOT / "node_modules"), "PATH": f"{ROOT / '.venv' / 'bin'}:/usr/bin:/bin"}
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment).stdout
 
 
 @pytest.mark.parametrize("package", ["ext-apps-1", "ext-apps-2"])
@@ -147,7 +134,7 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
         """,
         encoding="utf-8",
     )
-    script = built(source).replace("</script", "<\\/script")
+    script = run_esbuild(str(source), "--bundle", "--format=esm", "--minify").replace("</script", "<\\/script")
     html = f'<!doctype html><p id="out"></p><button id="go">go</button><script type="module">{script}</script>'
     server: MCPServer[Any] = MCPServer("sum")
     apps = Apps(server)
@@ -158,7 +145,7 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
 
     host = Host({"sum": server}, policy=Policy({"tools": "allow"}))
     async with shown(browser, host, "sum", "add", {"a": 1, "b": 2}) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         await expect(view.locator("#out")).to_have_text("input 1 result 3")
         await view.get_by_role("button").click()
         await expect(view.locator("#out")).to_have_text("input 1 result 3 call 42 in fanlight")
@@ -185,7 +172,7 @@ async def test_what_is_declared_and_granted_works_and_its_neighbour_does_not(bro
 
         rules = {"servers": {"net": {"permissions": ["geolocation"]}}}
         async with shown(browser, Host({"net": server}, policy=Policy(rules)), "net", "show", {}) as (page, _):
-            frame = await view_of(page)
+            frame = await view_frame(page)
             fetched = "url => fetch(url).then(r => r.text()).catch(() => 'blocked')"
             assert await frame.evaluate(fetched, address) == "hello"
             assert await frame.evaluate(fetched, other) == "blocked"

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,9 +11,9 @@ from playwright.async_api import Browser, Frame, Page, expect
 
 from fanlight.host import Host, Policy, RequestFailed
 from fanlight.host.connection import ConnectionLost
-from support.program import Program, program_of, view_of
+from support.browser import colours, until, view_frame
+from support.program import Program, program_of
 from support.published import Published
-from support.stage import chromium, colours, until
 
 pytestmark = pytest.mark.anyio
 
@@ -36,17 +36,6 @@ light.position.set(2, 2, 2);
 scene.add(light);
 renderer.render(scene, camera);
 """
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +90,7 @@ async def test_a_time_server_shows_the_time_and_a_click_shows_a_later_one(
     name: str, transport: str, browser: Browser, program: Program, messages: Messages
 ) -> None:
     async with program.shown(browser, f"{name}-{transport}", "get-time", {}) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         shown = view.locator("p", has_text="Server Time:").locator("code")
         first = program.call.for_model[0]["text"]
         await expect(shown).to_have_text(first)
@@ -142,7 +131,7 @@ async def test_the_debug_view_shows_the_call_as_the_server_answered_it(
 ) -> None:
     server, asked = f"debug-{transport}", {"contentType": "mixed", "largeInput": "x" * 1000, "simulateError": True}
     async with program.shown(browser, server, "debug-tool", asked) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         assert await logged(view, "ontoolinput") == {"arguments": asked}
         result = await logged(view, "ontoolresult")
         assert result == program.call.result
@@ -166,7 +155,7 @@ async def test_each_button_of_the_debug_view_reaches_the_host_and_gets_its_answe
 ) -> None:
     server = f"debug-{transport}"
     async with program.shown(browser, server, "debug-tool", {}, height=2400) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         await expect(view.locator(".log-type.ontoolresult")).to_have_count(1)
         await noted(page)
 
@@ -229,7 +218,7 @@ async def test_arguments_are_seen_as_they_grow_and_the_model_calls_only_what_a_v
     browser: Browser, program: Program
 ) -> None:
     async with program.shown(browser, "debug-stdio", "debug-tool", None) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         await expect(view.locator(".log-type.connected")).to_have_count(1)
         call = program.call
         program.soon(call.feed, '{"contentType": "text", "largeInput": "gro')
@@ -253,7 +242,7 @@ async def test_the_budget_is_shown_with_the_servers_data_and_moves_by_hand_and_b
 ) -> None:
     server = f"budget-allocator-{transport}"
     async with program.shown(browser, server, "get-budget-data", {}) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         rows = view.locator(".slider-row")
         await expect(rows).to_have_count(5)
         assert program.call.result is not None
@@ -290,7 +279,7 @@ async def test_the_budget_is_shown_with_the_servers_data_and_moves_by_hand_and_b
 async def test_a_scene_is_really_drawn(transport: str, browser: Browser, program: Program) -> None:
     asked = {"code": SCENE, "height": 300}
     async with program.shown(browser, f"threejs-{transport}", "show_threejs_scene", asked) as (page, problems):
-        canvas = (await view_of(page)).locator("canvas")
+        canvas = (await view_frame(page)).locator("canvas")
         await expect(canvas).to_have_css("height", "300px")
         for _ in range(50):
             drawn = await colours(page, await canvas.screenshot())
@@ -317,7 +306,7 @@ async def test_a_call_of_the_model_is_cancelled_when_the_server_dies_and_later_o
 ) -> None:
     server = f"debug-{transport}"
     async with program.shown(browser, server, "debug-tool", None) as (page, _):
-        view = await view_of(page)
+        view = await view_frame(page)
         call = asyncio.create_task(program.inside(program.call.run({"delayMs": 100_000})))
         assert await logged(view, "ontoolinput") == {"arguments": {"delayMs": 100_000}}
         await refreshed(view)
@@ -329,7 +318,7 @@ async def test_a_call_of_the_model_is_cancelled_when_the_server_dies_and_later_o
         published[server].start_again()
         assert (await refreshed(view, 2))["structuredContent"]["counter"] == 0
     async with program.shown(browser, server, "debug-tool", {}) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         assert (await logged(view, "ontoolresult"))["structuredContent"]["counter"] == 1
         assert problems == []
 
@@ -340,7 +329,7 @@ async def test_a_call_of_the_view_fails_when_the_server_dies_and_later_ones_work
 ) -> None:
     server = f"debug-{transport}"
     async with program.shown(browser, server, "debug-tool", {}, height=2400) as (page, _):
-        view = await view_of(page)
+        view = await view_frame(page)
         await logged(view, "ontoolresult")
         await view.locator("#tool-delay-ms").fill("100000")
         await view.get_by_role("button", name="Call debug-tool").click()
@@ -356,7 +345,7 @@ async def test_a_click_after_the_server_was_killed_waits_for_its_restart(
 ) -> None:
     server = "basic-react-stdio"
     async with program.shown(browser, server, "get-time", {}) as (page, problems):
-        view = await view_of(page)
+        view = await view_frame(page)
         shown = view.locator("p", has_text="Server Time:").locator("code")
         first = program.call.for_model[0]["text"]
         await expect(shown).to_have_text(first)

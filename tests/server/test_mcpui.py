@@ -4,8 +4,6 @@ import base64
 import importlib
 import json
 import subprocess
-import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +39,14 @@ from fanlight.mcpui.utils import (
     wrap_html_with_communication,
 )
 from fanlight.protocol.extension import MIME_TYPE
+from support.node import node
 from support.shop import HIGH_LEVEL, Kind
-from support.stage import DEFAULT_CSP, chromium, on_stage
+from support.stage import DEFAULT_CSP, on_stage
 from support.wire import NO_UI, UI, in_memory, serving
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
-NODE = Path(sys.executable).with_name("node")
 kinds = pytest.mark.parametrize("kind", HIGH_LEVEL)
 
 HTML = {"type": "rawHtml", "htmlString": "<h1>Grüße</h1>"}
@@ -81,7 +79,7 @@ def published(*calls: tuple[Any, ...]) -> list[dict[str, Any]]:
     """Run the published @mcp-ui/server."""
     script = ROOT / "tests" / "support" / "published_mcpui.js"
     done = subprocess.run(
-        [str(NODE), str(script)], input=json.dumps(calls), capture_output=True, text=True, check=True, timeout=60
+        [node(), str(script)], input=json.dumps(calls), capture_output=True, text=True, check=True, timeout=60
     )
     answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers
@@ -476,12 +474,6 @@ document.getElementById("go").onclick = () => {
 say({ type: "ui-lifecycle-iframe-ready" });
 say({ type: "ui-size-change", payload: { width: 300, height: 321 } });
 </script>"""
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as launched:
-        yield launched
 
 
 def adder() -> MCPServer[Any]:

@@ -11,10 +11,12 @@ from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page, ex
 
 from fanlight.host.targets import Served
 from fanlight.inspector.app import Inspector
-from support.wire import serving
+from support.browser import problems_of, view_frames
+from support.wire import serving_pages
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+_VIEW_URL = re.compile(r"\.sandbox\.localhost:\d+/[0-9a-f]{64}")
 
 
 def mirror(folder: Path) -> str:
@@ -26,8 +28,8 @@ def mirror(folder: Path) -> str:
 @contextmanager
 def running(found: dict[str, Served], **options: Any) -> Iterator[tuple[Inspector, str]]:
     inspector = Inspector(found, **options)
-    with serving(inspector.app, sockets=True) as address:
-        yield inspector, address.replace("127.0.0.1", "localhost")
+    with serving_pages(inspector.app) as address:
+        yield inspector, address
 
 
 @asynccontextmanager
@@ -35,10 +37,8 @@ async def opened(
     browser: Browser, inspector: Inspector, address: str, place: str = "", **options: Any
 ) -> AsyncIterator[tuple[Page, list[str]]]:
     """Open the page; what it complains of is collected."""
-    problems: list[str] = []
     page = await browser.new_page(**options)
-    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    problems = problems_of(page)
     await page.goto(f"{address}/?token={inspector.guard.token}")
     assert inspector.guard.token not in page.url
     if place:
@@ -81,10 +81,6 @@ async def expect_anew(shown: Locator) -> None:
 
 
 async def view_frame(page: Page) -> Frame:
-    """Return the frame of the only View."""
-    for _ in range(300):
-        found = [frame for frame in page.frames if re.search(r"\.sandbox\.localhost:\d+/[0-9a-f]{64}", frame.url)]
-        if found:
-            return found[0]
-        await page.wait_for_timeout(50)
-    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")
+    """Return the frame of the only View, which is not the one that warms up its origin."""
+    (frame,) = await view_frames(page, is_view=lambda frame: _VIEW_URL.search(frame.url) is not None)
+    return frame

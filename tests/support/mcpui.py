@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,14 @@ from typing import Any
 import mcp_types as types
 from mcp.server import MCPServer
 
+from support.node import node
+
 _SCRIPT = Path(__file__).with_name("mcpui_made.js")
-_NODE = Path(sys.executable).with_name("node")
 
 
 @cache
 def _made(package: str, options: str) -> str:
-    words = [str(_NODE), str(_SCRIPT), package]
+    words = [node(), str(_SCRIPT), package]
     return subprocess.run(words, input=options, capture_output=True, text=True, check=True, timeout=60).stdout
 
 

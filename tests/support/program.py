@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from playwright.async_api import Browser, Frame, Page
+from playwright.async_api import Browser, Page
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -16,9 +16,17 @@ from starlette.routing import Route
 
 from fanlight.host.call import Call
 from fanlight.host.host import Host
-from support.wire import serving
+from support.browser import problems_of
+from support.wire import serving_pages
 
 T = TypeVar("T")
+
+
+def chat_page(*calls: Call) -> str:
+    """Return a page that shows the Views of these calls."""
+    elements = (f'<mcp-app view="{call.view}" token="{call.token}" src="/apps"></mcp-app>' for call in calls)
+    script = '<script type="module" src="/apps/mcp-app.js"></script>'
+    return f'<!doctype html><link rel="icon" href="data:,"><title>Chat</title>{script}{"".join(elements)}'
 
 
 class Program:
@@ -49,9 +57,7 @@ class Program:
                 self.call = await self.host.call_tool(server, tool, arguments, conversation=server)
             self._calls[asked] = self.call
         call = self._calls[asked]
-        element = f'<mcp-app view="{call.view}" token="{call.token}" src="/apps"></mcp-app>'
-        script = '<script type="module" src="/apps/mcp-app.js"></script>'
-        return HTMLResponse(f'<!doctype html><link rel="icon" href="data:,"><title>Chat</title>{script}{element}')
+        return HTMLResponse(chat_page(call))
 
     async def inside(self, work: Coroutine[Any, Any, T]) -> T:
         """Await something of the host in the host's own event loop."""
@@ -72,10 +78,8 @@ class Program:
         height: int = 600,
     ) -> AsyncIterator[tuple[Page, list[str]]]:
         """Show the page of a call, and what goes wrong in it. Without arguments, the call has only begun."""
-        problems: list[str] = []
         page = await browser.new_page(viewport={"width": 700, "height": height})
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        problems = problems_of(page)
         query = {"arguments": json.dumps(arguments), "call": next(self._numbers)}
         try:
             await page.goto(f"{self.address}/{server}/{tool}?{urlencode(query)}")
@@ -88,17 +92,5 @@ class Program:
 def program_of(host: Host) -> Iterator[Program]:
     """Serve a chat program with a host in it."""
     program = Program(host)
-    with serving(program.app, sockets=True) as address:
-        program.address = address.replace("127.0.0.1", "localhost")
+    with serving_pages(program.app) as program.address:
         yield program
-
-
-async def view_of(page: Page) -> Frame:
-    """Wait until a View's document is there, and return its frame."""
-    for _ in range(200):
-        for frame in page.frames:
-            if "sandbox.localhost" in frame.url and "/proxy" not in frame.url:
-                await frame.wait_for_load_state()
-                return frame
-        await page.evaluate("new Promise(requestAnimationFrame)")
-    raise AssertionError(f"no View: {[frame.url for frame in page.frames]}")

@@ -4,13 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).parents[2]
-_NODE = Path(sys.executable).with_name("node")
+from support.node import node, node_module
+
 _PRELOADED = Path(__file__).with_name("published.js")
 
 
@@ -24,9 +23,8 @@ class Published:
         self.log = folder / "log"
         self._told = folder / "told"
         self._said = folder / "said"
-        self._script = _ROOT / "node_modules" / package / "dist" / "index.js"
+        self._script = node_module(f"{package}/dist/index.js")
         self._process: subprocess.Popen[bytes] | None = None
-        assert self._script.exists(), f"{package} is missing: make setup"
 
     def command(self) -> dict[str, Any]:
         """Return what the host needs to start it over stdio."""
@@ -74,7 +72,7 @@ class Published:
             self._process.wait(10)
 
     def _words(self, *flags: str) -> list[str]:
-        return [str(_NODE), "--import", _PRELOADED.as_uri(), str(self._script), *flags]
+        return [node(), "--import", _PRELOADED.as_uri(), str(self._script), *flags]
 
     def _environment(self, port: int) -> dict[str, str]:
         return {"TOLD": str(self._told), "DEBUG_LOG_FILE": str(self.log), "PORT": str(port)}

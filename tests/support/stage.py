@@ -1,25 +1,20 @@
 """A View in a real Chromium, under the standard's default CSP, with a real MCP server behind a scripted host."""
 
-import base64
-import functools
-import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-import anyio
-from playwright.async_api import Browser, Frame, FrameLocator, Page, async_playwright
+from playwright.async_api import Browser, FrameLocator, Page
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from support.node import bundled
 from support.wire import Wire, WireError, serving
 
 _HERE = Path(__file__).parent
-_ROOT = _HERE.parents[1]
 
 # What a host applies to a View that declares nothing (CSP-02, SBX-06).
 DEFAULT_CSP = (
@@ -28,43 +23,10 @@ DEFAULT_CSP = (
     "object-src 'none'; base-uri 'self'; form-action 'none'"
 )
 
-# As root, Chromium has no sandbox; the other switches keep it from looking for the internet by itself.
-_SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-_SWITCHES += ["--disable-component-update", "--disable-sync"]
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
 _WATCH = """
 addEventListener("securitypolicyviolation", (e) =>
   window.reportViolation(`${e.effectiveDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
 """
-
-_COUNT_COLOURS = """async (url) => {
-  const picture = await createImageBitmap(await (await fetch(url)).blob());
-  const paper = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
-  paper.drawImage(picture, 0, 0);
-  const { data } = paper.getImageData(0, 0, picture.width, picture.height);
-  const found = {};
-  for (let i = 0; i < data.length; i += 4) {
-    const name = "#" + [0, 1, 2].map((part) => data[i + part].toString(16).padStart(2, "0")).join("");
-    found[name] = (found[name] ?? 0) + 1;
-  }
-  return found;
-}"""
-
-
-def browser_path() -> str:
-    """Return where the system's own Chromium is."""
-    path = next((found for name in _NAMES if (found := shutil.which(name))), None)
-    assert path is not None, "A Chromium browser is missing: apt-get install chromium"
-    return path
-
-
-@asynccontextmanager
-async def chromium(*switches: str) -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path(), args=[*_SWITCHES, *switches])
-        yield browser
-        await browser.close()
 
 
 class Stage:
@@ -112,32 +74,6 @@ class Stage:
         return params
 
 
-async def until(frame: Frame, expression: str, seconds: float = 15) -> None:
-    """Wait until an expression holds in a frame.
-
-    Playwright's own waiting calls `eval` in the frame from its second look on, and a View's policy forbids that.
-    """
-    with anyio.fail_after(seconds):
-        while not await frame.evaluate(f"Boolean({expression})"):
-            await frame.evaluate("new Promise((done) => setTimeout(done, 10))")
-
-
-async def colours(page: Page, png: bytes) -> dict[str, int]:
-    """Return how often each colour is in a picture, such as "#ff0000"; the page decodes it."""
-    data = f"data:image/png;base64,{base64.b64encode(png).decode()}"
-    found: dict[str, int] = await page.evaluate(_COUNT_COLOURS, data)
-    return found
-
-
-@functools.cache
-def _built(package: str) -> str:
-    """Build the host page's script with a published AppBridge inside."""
-    esbuild = _ROOT / "node_modules" / ".bin" / "esbuild"
-    entry = _HERE / "bridge_host.js"
-    command = [str(esbuild), str(entry), "--bundle", "--format=esm", f"--alias:app-bridge={package}/app-bridge"]
-    return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
-
-
 @asynccontextmanager
 async def on_stage(
     browser: Browser,
@@ -165,7 +101,11 @@ async def on_stage(
     scheme: Literal["dark", "light"] = "dark" if dark else "light"
     page = await browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     stage = Stage(page, client)
-    script = _HERE.joinpath("scripted_host.js").read_text(encoding="utf-8") if bridge is None else _built(bridge)
+    script = (
+        _HERE.joinpath("scripted_host.js").read_text(encoding="utf-8")
+        if bridge is None
+        else bundled(_HERE / "bridge_host.js", bridge)
+    )
     app = Starlette(routes=[Route("/host", host_page), Route("/host.js", host_script), Route("/view", document)])
     with serving(app) as address:
         # Two names of one address: the host page and the View are of two origins.

@@ -244,4 +244,11 @@ def serving(app: Any, *, sockets: bool = False) -> Iterator[str]:
             assert not thread.is_alive(), "the test's own web server did not stop"
 
 
+@contextmanager
+def serving_pages(app: Any) -> Iterator[str]:
+    """Serve a program with pages and sockets, at an address whose subdomains are this machine too."""
+    with serving(app, sockets=True) as address:
+        yield address.replace("127.0.0.1", "localhost")
+
+
 Connect = Callable[[object, str, dict[str, Any]], AbstractAsyncContextManager[Wire]]

@@ -11,13 +11,12 @@ import httpx2
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.server import MCPServer
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from fanlight import Apps, View, mcpui
 from fanlight.testing.host_interface import HostUnderTest, Suite, SuiteError
+from support.browser import until, view_frame
 from support.docs import ROOT, write_files
-from support.program import view_of
-from support.stage import chromium, until
 
 pytestmark = pytest.mark.anyio
 
@@ -156,45 +155,43 @@ async def test_nobody_answers_what_was_not_asked() -> None:
             await host.confirm_action("link")
 
 
-async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnderTest) -> None:
-    async with chromium() as browser:
-        shown = await remote("displayTestApp", suite="notes/show", arguments={"text": "good day"})
-        page = await browser.new_page()
-        await page.goto(shown["url"])
-        view = await view_of(page)
-        await expect(view.locator("#said")).to_have_text("good day")
-        frame = page.locator(shown["frame"])
-        assert {"allow-scripts", "allow-same-origin"} <= set((await frame.get_attribute("sandbox") or "").split())
+async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnderTest, page: Page) -> None:
+    shown = await remote("displayTestApp", suite="notes/show", arguments={"text": "good day"})
+    await page.goto(shown["url"])
+    view = await view_frame(page)
+    await expect(view.locator("#said")).to_have_text("good day")
+    frame = page.locator(shown["frame"])
+    assert {"allow-scripts", "allow-same-origin"} <= set((await frame.get_attribute("sandbox") or "").split())
 
-        await remote("changeHostContext", theme="dark")
-        await expect(view.locator("#theme")).to_have_text("dark")
-        await remote("changeHostContext", theme="light")
-        await expect(view.locator("#theme")).to_have_text("light")
+    await remote("changeHostContext", theme="dark")
+    await expect(view.locator("#theme")).to_have_text("dark")
+    await remote("changeHostContext", theme="light")
+    await expect(view.locator("#theme")).to_have_text("light")
 
-        await view.locator("#say").click()
-        asked = await remote("confirmAction", kind="message")
-        assert asked["details"] == [["Message", "from the View"]]
-        await expect(view.locator("#said")).to_have_text("done")
-        said = [entry for entry in await remote("getConversation") if entry.get("from") == "view"]
-        assert [entry["content"][0]["text"] for entry in said] == ["from the View"]
+    await view.locator("#say").click()
+    asked = await remote("confirmAction", kind="message")
+    assert asked["details"] == [["Message", "from the View"]]
+    await expect(view.locator("#said")).to_have_text("done")
+    said = [entry for entry in await remote("getConversation") if entry.get("from") == "view"]
+    assert [entry["content"][0]["text"] for entry in said] == ["from the View"]
 
-        await view.locator("#open").click()
-        assert (await remote("confirmAction", allow=False))["kind"] == "link"
-        await expect(view.locator("#said")).to_have_text("refused")
+    await view.locator("#open").click()
+    assert (await remote("confirmAction", allow=False))["kind"] == "link"
+    await expect(view.locator("#said")).to_have_text("refused")
 
-        turn = await remote("sendMessage", text="What is the secret?")
-        assert turn["modelContext"][0]["content"][0]["text"] == "the secret is 42"
-        context = await remote("getConversationContext")
-        assert "hidden" not in str(context["tools"])
+    turn = await remote("sendMessage", text="What is the secret?")
+    assert turn["modelContext"][0]["content"][0]["text"] == "the secret is 42"
+    context = await remote("getConversationContext")
+    assert "hidden" not in str(context["tools"])
 
-        cancelled = await remote("callTool", name="notes/show", arguments={"seconds": 60}, cancelAfter=0.05)
-        await page.goto(cancelled["url"])
-        await expect((await view_of(page)).locator("#said")).to_have_text("cancelled: The test cancelled it.")
+    cancelled = await remote("callTool", name="notes/show", arguments={"seconds": 60}, cancelAfter=0.05)
+    await page.goto(cancelled["url"])
+    await expect((await view_frame(page)).locator("#said")).to_have_text("cancelled: The test cancelled it.")
 
-        await remote("resetEnvironment")
-        assert await remote("getConversation") == []
-        assert (await remote.client.get(shown["url"])).status_code == 404
-        await expect(page.locator("mcp-app iframe")).to_have_count(0)
+    await remote("resetEnvironment")
+    assert await remote("getConversation") == []
+    assert (await remote.client.get(shown["url"])).status_code == 404
+    await expect(page.locator("mcp-app iframe")).to_have_count(0)
 
 
 async def test_a_stranger_and_a_mistake_are_told_so(remote: Remote) -> None:
@@ -211,16 +208,14 @@ async def test_a_stranger_and_a_mistake_are_told_so(remote: Remote) -> None:
     assert (await remote.post("sendMessage", [])).status_code == 400
 
 
-async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: Remote) -> None:
-    async with chromium() as browser:
-        shown = await remote("displayTestApp", suite="notes/show")
-        page = await browser.new_page()
-        await page.goto(shown["url"])
-        view = await view_of(page)
-        await until(view, "document.getElementById('theme').textContent")
-        await view.locator("#open").click()
-        await remote("resetEnvironment")
-        await expect(page.locator("mcp-app iframe")).to_have_count(0)
+async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: Remote, page: Page) -> None:
+    shown = await remote("displayTestApp", suite="notes/show")
+    await page.goto(shown["url"])
+    view = await view_frame(page)
+    await until(view, "document.getElementById('theme').textContent")
+    await view.locator("#open").click()
+    await remote("resetEnvironment")
+    await expect(page.locator("mcp-app iframe")).to_have_count(0)
 
 
 async def test_the_page_of_the_documentation_serves_the_probe(tmp_path: Path) -> None:

@@ -2,29 +2,16 @@
 
 import struct
 import zlib
-from collections.abc import AsyncIterator
 
 import pytest
 from playwright.async_api import Browser
 
-from fanlight.testing.browser import launched
 from fanlight.testing.pictures import compare, contact_sheet, is_blank
 
 pytestmark = pytest.mark.anyio
 
 Colour = tuple[int, int, int]
 WHITE: Colour = (255, 255, 255)
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as browser:
-        yield browser
 
 
 def png(width: int, height: int, points: dict[tuple[int, int], Colour] | None = None, ground: Colour = WHITE) -> bytes:

@@ -114,6 +114,66 @@ async def test_browser(open_view):
     assert not Path(".fanlight").exists()
 
 
+SHARING = """
+from fanlight.testing import browser as browsers
+
+launches = []
+original = browsers.launched
+
+def counted(*arguments):
+    launches.append(arguments)
+    return original(*arguments)
+
+@pytest.fixture(scope="session", autouse=True)
+def counting():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(browsers, "launched", counted)
+        yield
+
+seen = set()
+
+@pytest.mark.parametrize("number", range(3))
+async def test_open(open_view, number):
+    async with open_view(server, "show") as view, open_view(server, "show") as other:
+        assert view.page.context.browser is other.page.context.browser
+        assert view.page.context is not other.page.context
+        seen.add(view.page.context.browser)
+    assert len(launches) == 1
+
+def test_connections():
+    assert len(seen) == CONNECTIONS
+"""
+
+
+def test_all_tests_of_a_run_share_one_browser_also_when_each_has_its_own_event_loop(either: Runs) -> None:
+    result = either(SHARING.replace("CONNECTIONS", "3"), "-W", "error")
+    result.assert_outcomes(passed=4)
+    result.stderr.no_fnmatch_line("*")
+
+
+def test_tests_that_share_an_event_loop_share_the_connection_to_the_browser(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs(pytester, monkeypatch, "asyncio")
+    scopes = ("asyncio_default_fixture_loop_scope=session", "asyncio_default_test_loop_scope=session")
+    result = runs(
+        SHARING.replace("CONNECTIONS", "1"), "-W", "error", *(word for scope in scopes for word in ("-o", scope))
+    )
+    result.assert_outcomes(passed=4)
+    result.stderr.no_fnmatch_line("*")
+
+
+def test_a_browser_that_is_not_there_is_one_clear_line_for_each_test(
+    either: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
+    result = either("async def test_it(open_view):\n    async with open_view(server, 'show'):\n        pass\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*BrowserMissing: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."]
+    )
+
+
 def test_context_policy_browser_and_options_are_overridden_by_fixtures(runs: Runs) -> None:
     result = runs(
         """
@@ -259,8 +319,10 @@ class Report:
     def __str__(self):
         return "RES-01 is broken."
 
+RUNNING = object()
+
 async def check(given, *, browser=True, skip=None):
-    assert (given, browser) == ("server.py", "chromium")
+    assert (given, browser) == ("server.py", RUNNING)
     return Report(skip is not None)
 
 @pytest.fixture(autouse=True)
@@ -271,7 +333,7 @@ def checked(monkeypatch):
 
 @pytest.fixture
 def fanlight_browser():
-    return "chromium"
+    return RUNNING
 
 async def test_bad(assert_conforms):
     await assert_conforms("server.py")

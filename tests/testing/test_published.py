@@ -24,11 +24,6 @@ TOOLS = {
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     servers: dict[str, Any] = {
         name: Published(f"@modelcontextprotocol/server-{name}", tmp_path_factory.mktemp(name)).command()

@@ -68,11 +68,6 @@ NOT_RENDERED: dict[str, tuple[str, str, Callable[[], str], str]] = {
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 async def stage() -> AsyncIterator[Stage]:
     servers: dict[str, MCPServer[Any]] = {}
     cases = {**{name: (body, "", fine, "") for name, body in RENDERED.items()}, **NOT_RENDERED}

@@ -1,7 +1,6 @@
 """Views of servers written here, on the stage."""
 
 import sys
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,17 +22,6 @@ const p = document.querySelector("#p");
 """
 TAIL = "</script></body></html>"
 SHOWS = "app.ontoolresult = ({ content }) => (p.textContent = content[0].text);\nawait app.connect();\n"
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as browser:
-        yield browser
 
 
 def server_of(script: str) -> MCPServer[Any]:

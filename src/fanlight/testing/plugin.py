@@ -1,4 +1,4 @@
-"""Fixtures for pytest. What is heavy is imported inside of them, so that tests of other things pay nothing.
+"""Fixtures for pytest. Heavy imports are local, so unrelated test runs stay fast.
 
     app_host          a host in memory, with no port
     scripted_view     a View in Python
@@ -6,14 +6,16 @@
     assert_picture    compare a picture with the one that was accepted
     assert_conforms   hold a server against the rules of the standard
 
-A project overrides `fanlight_context`, `fanlight_policy`, `fanlight_browser` and `fanlight_options` to change how.
+All tests of a run share one browser; each View has a page with its own cookies, storage and cache. To change how Views
+are shown, a project overrides `fanlight_context`, `fanlight_policy`, `fanlight_browser` and `fanlight_options`.
 """
 
 import re
 import shutil
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
     from fanlight.host import Host, Policy
+    from fanlight.testing.browser import SharedBrowsers
     from fanlight.testing.pictures import Comparison
     from fanlight.testing.scripted import ScriptedView
     from fanlight.testing.stage import LiveView
 
 JSONObject = dict[str, Any]
+GetBrowser = Callable[[], Awaitable["Browser"]]
 
 _UNPLAIN = re.compile(r"[^A-Za-z0-9_]+")
 _evidence = pytest.StashKey["Evidence"]()
@@ -132,8 +136,20 @@ def fanlight_policy() -> "Policy | None":
 
 @pytest.fixture
 def fanlight_browser() -> "Browser | str | Path | None":
-    """The browser: one of Playwright's that runs already, the path of one to start, or None for one that is found."""
+    """The browser: a running one of Playwright, the path of one to launch, or None to find one.
+
+    A browser that is launched by path or found is shared by all tests of the run.
+    """
     return None
+
+
+@pytest.fixture(scope="session")
+def fanlight_browsers() -> "Iterator[SharedBrowsers]":
+    """The browsers that tests share, launched when they are first needed and closed after the last test."""
+    from fanlight.testing.browser import SharedBrowsers
+
+    with SharedBrowsers() as browsers:
+        yield browsers
 
 
 @pytest.fixture
@@ -194,7 +210,7 @@ class OpenViews:
     def __init__(
         self,
         evidence: Evidence,
-        browser: "Browser | str | Path | None",
+        browser: GetBrowser,
         policy: "Policy | None",
         options: JSONObject,
     ) -> None:
@@ -207,18 +223,21 @@ class OpenViews:
         """Return the same with options of `Stage.open`: theme, size, mode, locale, freeze ..."""
         return OpenViews(self._evidence, self._browser, self._policy, {**self._options, **options})
 
-    def __call__(self, server: object, tool: str, /, **arguments: Any) -> "AbstractAsyncContextManager[LiveView]":
+    @asynccontextmanager
+    async def __call__(self, server: object, tool: str, /, **arguments: Any) -> "AsyncIterator[LiveView]":
         """Call a tool of a server and show its View."""
         from fanlight.testing.stage import open_view
 
         options = {**self._options, "on_leave": self._evidence.keep}
-        return open_view(server, tool, arguments, browser=self._browser, policy=self._policy, **options)
+        browser = await self._browser()
+        async with open_view(server, tool, arguments, browser=browser, policy=self._policy, **options) as view:
+            yield view
 
 
 class Pictures:
     """Compares pictures with the accepted ones: `await assert_picture(view, "empty")`."""
 
-    def __init__(self, evidence: Evidence, browser: "Browser | str | Path | None", folder: Path, update: bool) -> None:
+    def __init__(self, evidence: Evidence, browser: GetBrowser, folder: Path, update: bool) -> None:
         self._evidence = evidence
         self._browser = browser
         self._folder = folder
@@ -265,28 +284,24 @@ class Pictures:
         return await view.screenshot()
 
     async def _compare(self, seen: "LiveView | bytes", expected: bytes, actual: bytes, colour: int) -> "Comparison":
-        from fanlight.testing.browser import launched
         from fanlight.testing.pictures import compare
 
-        browser = self._browser if isinstance(seen, bytes) else seen.page.context.browser
-        if browser is None or isinstance(browser, str | Path):
-            async with launched(browser) as started:
-                return await compare(started, expected, actual, colour=colour)
-        return await compare(browser, expected, actual, colour=colour)
+        used = None if isinstance(seen, bytes) else seen.page.context.browser
+        return await compare(used or await self._browser(), expected, actual, colour=colour)
 
 
 class Conformance:
     """Holds servers against the rules: `await assert_conforms(server)`."""
 
-    def __init__(self, browser: "Browser | str | Path | None") -> None:
+    def __init__(self, browser: GetBrowser) -> None:
         self._browser = browser
 
     async def __call__(self, server: object, **options: Any) -> None:
         """Fail if a server or one of its Views breaks a rule that must be kept. `options` are those of `check`."""
         __tracebackhide__ = True
         check = import_module("fanlight.check").check
-        if self._browser is not None:
-            options.setdefault("browser", self._browser)
+        if options.get("browser", True) is True:
+            options["browser"] = await self._browser()
         report = await check(server, **options)
         if not report.conforms:
             pytest.fail(str(report), pytrace=False)
@@ -307,31 +322,35 @@ def scripted_view(
 
 
 @pytest.fixture
+def _get_browser(fanlight_browsers: "SharedBrowsers", fanlight_browser: "Browser | str | Path | None") -> GetBrowser:
+    """Return the browser of a test, in the event loop of the test."""
+    return partial(fanlight_browsers.get, fanlight_browser)
+
+
+@pytest.fixture
 def open_view(
     fanlight_evidence: Evidence,
-    fanlight_browser: "Browser | str | Path | None",
+    _get_browser: GetBrowser,
     fanlight_context: JSONObject,
     fanlight_policy: "Policy | None",
     fanlight_options: JSONObject,
 ) -> OpenViews:
     """Open Views in a real browser."""
     options = {"context": fanlight_context, **fanlight_options}
-    return OpenViews(fanlight_evidence, fanlight_browser, fanlight_policy, options)
+    return OpenViews(fanlight_evidence, _get_browser, fanlight_policy, options)
 
 
 @pytest.fixture
-def assert_picture(
-    request: pytest.FixtureRequest, fanlight_evidence: Evidence, fanlight_browser: "Browser | str | Path | None"
-) -> Pictures:
+def assert_picture(request: pytest.FixtureRequest, fanlight_evidence: Evidence, _get_browser: GetBrowser) -> Pictures:
     """Compare Views with the pictures of them that were accepted."""
     folder = request.node.path.parent / "pictures" / request.node.path.stem
-    return Pictures(fanlight_evidence, fanlight_browser, folder, request.config.getoption("--fanlight-update-pictures"))
+    return Pictures(fanlight_evidence, _get_browser, folder, request.config.getoption("--fanlight-update-pictures"))
 
 
 @pytest.fixture
-def assert_conforms(fanlight_browser: "Browser | str | Path | None") -> Conformance:
+def assert_conforms(_get_browser: GetBrowser) -> Conformance:
     """Hold servers against the rules of the standard."""
-    return Conformance(fanlight_browser)
+    return Conformance(_get_browser)
 
 
 def _is_host(server: object) -> bool:

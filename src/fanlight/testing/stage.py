@@ -9,7 +9,6 @@
 Everything runs in the event loop of the test, the server too if it is an object of this program.
 """
 
-import asyncio
 import itertools
 import json
 import math
@@ -45,7 +44,7 @@ from fanlight.host.store import ViewRecord
 from fanlight.host.violations import is_probe
 from fanlight.host.web import Socket
 from fanlight.protocol.errors import FanlightError
-from fanlight.testing.browser import launched
+from fanlight.testing.browser import launched, running_loop
 from fanlight.testing.given import ALLOW, served
 from fanlight.testing.said import By, Said, json_lines
 
@@ -454,10 +453,7 @@ class Stage:
         self._host.on_message(self._message)
 
     async def __aenter__(self) -> Self:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            raise FanlightError("Playwright works with asyncio only: let anyio_backend return 'asyncio'.") from None
+        running_loop()
         async with AsyncExitStack() as stack:
             if self._given is None or isinstance(self._given, str | Path):
                 self.browser = await stack.enter_async_context(launched(self._given))

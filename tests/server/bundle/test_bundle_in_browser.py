@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.async_api import Browser
 
 from fanlight.protocol.csp import Csp
 from fanlight.server.bundle import bundle_file
+
+pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[3]
 # CSP-02, word for word.
@@ -26,16 +28,6 @@ WATCH = """
 window.violations = [];
 addEventListener("securitypolicyviolation", (e) => violations.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
-        yield browser
-        browser.close()
 
 
 @contextmanager
@@ -67,29 +59,29 @@ def _served(document: str) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def _open(browser: Browser, document: str, expression: str) -> tuple[Any, list[str]]:
+async def _open(browser: Browser, document: str, expression: str) -> tuple[Any, list[str]]:
     """Open a document alone, wait for `window.done`, and return an expression's value and all that went wrong."""
     problems: list[str] = []
     with _served(document) as (url, asked):
-        page = browser.new_page()
-        page.add_init_script(WATCH)
+        page = await browser.new_page()
+        await page.add_init_script(WATCH)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("requestfailed", lambda request: problems.append(f"failed {request.url[:80]}"))
-        page.goto(url)
+        await page.goto(url)
         # Not wait_for_function, which calls eval in the page: the policy forbids that.
-        page.evaluate(
+        await page.evaluate(
             "new Promise((done) => { const look = () => (window.done ? done() : setTimeout(look, 10)); look(); })"
         )
-        problems += page.evaluate("violations")
-        result = page.evaluate(expression)
-        page.close()
+        problems += await page.evaluate("violations")
+        result = await page.evaluate(expression)
+        await page.close()
     return result, problems + [f"asked for {path}" for path in asked if path != "/view"]
 
 
-def _run(browser: Browser, folder: Path, expression: str) -> Any:
+async def _run(browser: Browser, folder: Path, expression: str) -> Any:
     """Bundle view.html, open it, and return the value of an expression if nothing went wrong."""
-    result, problems = _open(browser, bundle_file(folder / "view.html", Csp()).html, expression)
+    result, problems = await _open(browser, bundle_file(folder / "view.html", Csp()).html, expression)
     assert problems == []
     return result
 
@@ -131,7 +123,7 @@ def _font() -> bytes:
     return struct.pack(">I4H", 0x10000, len(tables), 128, 3, 32) + records + data
 
 
-def test_a_folder_of_files_runs_as_one_document_under_the_default_csp(browser: Browser, tmp_path: Path) -> None:
+async def test_a_folder_of_files_runs_as_one_document_under_the_default_csp(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "styles").mkdir()
     (tmp_path / "a.png").write_bytes(_png(7, 5))
     (tmp_path / "a.ttf").write_bytes(_font())
@@ -171,7 +163,7 @@ def test_a_folder_of_files_runs_as_one_document_under_the_default_csp(browser: B
         </body>
         </html>""")
 
-    found = _run(
+    found = await _run(
         browser,
         tmp_path,
         """() => {
@@ -199,7 +191,7 @@ def test_a_folder_of_files_runs_as_one_document_under_the_default_csp(browser: B
     }
 
 
-def test_modules_bundled_by_esbuild_run_and_share_the_sdk(browser: Browser, tmp_path: Path) -> None:
+async def test_modules_bundled_by_esbuild_run_and_share_the_sdk(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
     (tmp_path / "a.ts").write_text("""
         import { b } from "./b.js";
@@ -219,12 +211,12 @@ def test_modules_bundled_by_esbuild_run_and_share_the_sdk(browser: Browser, tmp_
         </script>"""
     )
 
-    found = _run(browser, tmp_path, "({ text, same: first === second, done })")
+    found = await _run(browser, tmp_path, "({ text, same: first === second, done })")
 
     assert found == {"text": "120000</script>", "same": True, "done": "120000!"}
 
 
-def test_a_view_laid_out_for_vite_runs_as_it_is(browser: Browser, tmp_path: Path) -> None:
+async def test_a_view_laid_out_for_vite_runs_as_it_is(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.png").write_bytes(_png(7, 5))
@@ -248,12 +240,14 @@ def test_a_view_laid_out_for_vite_runs_as_it_is(browser: Browser, tmp_path: Path
         f'{PAGE}<span id="letter">A</span><script type="module" src="/src/mcp-app.ts"></script>'
     )
 
-    done = _run(browser, tmp_path, "done")
+    done = await _run(browser, tmp_path, "done")
 
     assert done == ["function", "rgb(1, 2, 3)", 50, 'url("data:image/png;']
 
 
-def test_what_ends_a_script_is_escaped_without_changing_what_the_script_does(browser: Browser, tmp_path: Path) -> None:
+async def test_what_ends_a_script_is_escaped_without_changing_what_the_script_does(
+    browser: Browser, tmp_path: Path
+) -> None:
     script = """
         const script = 1, b = { c: 2 };
         let n = 1;
@@ -265,27 +259,27 @@ def test_what_ends_a_script_is_escaped_without_changing_what_the_script_does(bro
     (tmp_path / "a.js").write_text(script)
     (tmp_path / "view.html").write_text(f"{PAGE}<script type=module src=a.js></script>")
 
-    done = _run(browser, tmp_path, "done")
+    done = await _run(browser, tmp_path, "done")
 
     assert done == ["</script>", "<!--<script>", "</SCRIPT <!--", True, False, False]
 
 
-def test_captions_of_a_video_load_from_the_document(browser: Browser, tmp_path: Path) -> None:
+async def test_captions_of_a_video_load_from_the_document(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "a.vtt").write_text("WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n")
     (tmp_path / "view.html").write_text(
         PAGE + '<video><track id="track" default src="a.vtt" onload="window.done = true"></video>'
     )
 
-    assert _run(browser, tmp_path, "track.track.cues[0].text") == "Hello"
+    assert await _run(browser, tmp_path, "track.track.cues[0].text") == "Hello"
 
 
-def test_the_default_csp_blocks_what_the_bundler_avoids(browser: Browser) -> None:
+async def test_the_default_csp_blocks_what_the_bundler_avoids(browser: Browser) -> None:
     document = (
         f"{PAGE}<style>@font-face {{ font-family: x; src: url(data:font/ttf;base64,AAAA) }} p {{ font: 9px x }}</style>"
         "<p>A<script src='data:text/javascript,1'></script><link rel=stylesheet href='data:text/css,'>"
         "<script>document.fonts.load('9px x').catch(() => {}).finally(() => { window.done = true })</script>"
     )
 
-    violated, _ = _open(browser, document, "violations")
+    violated, _ = await _open(browser, document, "violations")
 
     assert {each.split()[0] for each in violated} == {"font-src", "script-src-elem", "style-src-elem"}
