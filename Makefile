@@ -4,7 +4,11 @@ VENV := .venv/bin
 NODE := $(VENV)/node
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: help demo test unit js types lint format bench screenshots clean setup-demo setup python
+TIMED = $(VENV)/python scripts/timed.py
+# Tests are moved from the busier to the idler process while they run, and those of a file mostly stay together.
+PYTEST = $(VENV)/pytest -n auto --dist worksteal
+
+.PHONY: help demo test quick unit fast js types lint format coverage stress bench screenshots clean setup-demo setup python
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -12,10 +16,24 @@ help: ## List the commands
 demo: setup-demo ## Show the example apps in fanlight dev; EXAMPLE=clock serves one of them to your own client
 	@$(VENV)/python scripts/demo.py $(EXAMPLE)
 
-test: lint types js unit ## Set everything up and run every check
+test: setup ## Set everything up and run every check
+	@$(TIMED) "make test" $(MAKE) --no-print-directory lint types js unit
+
+quick: setup ## The checks that need neither a browser nor child processes
+	@$(TIMED) "make quick" $(MAKE) --no-print-directory lint types js fast
 
 unit: setup ## The Python tests
-	$(VENV)/pytest
+	$(PYTEST)
+
+fast: setup ## The Python tests that start neither a browser nor a child process
+	$(PYTEST) -m "not browser and not process"
+
+coverage: setup ## Line and branch coverage of each package, by all Python tests
+	$(PYTEST) --cov --cov-report=
+	$(VENV)/python scripts/coverage_table.py
+
+stress: setup ## The tests, three times on a busy machine; ARGS="tests/host --runs 5" runs others
+	$(VENV)/python scripts/stress.py $(ARGS)
 
 js: setup ## The JavaScript tests, under Node
 	$(NODE) --test tests/js/*.test.js

@@ -1,6 +1,7 @@
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,60 @@ if (node := Path(sys.executable).with_name("node")).exists():
 
 # Generous, because the machine may be busy. A wait ends as soon as its condition holds.
 expect.set_options(timeout=20_000)
+
+
+# Programs that tests start inherit this; under nohup they would ignore the signal.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+# `make quick` runs the tests that are marked neither `browser` nor `process`
+
+
+class _Processes:
+    """Fails a test that starts a process and is not marked so."""
+
+    def __init__(self) -> None:
+        self.item: pytest.Item | None = None
+        self.started: list[str] = []
+
+    def audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event == "subprocess.Popen" and self.item is not None and not _is_slow(self.item):
+            self.started.append(str(arguments[1]))
+
+
+_processes = _Processes()
+sys.addaudithook(_processes.audit)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return any(item.iter_markers("process")) or any(item.iter_markers("browser"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _processes.item = item
+    _processes.started.clear()
+    try:
+        return (yield)
+    finally:
+        _processes.item = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    yield
+    if _processes.started and os.environ.get("RECORD"):
+        with open(os.environ["RECORD"], "a") as file:
+            file.write(item.nodeid + "\n")
+    elif _processes.started:
+        pytest.fail(f"starts a process, so mark it with @pytest.mark.process: {_processes.started[0]}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fanlight.browser import script
-from support.browser import colours, until
+from support.browser import colours, frame_at, until
 
 pytestmark = pytest.mark.anyio
 
@@ -254,17 +254,17 @@ async def test_the_frame_is_isolated_and_has_a_title(host: Host) -> None:
 async def test_nobody_else_can_speak_for_the_view(host: Host) -> None:
     view = await host.started()
     forged = {"jsonrpc": "2.0", "id": 9, "method": "tools/call"}
+    elsewhere = host.proxy.split("/proxy")[0] + "/else"
     # The page itself, another window of the proxy's own origin, and sandbox messages of the View.
     await host.page.evaluate("message => postMessage(message, '*')", forged)
     await host.page.evaluate(
         "url => { const f = document.createElement('iframe'); f.src = url; document.body.append(f);"
         "return new Promise((done) => (f.onload = () => done())) }",
-        host.proxy.split("/proxy")[0] + "/else",
+        elsewhere,
     )
     # (A frame in a shadow tree is not among the page's `frames`.)
     await host.page.wait_for_function("frames.length === 1")
-    (other,) = (frame for frame in host.page.frames if frame.url.endswith("/else"))
-    await other.wait_for_load_state()
+    other = await frame_at(host.page, elsewhere)
     await other.evaluate("message => parent.postMessage(message, '*')", forged)
     await view.evaluate("say({jsonrpc: '2.0', method: 'ui/notifications/sandbox-proxy-ready'})")
     # Also when they come from the proxy itself, they are not for the host, and no document is sent twice.
@@ -281,9 +281,7 @@ async def test_nobody_else_can_speak_for_the_view(host: Host) -> None:
 async def test_a_proxy_frame_that_went_elsewhere_is_neither_heard_nor_told(host: Host) -> None:
     await host.started()
     await host.part("frame").evaluate("(frame, url) => { frame.src = url }", f"{host.view_origin}/view?else")
-    while (frame := host.page.main_frame.child_frames[0]).url != f"{host.view_origin}/view?else":
-        await host.page.wait_for_timeout(20)
-    await frame.wait_for_load_state()
+    frame = await frame_at(host.page, f"{host.view_origin}/view?else")
     await host.say("message", message={"secret": 1})
     await frame.evaluate("say({forged: 1})")
     assert (await host.answered("mode", mode="inline")) == {"type": "done", "result": {"mode": "inline"}}

@@ -114,7 +114,7 @@ async def test_the_reported_height_follows_the_content_down_as_well_as_up(browse
 )
 async def test_a_resize_never_feeds_back_on_itself(style: str, body: str, browser: Browser) -> None:
     async with on_stage(browser, view("", body, style)) as stage:
-        # The host applies each height that is reported. A loop reports in every frame: about 60 times, and then 60 more.
+        # The host applies each height that is reported. A loop reports in every frame: about 60 times, then 60 more.
         # How many frames an echo takes to be recognised depends on the browser: Chromium needs 3, its headless shell 4.
         frames = "new Promise(done => { let n = 60; const f = () => (n-- ? requestAnimationFrame(f) : done()); f(); })"
         count = "messages.filter(m => m.method === 'ui/notifications/size-changed').length"

@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from fanlight.host.targets import servers
-from support.inspecting import call, opened, running, view
+from support.inspecting import call, in_process, opened, running, view
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +26,8 @@ def card():
     content = {"type": "rawHtml", "htmlString": "<p id=card>from the result</p>"}
     return mcpui.create_ui_resource(uri="ui://old/card", content=content, encoding="text", legacy=True)
 
-server.run("stdio")
+if __name__ == "__main__":
+    server.run("stdio")
 """
 
 SECOND = """legacy=True),
@@ -42,7 +42,7 @@ AS_DICT = """legacy=True)
 async def test_each_view_that_a_result_brings_has_a_card_of_its_own(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text(EMBEDDED.replace("return mcpui", "return [mcpui").replace("legacy=True)", SECOND), encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
+    with running(in_process(str(path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "card")
             cards = page.locator("article.card")
@@ -63,7 +63,7 @@ async def test_a_view_that_is_left_out_is_told_of(browser: Browser, tmp_path: Pa
     path = tmp_path / "old.py"
     twice = SECOND.replace("ui://old/more", "ui://old/card")
     path.write_text(EMBEDDED.replace("return mcpui", "return [mcpui").replace("legacy=True)", twice), encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
+    with running(in_process(str(path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "card")
             await expect(page.locator(".problems")).to_contain_text(
@@ -81,7 +81,7 @@ async def test_an_external_page_is_asked_about_and_shown(policy: str, browser: B
         content = {"type": "externalUrl", "iframeUrl": elsewhere.replace("127.0.0.1", "pages.localhost")}
         words = '{"type": "rawHtml", "htmlString": "<p id=card>from the result</p>"}'
         path.write_text(EMBEDDED.replace(words, repr(content)), encoding="utf-8")
-        with running(servers([str(path)]), policy=policy) as (inspector, address):
+        with running(in_process(str(path)), policy=policy) as (inspector, address):
             async with opened(browser, inspector, address) as (page, problems):
                 await call(page, "card")
                 if policy == "ask":
@@ -98,7 +98,7 @@ async def test_a_resource_that_is_returned_as_a_dict_is_named(browser: Browser, 
     path = tmp_path / "old.py"
     made = EMBEDDED.replace("return mcpui", "made = mcpui").replace("legacy=True)", AS_DICT)
     path.write_text(made, encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
+    with running(in_process(str(path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "card")
             await expect(page.locator("article.card")).to_contain_text("Return the resource itself")
@@ -107,7 +107,7 @@ async def test_a_resource_that_is_returned_as_a_dict_is_named(browser: Browser, 
 async def test_a_view_that_a_result_brings_is_shown_and_its_dialect_named(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text(EMBEDDED, encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
+    with running(in_process(str(path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "card")
             await expect(view(page).locator("#card")).to_have_text("from the result")

@@ -7,13 +7,13 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from fanlight.host.targets import servers
-from support.inspecting import call, form, mirror, opened, running, view
+from support.inspecting import call, form, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_all_views_are_closed_by_button_and_by_key(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             every = page.get_by_role("button", name="Close all")
             articles = page.get_by_role("article")
@@ -84,7 +84,7 @@ async def test_two_pages_do_not_take_each_others_calls_for_theirs(browser: Brows
 
 
 async def test_what_a_server_was_asked_before_a_call_is_marked_as_before(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             panel = page.get_by_role("tabpanel")
             await panel.get_by_label("server").check()

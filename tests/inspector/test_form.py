@@ -8,8 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from fanlight.host.targets import EXAMPLES as NAMES
-from fanlight.host.targets import servers
-from support.inspecting import call, form, mirror, opened, running, view
+from support.inspecting import EXAMPLES, call, form, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +40,8 @@ def given(loud: Annotated[bool | None, Field(description="Or not.")] = None, **m
 def greet(name: Annotated[str, Field(examples=["Ada"])], title: Annotated[str, Field(examples=["Dr"])] = "") -> str:
     return f"{title} {name}"
 
-server.run("stdio")
+if __name__ == "__main__":
+    server.run("stdio")
 """
 
 
@@ -59,7 +59,7 @@ async def answer(page: Page, number: int = 0) -> Any:
 
 
 async def test_what_is_required_is_asked_for_before_the_call(browser: Browser, server: str) -> None:
-    with running(servers([server])) as (inspector, address):
+    with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "draw")
             missing = form(page).get_by_role("alert")
@@ -87,7 +87,7 @@ async def test_what_is_required_is_asked_for_before_the_call(browser: Browser, s
 
 
 async def test_what_lacks_something_is_sent_all_the_same_on_demand(browser: Browser, server: str) -> None:
-    with running(servers([server])) as (inspector, address):
+    with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "draw")
             await form(page).get_by_role("button", name="Call anyway").press("Enter")
@@ -103,7 +103,7 @@ async def test_what_lacks_something_is_sent_all_the_same_on_demand(browser: Brow
 
 
 async def test_a_boolean_that_may_be_nothing_has_a_state_for_it(browser: Browser, server: str) -> None:
-    with running(servers([server])) as (inspector, address):
+    with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("navigation").get_by_role("button", name="flags").click()
             loud, certain = form(page).get_by_label("loud"), form(page).get_by_label("certain *")
@@ -126,7 +126,7 @@ async def test_a_boolean_that_may_be_nothing_has_a_state_for_it(browser: Browser
 
 
 async def test_a_required_field_begins_with_the_example_of_its_schema(browser: Browser, server: str) -> None:
-    with running(servers([server])) as (inspector, address):
+    with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await page.get_by_role("navigation").get_by_role("button", name="greet").click()
             await expect(form(page).get_by_label("name *")).to_have_value("Ada")
@@ -134,7 +134,7 @@ async def test_a_required_field_begins_with_the_example_of_its_schema(browser: B
 
 
 async def test_long_arguments_stay_out_of_the_address_and_are_copied_as_json(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
             await page.get_by_role("navigation").get_by_role("button", name="mirror").click()
@@ -170,7 +170,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_each_example_shows_something_when_it_is_called_untouched(name: str, browser: Browser) -> None:
-    with running({name: servers([])[name]}, reload=False) as (inspector, address):
+    with running(in_process(str(EXAMPLES / name)), reload=False) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page)
             await expect(view(page).locator(SHOWN[name]).first).to_be_visible()

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from fanlight.host.targets import servers
 from fanlight.inspector.presets import PRESETS
-from support.inspecting import call, mirror, opened, running, view
+from support.inspecting import call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_view_is_shown_as_another_host_would(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "mirror")
             heard, context = view(page).locator("#heard"), view(page).locator("#context")
@@ -41,7 +40,7 @@ async def test_a_view_is_shown_as_another_host_would(browser: Browser, tmp_path:
 
 
 async def test_a_host_without_views_gets_text(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await expect(page.get_by_role("navigation")).to_contain_text("app only")
             await page.get_by_label("Show as").select_option("A host without Views")

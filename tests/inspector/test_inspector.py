@@ -15,13 +15,13 @@ from playwright.async_api import Browser, expect
 from fanlight.host.spares import Spares
 from fanlight.host.targets import servers
 from fanlight.inspector import app
-from support.inspecting import EXAMPLES, call, expect_anew, form, mirror, opened, running, view
+from support.inspecting import EXAMPLES, call, expect_anew, form, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_from_the_first_page_to_a_view_in_two_clicks(browser: Browser) -> None:
-    with running(servers([])) as (inspector, address):
+    with running(in_process()) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "show_todos")
             await expect(view(page).get_by_text("Read the tutorial")).to_be_visible()
@@ -38,7 +38,7 @@ async def test_from_the_first_page_to_a_view_in_two_clicks(browser: Browser) -> 
 
 
 async def test_the_form_comes_from_the_schema_and_the_address_repeats_the_call(browser: Browser) -> None:
-    with running(servers([str(EXAMPLES / "chart")])) as (inspector, address):
+    with running(in_process(str(EXAMPLES / "chart"))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("button", name="draw_chart").click()
             await form(page).get_by_label("title").fill("Lakes")
@@ -67,7 +67,7 @@ async def test_the_form_comes_from_the_schema_and_the_address_repeats_the_call(b
 
 
 async def test_arguments_are_remembered_and_bad_json_says_so(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await page.get_by_role("navigation").get_by_role("button", name="plain").click()
             await form(page).get_by_label("count").fill("3")
@@ -109,14 +109,15 @@ def draw(shape: Circle | Square, places: list[Place], colour: Literal["red", "gr
     return json.dumps({"shape": shape.model_dump(), "places": [p.model_dump() for p in places], "colour": colour,
                        "note": note, "boss": boss and boss.model_dump(), "anything": anything, "many": many})
 
-server.run("stdio")
+if __name__ == "__main__":
+    server.run("stdio")
 """
 
 
 async def test_unions_lists_nested_objects_and_anything_else_have_controls(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "form.py"
     path.write_text(FORM, encoding="utf-8")
-    with running(servers([str(path)])) as (inspector, address):
+    with running(in_process(str(path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await expect(page.get_by_role("navigation")).to_contain_text("No tool of this server has a View")
             await page.get_by_role("button", name="draw").click()
@@ -187,7 +188,8 @@ def same(word: str = "one") -> str:
 def other(word: str = "one") -> str:
     return f"{word} is another"
 
-server.run("stdio")
+if __name__ == "__main__":
+    server.run("stdio")
 """
 
 
@@ -272,7 +274,7 @@ def test_all_scripts_of_the_page_are_fetched_at_once() -> None:
 
 
 async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         arguments = quote(json.dumps({"words": ["from the address"]}))
         place = f"#/mirror/mirror?args={arguments}&panel=Security&theme=dark&width=390&locale=de-DE"
         async with opened(browser, inspector, address, place) as (page, problems):
@@ -289,7 +291,7 @@ async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> N
 
 
 async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await expect(page.get_by_role("button", name="plain")).to_be_visible()
 
@@ -340,7 +342,7 @@ async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
 
 
 async def test_what_is_drawn_anew_keeps_the_focus(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
             await expect(view(page).locator("#heard")).to_contain_text("result")
@@ -360,7 +362,7 @@ async def test_what_is_drawn_anew_keeps_the_focus(browser: Browser, tmp_path: Pa
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (800, "light"), (1400, "light")])
 async def test_nothing_is_wider_than_the_page(width: int, scheme: Any, browser: Browser) -> None:
-    with running(servers([])) as (inspector, address):
+    with running(in_process()) as (inspector, address):
         viewport: Any = {"width": width, "height": 800}
         async with opened(browser, inspector, address, viewport=viewport, color_scheme=scheme) as (page, problems):
             await call(page, "get_time")
@@ -375,7 +377,7 @@ async def test_nothing_is_wider_than_the_page(width: int, scheme: Any, browser: 
 
 
 async def test_the_rest_of_a_server_is_shown_and_read(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             nav = page.get_by_role("navigation")
             await nav.get_by_text("More of this server").click()

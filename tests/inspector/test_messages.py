@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from fanlight.host.targets import servers
 from fanlight.inspector.recording import BadRecording, Recording
-from support.inspecting import call, mirror, opened, running, view
+from support.inspecting import call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_messages_of_link_and_connection_are_shown_filtered_and_saved(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             panel = page.get_by_role("tabpanel")
             await call(page, "mirror")
@@ -44,7 +43,7 @@ async def test_messages_of_link_and_connection_are_shown_filtered_and_saved(brow
 
 async def test_a_saved_conversation_is_played_against_the_view(browser: Browser, tmp_path: Path) -> None:
     path = mirror(tmp_path)
-    with running(servers([path]), policy="allow") as (inspector, address):
+    with running(in_process(path), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("navigation").get_by_role("button", name="mirror").click()
             recording: list[tuple[str, dict[str, Any]]] = [

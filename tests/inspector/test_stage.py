@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from fanlight.host.targets import servers
-from support.inspecting import call, mirror, opened, running, view
+from support.inspecting import call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ async def size(page: Page) -> dict[str, int]:
 
 
 async def test_each_setting_reaches_the_view_live(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         wide = {"width": 1700, "height": 1000}
         async with opened(browser, inspector, address, viewport=wide) as (page, problems):
             await call(page, "mirror")
@@ -51,7 +51,7 @@ async def test_each_setting_reaches_the_view_live(browser: Browser, tmp_path: Pa
 
 
 async def test_widths_and_containers_are_told_and_real(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         wide = {"width": 1900, "height": 1000}
         async with opened(browser, inspector, address, viewport=wide) as (page, problems):
             await call(page, "mirror")
@@ -82,7 +82,7 @@ async def test_widths_and_containers_are_told_and_real(browser: Browser, tmp_pat
 
 
 async def test_a_view_is_dragged_to_any_width(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
             await expect(view(page).locator("#heard")).to_contain_text("result")
@@ -117,7 +117,7 @@ async def test_a_view_that_grows_stays_in_sight(browser: Browser, tmp_path: Path
 
 
 async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)])) as (inspector, address):
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "mirror")
             context = view(page).locator("#context")
@@ -133,7 +133,7 @@ async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path:
 
 
 async def test_views_stand_side_by_side_with_what_they_said(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         wide = {"width": 1800, "height": 1000}
         async with opened(browser, inspector, address, viewport=wide) as (page, problems):
             await page.get_by_text("More of the stage").click()

@@ -7,8 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Browser, expect
 
-from fanlight.host.targets import servers
-from support.inspecting import call, mirror, opened, running, view
+from support.inspecting import call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +17,7 @@ def place(server: str, tool: str, **arguments: object) -> str:
 
 
 async def test_arguments_are_written_paused_stepped_and_go_on(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         start = place("mirror", "mirror", words=["alpha", "beta", "gamma", "delta"])
         async with opened(browser, inspector, address, f"{start}&pace=3") as (page, problems):
             await page.get_by_label("start paused").check()
@@ -39,7 +38,7 @@ async def test_arguments_are_written_paused_stepped_and_go_on(browser: Browser, 
 
 
 async def test_a_call_is_cancelled_while_it_is_written_and_while_it_runs(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         start = place("mirror", "mirror", words=["word"] * 50, wait=30)
         async with opened(browser, inspector, address, f"{start}&pace=2") as (page, problems):
             await call(page)
@@ -58,7 +57,7 @@ async def test_a_call_is_cancelled_while_it_is_written_and_while_it_runs(browser
 
 
 async def test_a_server_is_slow_failing_and_lost_by_switches(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
+    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "mirror")
             heard, answer = view(page).locator("#heard"), view(page).locator("#answer")

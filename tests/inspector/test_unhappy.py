@@ -15,7 +15,7 @@ from playwright.async_api import Browser, expect
 
 from fanlight.cli import main
 from fanlight.host.targets import servers
-from support.inspecting import call, opened, running, view
+from support.inspecting import call, in_process, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,8 @@ SERVER = """
 from mcp.server import MCPServer
 server = MCPServer("unhappy")
 {body}
-server.run("stdio")
+if __name__ == "__main__":
+    server.run("stdio")
 """
 
 LINKED = """
@@ -74,7 +75,7 @@ async def test_a_server_that_does_not_start_shows_what_it_wrote(browser: Browser
 
 async def test_a_server_without_views_says_so_and_is_called(browser: Browser, tmp_path: Path) -> None:
     body = "@server.tool()\ndef plain() -> str:\n    return 'only text'"
-    with running(servers([written(tmp_path, body)])) as (inspector, address):
+    with running(in_process(written(tmp_path, body))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await expect(page.get_by_role("navigation")).to_contain_text("No tool of this server has a View.")
             await call(page, "plain")
@@ -84,7 +85,7 @@ async def test_a_server_without_views_says_so_and_is_called(browser: Browser, tm
 
 async def test_two_hundred_tools_are_listed_and_found(browser: Browser, tmp_path: Path) -> None:
     body = "for n in range(200):\n    server.add_tool(lambda n=n: f'tool {n}', name=f'tool_{n}', description='One.')"
-    with running(servers([written(tmp_path, body)])) as (inspector, address):
+    with running(in_process(written(tmp_path, body))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             nav = page.get_by_role("navigation")
             await expect(nav.locator("li")).to_have_count(200)
@@ -130,7 +131,7 @@ async def test_two_hundred_tools_are_listed_and_found(browser: Browser, tmp_path
 async def test_a_blank_view_says_which_step_failed(
     html: str, reason: str | re.Pattern[str], browser: Browser, tmp_path: Path
 ) -> None:
-    with running(servers([linked(tmp_path, html)])) as (inspector, address):
+    with running(in_process(linked(tmp_path, html))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(page.locator(".problems")).to_contain_text(reason)
@@ -140,7 +141,7 @@ async def test_a_blank_view_says_which_step_failed(
 
 async def test_the_line_that_failed_is_shown(browser: Browser, tmp_path: Path) -> None:
     html = "<!doctype html>\n<script>\n  const settings = JSON.parse('{');\n</script>"
-    with running(servers([linked(tmp_path, html)])) as (inspector, address):
+    with running(in_process(linked(tmp_path, html))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(page.locator(".problems code")).to_have_text("const settings = JSON.parse('{');")
@@ -214,7 +215,7 @@ async def test_an_error_in_a_handler_is_told(browser: Browser, tmp_path: Path) -
 async def test_a_tool_that_fails_stands_beside_what_its_server_wrote(browser: Browser, tmp_path: Path) -> None:
     tool = "def fail() -> str:\n    print('out of ink', file=sys.stderr)\n    raise ValueError('no')"
     body = f"import sys\n@server.tool()\n{tool}"
-    with running(servers([written(tmp_path, body)])) as (inspector, address):
+    with running(in_process(written(tmp_path, body))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "fail")
             await expect(page.locator(".problems")).to_contain_text("The tool failed")
@@ -225,7 +226,7 @@ async def test_a_tool_that_fails_stands_beside_what_its_server_wrote(browser: Br
 
 async def test_a_view_is_closed_as_soon_as_it_is_ready(browser: Browser, tmp_path: Path) -> None:
     body = LINKED.format(html=READY, mime="text/html;profile=mcp-app")
-    with running(servers([written(tmp_path, body)])) as (inspector, address):
+    with running(in_process(written(tmp_path, body))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(page.get_by_role("tabpanel")).to_contain_text("ui/notifications/tool-result")
@@ -236,7 +237,7 @@ async def test_a_view_is_closed_as_soon_as_it_is_ready(browser: Browser, tmp_pat
 
 
 async def test_a_wrong_mime_type_and_a_missing_document_are_named(browser: Browser, tmp_path: Path) -> None:
-    with running(servers([linked(tmp_path, "<p>x", mime="text/plain")])) as (inspector, address):
+    with running(in_process(linked(tmp_path, "<p>x", mime="text/plain"))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(page.locator(".problems")).to_contain_text("text/plain")
@@ -244,7 +245,7 @@ async def test_a_wrong_mime_type_and_a_missing_document_are_named(browser: Brows
     body = LINKED.format(html="", mime="text/html;profile=mcp-app").replace(
         '@server.resource("ui://unhappy/view"', '@server.resource("ui://unhappy/other"'
     )
-    with running(servers([written(tmp_path, body)])) as (inspector, address):
+    with running(in_process(written(tmp_path, body))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(page.locator(".problems")).to_contain_text("ui://unhappy/view")
@@ -255,7 +256,7 @@ async def test_a_view_of_twenty_megabytes_is_shown(browser: Browser, tmp_path: P
     body = LINKED.format(html="", mime="text/html;profile=mcp-app").replace(
         "return ''", "return '<!doctype html><p id=big>big</p><!--' + 'x' * 20_000_000 + '-->'"
     )
-    with running(servers([written(tmp_path, body)])) as (inspector, address):
+    with running(in_process(written(tmp_path, body))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(view(page).locator("#big")).to_be_visible(timeout=60_000)

@@ -108,6 +108,21 @@ async def view_frame(page: Page) -> Frame:
     return frame
 
 
+async def frame_at(page: Page, url: str, seconds: float = 15) -> Frame:
+    """Wait until a frame of the page is at an address, and return it.
+
+    Playwright learns of a navigation after the page does: right after `onload` a frame can still have its old `url`.
+    """
+    with anyio.move_on_after(seconds):
+        while True:
+            for frame in page.frames:
+                if frame.url == url:
+                    await frame.wait_for_load_state()
+                    return frame
+            await anyio.sleep(0.01)
+    raise AssertionError(f"no frame at {url}, the page has these frames: {[frame.url for frame in page.frames]}")
+
+
 async def colours(page: Page, png: bytes) -> dict[str, int]:
     """Return how often each colour is in a picture, such as "#ff0000"; the page decodes it."""
     data = f"data:image/png;base64,{base64.b64encode(png).decode()}"

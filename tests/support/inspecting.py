@@ -1,6 +1,7 @@
 """`fanlight dev` running, and its page in a browser; and a server whose View shows what it is told."""
 
 import re
+import runpy
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -9,7 +10,8 @@ from typing import Any
 
 from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page, expect
 
-from fanlight.host.targets import Served
+from fanlight.host.config import Command, target
+from fanlight.host.targets import Served, servers
 from fanlight.inspector.app import Inspector
 from support.browser import problems_of, view_frames
 from support.wire import serving_pages
@@ -23,6 +25,21 @@ def mirror(folder: Path) -> str:
     """Write the server, "mirror", into a folder, and return its path."""
     shutil.copytree(Path(__file__).parent / "mirror", folder / "mirror")
     return str(folder / "mirror")
+
+
+def in_process(*paths: str) -> dict[str, Served]:
+    """Return the servers at these paths, or the examples, as objects of this program.
+
+    For tests about the page: a process for each server takes most of a second of processor time. A test of processes,
+    reloading or source lines uses `servers` as the command line does.
+    """
+    found = {}
+    for name, served in servers(paths).items():
+        assert isinstance(served.target, Command)
+        (script,) = served.target.args
+        server = runpy.run_path(script, run_name="inspected")["server"]
+        found[name] = Served(target(server), served.folder)
+    return found
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 // @ts-check
 /** What the View shows, and what its buttons do. */
 
+/** How long the clipboard may take, in milliseconds. What is copied another way must follow the click within 5 s. */
+const COPY_TIMEOUT = 2_000;
+
 /** @type {Record<Status, { label: string, mark: string }>} */
 const STATUSES = {
   fail: { label: "Fail", mark: "✗" },
@@ -240,7 +243,9 @@ class Page {
     const words = JSON.stringify(this.probe.report(), null, 2);
     const area = /** @type {HTMLTextAreaElement} */ (place("report"));
     try {
-      await navigator.clipboard.writeText(words);
+      // A browser that asks the user for permission first may never answer.
+      const late = new Promise((_, reject) => setTimeout(reject, COPY_TIMEOUT));
+      await Promise.race([navigator.clipboard.writeText(words), late]);
       place("copied").textContent = "Copied.";
     } catch {
       // Not granted here: show the text, selected, for the user to copy.
