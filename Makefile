@@ -33,6 +33,8 @@ lint: setup ## Lint and formatting
 format: setup ## Write the formatting
 	$(VENV)/ruff check --fix
 	$(VENV)/ruff format
+	$(NODE) node_modules/eslint/bin/eslint.js --fix src tests bench
+	$(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
 
 bench: setup ## The benchmarks, as ratios against peers in one run
 	$(VENV)/python bench/run.py

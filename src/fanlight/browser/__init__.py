@@ -17,8 +17,9 @@ _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export \{([^}]*)\};\s*\Z", re.MULTILINE)
 # A string is kept as it is; around punctuation, spaces do nothing.
 _STRING_OR_SPACED = re.compile(r'("(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`)| *([{}()\[\],;:?=!<>&|]) *')
-# Nor does a line's end, after what goes on or has ended, or before what closes. (Statements end with a semicolon.)
-_LINE_END = re.compile(r"(?<=[{}(\[,;:?=&|])\n|\n(?=[})\]?:])")
+# Nor does a line's end, after what goes on or has ended, or before what closes or goes on. (Statements end with a
+# semicolon, so a line that ends with `)` is the head of an `if` or `for`, or goes on in the next line.)
+_LINE_END = re.compile(r"(?<=[{}()\[,;:?=>&|])\n|\n(?=[})\]?:.])")
 
 
 @cache

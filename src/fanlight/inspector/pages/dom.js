@@ -29,9 +29,10 @@ export const redraw = (place, children) => {
   const all = () => [...place.querySelectorAll(FOCUSABLE)];
   const at = all().find((element) => element === document.activeElement);
   const name = at && nameOf(at);
-  const index = all().filter((element) => nameOf(element) === name).indexOf(at);
+  const namesakes = () => all().filter((element) => nameOf(element) === name);
+  const index = namesakes().indexOf(at);
   place.replaceChildren(...children);
-  if (at && document.activeElement !== at) all().filter((element) => nameOf(element) === name)[index]?.focus({ preventScroll: true });
+  if (at && document.activeElement !== at) namesakes()[index]?.focus({ preventScroll: true });
 };
 
 /**
