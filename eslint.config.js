@@ -1,9 +1,13 @@
 import js from "@eslint/js";
 
 const browser = [
-  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent MutationObserver ResizeObserver".split(" "),
+  ..."AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent MutationObserver ResizeObserver".split(
+    " ",
+  ),
   ..."URL URLSearchParams WebSocket".split(" "),
-  ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator".split(" "),
+  ..."addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator".split(
+    " ",
+  ),
   ..."queueMicrotask setTimeout window".split(" "),
 ];
 const node = [
@@ -49,7 +53,9 @@ export default [
     languageOptions: {
       globals: readonly([
         ...browser,
-        ..."Crypto Element Image ImageData MutationObserver OffscreenCanvas Performance btoa createImageBitmap".split(" "),
+        ..."Crypto Element Image ImageData MutationObserver OffscreenCanvas Performance btoa createImageBitmap".split(
+          " ",
+        ),
         ..."innerHeight parent performance".split(" "),
       ]),
     },
@@ -75,7 +81,9 @@ export default [
         ...browser,
         ..."Audio EventSource Image crypto performance requestAnimationFrame".split(" "),
         ..."Link isAnswer pause same MODES VARIABLES capabilityProblems contextProblems dimensionProblems".split(" "),
-        ..."isObject isText WAYS attempt blocked canCompile hasFeature isSandboxed openWays policies reaches".split(" "),
+        ..."isObject isText WAYS attempt blocked canCompile hasFeature isSandboxed openWays policies reaches".split(
+          " ",
+        ),
         ..."Findings LONG Probe brief text tellSize".split(" "),
       ]),
     },
@@ -100,7 +108,9 @@ export default [
     languageOptions: {
       globals: readonly([
         ...browser,
-        ..."AudioContext EventSource RTCPeerConnection SharedWorker WebTransport Worker XMLHttpRequest parent".split(" "),
+        ..."AudioContext EventSource RTCPeerConnection SharedWorker WebTransport Worker XMLHttpRequest parent".split(
+          " ",
+        ),
       ]),
     },
     rules: { "no-eval": "off", "no-unused-vars": "off" },
