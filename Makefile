@@ -29,6 +29,7 @@ lint: setup ## Lint and formatting
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
 	$(NODE) node_modules/eslint/bin/eslint.js src tests bench
+	$(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
 
 format: setup ## Write the formatting
 	$(VENV)/ruff check --fix
