@@ -2,7 +2,8 @@
  * Every way out of a document that we know, by the id of its attack. `tests/attacks/catalogue.py` says what each is
  * about. A test puts this into a View and calls `attempt(id, place)` for each: nothing of it may arrive.
  *
- * What an attempt leaves behind is its signs: what it returned or threw, and which directive of the policy was violated.
+ * What an attempt leaves behind is its signs: what it returned or threw, and which directive of the policy was
+ * violated.
  */
 
 /** @type {Record<string, string[]>} */
@@ -173,12 +174,11 @@ const attempts = {
   // Frames inside
   "out-nested-webrtc": () =>
     put("iframe", {
-      srcdoc:
-        `<script>
+      srcdoc: `<script>
         const connection = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${place.nestedStun}" }] });
         connection.createDataChannel("x");
         connection.createOffer().then((offer) => connection.setLocalDescription(offer));
-      </` + "script>",
+      </${"script"}>`,
     }),
   "out-nested-preconnect": () =>
     put("iframe", { srcdoc: `<link rel="preconnect" href="http://evil.localhost:${place.nestedPreconnect}">` }),

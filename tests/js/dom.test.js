@@ -64,8 +64,9 @@ class Page {
   }
 
   uninstall() {
-    for (const name of ["document", "innerWidth", "innerHeight", "ResizeObserver", "addEventListener"])
+    for (const name of ["document", "innerWidth", "innerHeight", "ResizeObserver", "addEventListener"]) {
       delete globals[name];
+    }
   }
 }
 
@@ -248,8 +249,9 @@ describe("PostMessageTransport", () => {
     await transport.start();
     await transport.send({ jsonrpc: "2.0", method: "m" });
     assert.deepEqual(target.postMessage.mock.calls[0]?.arguments, [{ jsonrpc: "2.0", method: "m" }, "*"]);
-    for (const from of [source, stranger, target, globals.window, null, undefined])
+    for (const from of [source, stranger, target, globals.window, null, undefined]) {
       post({ jsonrpc: "2.0", id: 1 }, from);
+    }
     for (const data of [null, undefined, "text", 1, {}, { jsonrpc: "1.0" }, []]) post(data, source);
     assert.deepEqual(seen, [{ jsonrpc: "2.0", id: 1 }]);
   });

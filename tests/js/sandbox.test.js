@@ -399,8 +399,9 @@ describe("the policy of HTML", () => {
 it("a message is reserved by how its method begins, also for a peer that reads loosely", () => {
   assert.ok(reserved({ method: "ui/notifications/sandbox-x" }));
   assert.ok(reserved([{ method: "ui/notifications/sandbox-x" }]));
-  for (const other of [{}, null, undefined, 1, "ui/notifications/sandbox-x", { method: 1 }, []])
+  for (const other of [{}, null, undefined, 1, "ui/notifications/sandbox-x", { method: 1 }, []]) {
     assert.ok(!reserved(other));
+  }
 });
 
 it("a list of billions of empty places is looked through at once", () => {

@@ -63,7 +63,12 @@ class FakeWindow extends EventTarget {
     return this;
   }
 
-  /** Say something as the host, or as somebody else.  @param {any} data @param {any} [source] @param {string} [origin] */
+  /**
+   * Say something as the host, or as somebody else.
+   * @param {any} data
+   * @param {any} [source]
+   * @param {string} [origin]
+   */
   tell(data, source = this.host, origin = "https://sandbox.example") {
     this.dispatchEvent(new FakeMessageEvent("message", { data, source, origin }));
   }
@@ -340,14 +345,7 @@ describe("the shim for ChatGPT's widgets", () => {
     assert.deepEqual(window.openai.safeArea.insets.top, 1, "the rest of the context stays");
   });
 
-  for (const [
-    member,
-    args,
-    method,
-    params,
-    result,
-    value,
-  ] of /** @type {[string, any[], string, Json, Json, any][]} */ ([
+  const MEMBERS = /** @type {[string, any[], string, Json, Json, any][]} */ ([
     ["callTool", ["t", { a: 1 }], "tools/call", { name: "t", arguments: { a: 1 } }, { content: [] }, { content: [] }],
     ["callTool", ["t"], "tools/call", { name: "t", arguments: {} }, {}, {}],
     [
@@ -376,7 +374,8 @@ describe("the shim for ChatGPT's widgets", () => {
       {},
       undefined,
     ],
-  ])) {
+  ]);
+  for (const [member, args, method, params, result, value] of MEMBERS) {
     it(`makes ${member} ${method}`, async () => {
       const window = await shown().greeted();
       const promise = window.openai[member](...args);

@@ -340,7 +340,8 @@ describe("capabilities", () => {
   ];
 
   for (const [method, params, capability, offered] of GATED) {
-    it(`${method}(${JSON.stringify(params)}) to a host with ${JSON.stringify(offered)} fails at once and names it`, async () => {
+    const call = `${method}(${JSON.stringify(params)})`;
+    it(`${call} to a host with ${JSON.stringify(offered)} fails at once and names it`, async () => {
       const { app, host } = await connected({ host: new Host(hello({}, offered)) });
       const before = host.heard.length;
       const error = { code: -32601, message: new RegExp(`"${capability}".*getHostCapabilities`) };
@@ -568,8 +569,9 @@ describe("time", () => {
     const bounded = watch(app.callServerTool({ name: "c" }, { timeout: 100, maxTotalTimeout: 150, onprogress }));
     await settled();
     timers.tick(90);
-    for (const { id } of host.said("tools/call"))
+    for (const { id } of host.said("tools/call")) {
       host.notify("notifications/progress", { progressToken: id, progress: 1 });
+    }
     await settled();
     assert.equal(onprogress.mock.callCount(), 1);
     timers.tick(10);
@@ -942,8 +944,9 @@ describe("app tools", () => {
 
   it("a View without tools does not know these methods", async () => {
     const { host } = await connected();
-    for (const method of ["tools/list", "tools/call"])
+    for (const method of ["tools/list", "tools/call"]) {
       assert.equal((await host.ask(method, { name: "t" })).error.code, -32601);
+    }
   });
 
   it("oncalltool and onlisttools serve what was not registered", async () => {

@@ -544,12 +544,8 @@ class McpApp extends HTMLElement {
     const reached = (show.network ?? []).join(", ");
     this.#network.textContent = reached && `This app can reach ${reached}`;
     this.#setMode(show.mode);
-    this.#deadline = setTimeout(
-      () => {
-        this.#failed(`The sandbox proxy at ${this.#proxy.origin} did not answer.`);
-      },
-      Number(this.getAttribute("timeout")) || PATIENCE,
-    );
+    const late = () => this.#failed(`The sandbox proxy at ${this.#proxy.origin} did not answer.`);
+    this.#deadline = setTimeout(late, Number(this.getAttribute("timeout")) || PATIENCE);
     this.#load();
   }
 
@@ -728,12 +724,11 @@ class McpApp extends HTMLElement {
    * @param {Json} update
    */
   #tell({ content = [], structuredContent }) {
-    const data = structuredContent && JSON.stringify(structuredContent, null, 1);
-    const words = [...content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`), data].filter(
-      Boolean,
-    );
-    this.#words.textContent = words.join("\n\n").slice(0, 4_000);
-    this.#shared.hidden = !words.length;
+    const words = content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`);
+    if (structuredContent) words.push(JSON.stringify(structuredContent, null, 1));
+    const text = words.filter(Boolean).join("\n\n");
+    this.#words.textContent = text.slice(0, 4_000);
+    this.#shared.hidden = !text;
     this.#fire("mcp-context", { content, structuredContent });
   }
 

@@ -141,8 +141,9 @@ const ANSWERS = {
  * @returns {(...args: any[]) => any}
  */
 const member = (openai, name, method) => {
-  if (typeof openai[name] !== "function")
+  if (typeof openai[name] !== "function") {
     throw refusal(-32601, `${method} needs window.openai.${name}, which is not there`);
+  }
   return openai[name].bind(openai);
 };
 
@@ -245,8 +246,9 @@ class OpenAITransport {
       for (const [key, value] of Object.entries(contextOf(this.#openai))) this.#isNew(key, value);
       queueMicrotask(() => this.#tell());
     }
-    if (method === "ui/notifications/size-changed" && params.height)
+    if (method === "ui/notifications/size-changed" && params.height) {
       this.#openai.notifyIntrinsicHeight?.(params.height);
+    }
     if (method === "ui/notifications/request-teardown") this.#openai.requestClose?.();
   }
 
@@ -255,13 +257,15 @@ class OpenAITransport {
     const { toolInput } = this.#openai;
     const result = toolResultOf(this.#openai);
     const changes = Object.entries(contextOf(this.#openai)).filter(([key, value]) => this.#isNew(key, value));
-    if (changes.length)
+    if (changes.length) {
       this.#say({ method: "ui/notifications/host-context-changed", params: Object.fromEntries(changes) });
+    }
     if (toolInput != null && this.#isNew("tool-input", toolInput)) {
       this.#say({ method: "ui/notifications/tool-input", params: { arguments: toolInput } });
     }
-    if (result && this.#isNew("tool-result", result))
+    if (result && this.#isNew("tool-result", result)) {
       this.#say({ method: "ui/notifications/tool-result", params: result });
+    }
   }
 
   /**

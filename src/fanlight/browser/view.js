@@ -6,7 +6,7 @@
  * Views written for that package run unchanged. docs/reference/view-js.md says what each part does
  * and where it does better. Rule ids such as DSP-02 are those of our checklist of the standard.
  *
- * This file is inlined into Views by taking out its comments and the white space that does nothing
+ * This file is inlined into Views without its comments, and without white space and semicolons that do nothing
  * (`view_sdk()` in __init__.py). That stays simple because the file keeps to conventions, which a test
  * checks: a comment has its lines to itself; strings stand in double quotes or backticks and end on
  * the line where they begin; there is no import, and one export statement, the last.
@@ -511,8 +511,8 @@ class App {
    */
   async sendLog(params) {
     await this.#connected();
-    if (!this.#hostCapabilities || this.#hostCapabilities.logging)
-      await this.notification({ method: "notifications/message", params });
+    const host = this.#hostCapabilities;
+    if (!host || host.logging) await this.notification({ method: "notifications/message", params });
   }
 
   /** @param {{ width?: number, height?: number }} params */
@@ -690,11 +690,11 @@ class App {
     const others = await this.onlisttools?.(params, extra);
     const tools = [...(others?.tools ?? [])];
     for (const [name, tool] of this.#tools) {
+      if (!tool.enabled) continue;
       const inputSchema = toJsonSchema(tool.inputSchema, "input") ?? { type: "object" };
       const outputSchema = toJsonSchema(tool.outputSchema, "output");
       // Through JSON, which leaves the functions out.
-      if (tool.enabled)
-        tools.push(JSON.parse(JSON.stringify({ name, ...tool, inputSchema, outputSchema, enabled: undefined })));
+      tools.push(JSON.parse(JSON.stringify({ name, ...tool, inputSchema, outputSchema, enabled: undefined })));
     }
     return { ...others, tools };
   }
@@ -783,8 +783,9 @@ class App {
     let lack;
     if (!(params.tools ? offer?.tools : offer)) {
       lack = `${method} needs "${capability}", which getHostCapabilities() lacks`;
-      if (host && (host.serverTools || host.serverResources || !capability.startsWith("server")))
+      if (host && (host.serverTools || host.serverResources || !capability.startsWith("server"))) {
         throw fault(-32601, lack);
+      }
     }
     return this.#ask(method, params, options, lack);
   }

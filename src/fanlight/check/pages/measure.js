@@ -83,9 +83,10 @@
       ...(element.shadowRoot ? all(element.shadowRoot) : []),
     ]);
   const named = (element) => {
-    const id = element.id ? `#${element.id}` : "";
     const type = element.getAttribute("type");
-    return `<${element.localName}${type ? ` type=${type}` : ""}${id || (element.classList[0] ? `.${element.classList[0]}` : "")}>`;
+    const [first] = element.classList;
+    const which = element.id ? `#${element.id}` : first ? `.${first}` : "";
+    return `<${element.localName}${type ? ` type=${type}` : ""}${which}>`;
   };
   const ownText = (element) =>
     [...element.childNodes]

@@ -87,16 +87,22 @@ let warm;
 
 /** Let the browser have a process for the View of a tool that may be called next. @param {Json} tool */
 export const expect = ({ label }) => {
-  const src =
-    label &&
-    `${location.protocol}//${label}.sandbox.localhost:${location.port}/warm?host=${encodeURIComponent(location.origin)}`;
+  const { origin, port, protocol } = location;
+  const src = label && `${protocol}//${label}.sandbox.localhost:${port}/warm?host=${encodeURIComponent(origin)}`;
   if (warm?.src === src) return;
   warm?.remove();
   warm = src && make("iframe", { hidden: true, sandbox: "allow-same-origin", title: "", src });
   if (warm) document.body.append(warm);
 };
 
-/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
+/**
+ * @param {string} key
+ * @param {string} server
+ * @param {Json} tool
+ * @param {Json} values
+ * @param {boolean} replayed
+ * @returns {Call}
+ */
 const begin = (key, server, tool, values, replayed) => {
   const { card, app, stage } = tool.view ? takeSpare() : makeSpare();
   card.className = "card";
@@ -168,8 +174,9 @@ const follow = (/** @type {any} */ made) => {
   made.following = new AbortController();
   const { signal } = made.following;
   made.app.addEventListener("mcp-size", () => made.card.scrollIntoView({ block: "nearest" }), { signal });
-  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
     addEventListener(kind, () => made.following.abort(), { signal });
+  }
 };
 
 /** Give each further View that a result brings a card of its own, below the first. */
@@ -179,8 +186,9 @@ const showRest = (/** @type {Call} */ made, /** @type {Json} */ { views = [], ..
     `${resource?.uri}`.startsWith("ui://"),
   ).length;
   if (first && !made.tool.view && brought > views.length) {
+    const shown = `${views.length} of them ${views.length === 1 ? "is" : "are"} shown`;
     made.problems.push({
-      what: `The result brings ${brought} Views, and ${views.length} of them ${views.length === 1 ? "is" : "are"} shown.`,
+      what: `The result brings ${brought} Views, and ${shown}.`,
       todo: "A URI is one View; and no more are opened than the host's limit, result_views.",
     });
     drawProblems(made);
@@ -239,8 +247,9 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   parts.seen.open = !made.view;
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
-  if (answer.failed || answer.unfinished)
+  if (answer.failed || answer.unfinished) {
     made.problems.push({ ...ofReason(answer.failed ?? answer.unfinished), ofCall: true });
+  }
   const missed = !made.view && answer.result && ofResult(answer.result);
   if (missed) made.problems.push({ ...missed, ofCall: true });
   if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
@@ -353,7 +362,11 @@ const examine = async (/** @type {Call} */ made) => {
   drawProblems(made);
 };
 
-/** The line of a View's document where something went wrong, and where that is in the author's files. @param {Call} made @param {Json} data */
+/**
+ * The line of a View's document where something went wrong, and where that is in the author's files.
+ * @param {Call} made
+ * @param {Json} data
+ */
 const sourceLine = async ({ server, tool, view }, { file, line, column }) => {
   if (file || !line || !tool.view) return undefined;
   try {
@@ -408,8 +421,9 @@ const drawStream = (/** @type {any} */ made) => {
   drawWriting(made);
 };
 
-const isDown = (/** @type {Call} */ made) =>
-  !made.id && state.servers.find(({ name }) => name === made.server)?.status.state !== "ready";
+const serverState = (/** @type {Call} */ made) => state.servers.find(({ name }) => name === made.server)?.status.state;
+
+const isDown = (/** @type {Call} */ made) => !made.id && serverState(made) !== "ready";
 
 const cancelButton = (/** @type {any} */ made) =>
   make(
@@ -424,8 +438,8 @@ const cancelButton = (/** @type {any} */ made) =>
 
 /** What a call waits for: its tool, or a server that is not there. */
 const drawWaiting = (/** @type {any} */ made) => {
-  const down = isDown(made);
-  const starting = state.servers.find(({ name }) => name === made.server)?.status.state === "connecting";
+  const starting = serverState(made) === "connecting";
+  const bad = isDown(made) && !starting;
   const again = make(
     "button",
     {
@@ -434,13 +448,15 @@ const drawWaiting = (/** @type {any} */ made) => {
     },
     "Connect again",
   );
-  const words = !down
-    ? "The tool runs."
-    : starting
-      ? `The call waits for the server ${made.server}, which is starting.`
-      : `The server ${made.server} is down, and the call waits for it. What it said is with the server; mend it and save the file, or connect again.`;
+  let words = "The tool runs.";
+  if (bad) {
+    words =
+      `The server ${made.server} is down, and the call waits for it. ` +
+      "What it said is with the server; mend it and save the file, or connect again.";
+  } else if (isDown(made)) {
+    words = `The call waits for the server ${made.server}, which is starting.`;
+  }
   if (made.parts.stream.textContent.startsWith(words)) return;
-  const bad = down && !starting;
   made.parts.stream.replaceChildren(
     make("span", { className: bad ? "small bad" : "small quiet" }, words),
     ...(bad ? [again] : []),

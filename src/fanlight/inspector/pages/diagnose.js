@@ -44,11 +44,18 @@ export const ofResult = ({ content }) => {
   };
 };
 
+/** Where a policy was violated, if the browser tells: in the author's files, or in the document. @param {Json} data */
+export const placeOf = ({ place, line }) => {
+  if (place) return `, ${place.file}:${place.line}`;
+  return line ? `, line ${line}` : "";
+};
+
 /**
  * Say why a View has not come up.
  * @param {Json[]} messages What passed between the View and the host.
  * @param {Json[]} records The host's records of the View.
- * @param {{ uri: string, text?: string, place?: string }} [source] The line where its script failed, if it is known, and where it is in the author's files.
+ * @param {{ uri: string, text?: string, place?: string }} [source] The line where its script failed, if it is known,
+ *   and where it is in the author's files.
  * @returns {{ what: string, code?: string, todo?: string }[]}
  */
 export const diagnose = (messages, records, source) => {
@@ -58,10 +65,10 @@ export const diagnose = (messages, records, source) => {
   const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   if (failure) {
     const { text, file, line, column } = failure.message.params.data ?? {};
-    const what = `JavaScript error at ${source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`}: ${text}`;
+    const place = source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`;
     return [
       {
-        what,
+        what: `JavaScript error at ${place}: ${text}`,
         ...(source?.text && { code: source.text }),
         ...(!came && { todo: "The View stopped there, before it could connect." }),
       },
@@ -73,13 +80,14 @@ export const diagnose = (messages, records, source) => {
     const answer = messages.find(
       ({ from, message }) => from === "host" && message.id === greeting.message.id && !message.method,
     );
-    if (answer?.message.error)
+    if (answer?.message.error) {
       return [
         {
           what: `The handshake was rejected: ${answer.message.error.message}`,
           todo: "Send ui/initialize with protocolVersion, appInfo and appCapabilities.",
         },
       ];
+    }
     return [
       {
         what: "The View was answered its ui/initialize, and never sent ui/notifications/initialized.",
@@ -89,13 +97,15 @@ export const diagnose = (messages, records, source) => {
   }
   const blocked = records.filter(({ kind, outcome }) => kind === "violation" && outcome === "blocked");
   const script = blocked.find(({ name }) => String(name).startsWith("script")) ?? blocked[0];
-  if (script)
+  if (script) {
+    const what = `${script.data.blocked} (${script.name})${placeOf(script.data)}`;
     return [
       {
-        what: `The View's policy blocked ${script.data.blocked} (${script.name})${script.data.place ? `, ${script.data.place.file}:${script.data.place.line}` : script.data.line ? `, line ${script.data.line}` : ""}, and the View never sent ui/initialize.`,
+        what: `The View's policy blocked ${what}, and the View never sent ui/initialize.`,
         todo: "Inline the script, or declare its origin: see Security.",
       },
     ];
+  }
   return [
     {
       what: "The View was loaded, and never sent ui/initialize.",

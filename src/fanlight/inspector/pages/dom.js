@@ -81,7 +81,11 @@ const NEWS_LASTS = 6_000;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let forgetting;
 
-/** Say something that happened, where it disturbs nobody. It goes by itself, unless it stays true. @param {string} words @param {boolean} [stays] */
+/**
+ * Say something that happened, where it disturbs nobody. It goes by itself, unless it stays true.
+ * @param {string} words
+ * @param {boolean} [stays]
+ */
 export const say = (words, stays = false) => {
   clearTimeout(forgetting);
   $("news").textContent = words;

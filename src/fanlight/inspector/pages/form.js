@@ -69,7 +69,13 @@ const lacksOf = (/** @type {Control[]} */ parts) => parts.flatMap(({ lacks }) =>
 /** A label without the mark of what is required. */
 const bare = (/** @type {string} */ label) => label.replace(/ \*$/, "");
 
-/** What a control lacks that must not be empty. @param {boolean} required @param {string} label @param {any} input @returns {() => Lack[]} */
+/**
+ * What a control lacks that must not be empty.
+ * @param {boolean} required
+ * @param {string} label
+ * @param {any} input
+ * @returns {() => Lack[]}
+ */
 const unlessFilled = (required, label, input) => () => {
   if (input.validity?.badInput) return [{ label: bare(label), input, words: "is no number" }];
   return required && !input.value.trim() ? [{ label: bare(label), input, words: "is required" }] : [];
@@ -107,7 +113,7 @@ const control = (label, given, value, required, where) => {
       const inner = control(nullable ? shown : label, only, start ?? kinds[0].default, required && !nullable, where);
       return nullable && required ? { ...inner, read: () => inner.read() ?? null } : inner;
     }
-    if (kinds.every((kind) => kind.const !== undefined))
+    if (kinds.every((kind) => kind.const !== undefined)) {
       return choice(
         shown,
         schema,
@@ -116,6 +122,7 @@ const control = (label, given, value, required, where) => {
         required,
         kinds.map((kind) => kind.title),
       );
+    }
     return oneOf(shown, schema, kinds, start, required, deeper);
   }
   const type = Array.isArray(schema.type)
@@ -123,8 +130,9 @@ const control = (label, given, value, required, where) => {
     : schema.type;
   if (schema.const !== undefined) return { element: make("span"), read: () => schema.const };
   if (Array.isArray(schema.enum)) return choice(shown, schema, schema.enum, start, required);
-  if (type === "boolean" && (Array.isArray(schema.type) || (!required && schema.default === undefined)))
+  if (type === "boolean" && (Array.isArray(schema.type) || (!required && schema.default === undefined))) {
     return triple(shown, schema, start, value === undefined, required, Array.isArray(schema.type));
+  }
   if (type === "boolean") return tick(shown, schema, start, required);
   if (type === "number" || type === "integer") return number(shown, schema, type, start, required);
   if (type === "string") return text(shown, schema, start, required);
@@ -143,7 +151,16 @@ const named = (label, schema, input) =>
     schema.description && make("span", { className: "small quiet" }, schema.description),
   );
 
-/** @param {string} label @param {Json} schema @param {any[]} choices @param {any} start @param {boolean} required @param {(string | undefined)[]} [titles] @param {string} [without] @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any[]} choices
+ * @param {any} start
+ * @param {boolean} required
+ * @param {(string | undefined)[]} [titles]
+ * @param {string} [without]
+ * @returns {Control}
+ */
 const choice = (label, schema, choices, start, required, titles = [], without = "(none)") => {
   const options = choices.map((each, index) =>
     make("option", { value: String(index), selected: pretty(each) === pretty(start) }, titles[index] ?? String(each)),
@@ -165,7 +182,16 @@ const tick = (label, schema, start, required) => {
   };
 };
 
-/** What is true, false, perhaps null, or not given. @param {string} label @param {Json} schema @param {any} start @param {boolean} unset @param {boolean} required @param {boolean} nullable @returns {Control} */
+/**
+ * What is true, false, perhaps null, or not given.
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any} start
+ * @param {boolean} unset
+ * @param {boolean} required
+ * @param {boolean} nullable
+ * @returns {Control}
+ */
 const triple = (label, schema, start, unset, required, nullable) =>
   choice(
     label,
@@ -177,7 +203,14 @@ const triple = (label, schema, start, unset, required, nullable) =>
     "(not given)",
   );
 
-/** @param {string} label @param {Json} schema @param {string} type @param {any} start @param {boolean} required @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {string} type
+ * @param {any} start
+ * @param {boolean} required
+ * @returns {Control}
+ */
 const number = (label, schema, type, start, required) => {
   const bounds = {
     ...(schema.minimum !== undefined && { min: schema.minimum }),
@@ -215,7 +248,14 @@ const text = (label, schema, start, required) => {
   };
 };
 
-/** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any} start
+ * @param {boolean} required
+ * @param {{ root: Json, depth: number }} where
+ * @returns {Control}
+ */
 const group = (label, schema, start, required, where) => {
   /** @type {any[] | undefined} What is not given has no parts: a schema may hold itself. */
   let parts;
@@ -248,7 +288,14 @@ const group = (label, schema, start, required, where) => {
   return { element, read: () => parts && readAll(parts), lacks: () => lacksOf(parts ?? []) };
 };
 
-/** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any} start
+ * @param {boolean} required
+ * @param {{ root: Json, depth: number }} where
+ * @returns {Control}
+ */
 const list = (label, schema, start, required, where) => {
   /** @type {{ row: any, item: Control }[]} */
   const rows = [];
@@ -277,8 +324,9 @@ const list = (label, schema, start, required, where) => {
   const more = make("button", { type: "button", className: "plain", onclick: () => add(undefined, true) }, "+ Add");
   for (const each of Array.isArray(start)
     ? start
-    : Array(required ? Math.min(schema.minItems ?? 0, 10) : 0).fill(undefined))
+    : Array(required ? Math.min(schema.minItems ?? 0, 10) : 0).fill(undefined)) {
     add(each);
+  }
   const element = make(
     "fieldset",
     {},
@@ -332,7 +380,15 @@ const fits = (kind, value) => {
   );
 };
 
-/** @param {string} label @param {Json} schema @param {Json[]} kinds @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {Json[]} kinds
+ * @param {any} start
+ * @param {boolean} required
+ * @param {{ root: Json, depth: number }} where
+ * @returns {Control}
+ */
 const oneOf = (label, schema, kinds, start, required, where) => {
   const place = make("div");
   /** @type {Control} */

@@ -100,10 +100,10 @@ const drawForm = (/** @type {Json} */ values) => {
       remember(`arguments ${server} ${tool.name}`, values);
       called = values;
       tellAddress();
-      if (!argumentsFor().fit)
-        say(
-          `The arguments are too long for the address (${bytes(JSON.stringify(values).length)}). Copy as JSON has them.`,
-        );
+      if (!argumentsFor().fit) {
+        const size = bytes(JSON.stringify(values).length);
+        say(`The arguments are too long for the address (${size}). Copy as JSON has them.`);
+      }
       await call(server, tool, values);
     } catch (error) {
       problem.textContent = /** @type {Error} */ (error).message;
@@ -170,13 +170,23 @@ const drawForm = (/** @type {Json} */ values) => {
   );
 };
 
-/** What a schema demands at its top and a value written as JSON has not. @param {Json} schema @param {any} values @param {any} input */
+/**
+ * What a schema demands at its top and a value written as JSON has not.
+ * @param {Json} schema
+ * @param {any} values
+ * @param {any} input
+ */
 const lackingIn = (schema, values, input) =>
   (schema.required ?? [])
     .filter((/** @type {string} */ name) => values?.[name] === undefined)
     .map((/** @type {string} */ label) => ({ label, input, words: "is required" }));
 
-/** Say what is missing, go to the first of it, and offer to call all the same. @param {import("./form.js").Lack[]} lacks @param {any} problem @param {() => void} anyway */
+/**
+ * Say what is missing, go to the first of it, and offer to call all the same.
+ * @param {import("./form.js").Lack[]} lacks
+ * @param {any} problem
+ * @param {() => void} anyway
+ */
 const tellLacks = (lacks, problem, anyway) => {
   for (const { input } of lacks) {
     input.setAttribute("aria-invalid", "true");

@@ -1,6 +1,7 @@
 // @ts-check
 /** The details of one call: its problems, its security, what the model learned, and its result. */
 import { $, ask, make, pretty, redraw, say, shortened } from "./dom.js";
+import { placeOf } from "./diagnose.js";
 import { drawMessages } from "./messages.js";
 import { changed, page, state } from "./state.js";
 
@@ -173,12 +174,7 @@ const security = async (/** @type {Call} */ made) => {
   for (const { name, data } of blocked) {
     const origin = URL.canParse(data.blocked) ? new URL(data.blocked).origin : "";
     parts.push(
-      make(
-        "p",
-        {},
-        make("strong", { className: "bad" }, name),
-        ` ${data.blocked}${data.place ? `, ${data.place.file}:${data.place.line}` : data.line ? `, line ${data.line}` : ""}`,
-      ),
+      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${placeOf(data)}`),
       FIELDS[name] &&
         origin &&
         origin !== "null" &&
@@ -191,7 +187,7 @@ const security = async (/** @type {Call} */ made) => {
     );
   }
   if (!blocked.length) parts.push(make("p", { className: "quiet" }, "Nothing."));
-  if (violations.length > blocked.length)
+  if (violations.length > blocked.length) {
     parts.push(
       make(
         "p",
@@ -199,17 +195,14 @@ const security = async (/** @type {Call} */ made) => {
         "A schema library asked whether it may compile code, and may not. That is harmless.",
       ),
     );
+  }
   parts.push(make("h3", {}, "Consent and policy"));
-  parts.push(
-    ...decisions.map(({ name, outcome, by, data }) =>
-      make(
-        "p",
-        { className: "small" },
-        make("span", { className: outcome === "allowed" ? "good" : "bad" }, outcome),
-        ` ${name} ${String(data?.key ?? "").slice(0, name === "document" ? 12 : 60)}, by ${by}${data?.reason ? `: ${data.reason}` : ""}`,
-      ),
-    ),
-  );
+  for (const { name, outcome, by, data } of decisions) {
+    const key = String(data?.key ?? "").slice(0, name === "document" ? 12 : 60);
+    const decided = make("span", { className: outcome === "allowed" ? "good" : "bad" }, outcome);
+    const reason = data?.reason ? `: ${data.reason}` : "";
+    parts.push(make("p", { className: "small" }, decided, ` ${name} ${key}, by ${by}${reason}`));
+  }
   if (!decisions.length) parts.push(make("p", { className: "quiet" }, "Nothing had to be decided."));
   for (const grant of grants) {
     const forget = make(
@@ -227,18 +220,14 @@ const security = async (/** @type {Call} */ made) => {
     );
     parts.push(make("p", { className: "small" }, `Allowed for good: ${grant.kind} ${grant.key} `, forget));
   }
-  if (older.length)
-    parts.push(
-      make("h3", {}, "Older dialects"),
-      ...[
-        ...new Set(
-          older.map(
-            ({ name, outcome, data }) =>
-              `older dialect: ${name}, ${outcome === "refused" ? `refused: ${data?.reason}` : `now ${data?.today}`}`,
-          ),
-        ),
-      ].map((words) => make("p", { className: "small" }, words)),
-    );
+  if (older.length) {
+    const uses = older.map(({ name, outcome, data }) => {
+      const today = outcome === "refused" ? `refused: ${data?.reason}` : `now ${data?.today}`;
+      return `older dialect: ${name}, ${today}`;
+    });
+    parts.push(make("h3", {}, "Older dialects"));
+    for (const use of new Set(uses)) parts.push(make("p", { className: "small" }, use));
+  }
   if (shown) parts.push(make("h3", {}, "Content-Security-Policy in force"), policy(shown.data.csp));
   parts.push(
     make("h3", {}, "Audit"),

@@ -54,12 +54,13 @@ const waiting = /** @type {Set<() => void>} */ (new Set());
 
 /** Say that something changed; what shows it is drawn in the next frame, once. @param {string} kind */
 export const changed = (kind) => {
-  if (!waiting.size)
+  if (!waiting.size) {
     requestAnimationFrame(() => {
       const due = [...waiting];
       waiting.clear();
       for (const draw of due) draw();
     });
+  }
   for (const draw of listeners[kind] ?? []) waiting.add(draw);
 };
 
