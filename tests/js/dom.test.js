@@ -64,7 +64,9 @@ class Page {
   }
 
   uninstall() {
-    for (const name of ["document", "innerWidth", "innerHeight", "ResizeObserver", "addEventListener"]) delete globals[name];
+    for (const name of ["document", "innerWidth", "innerHeight", "ResizeObserver", "addEventListener"]) {
+      delete globals[name];
+    }
   }
 }
 
@@ -93,7 +95,10 @@ describe("auto-resize", () => {
     await page.layOut();
     page.inner.width = 500;
     await page.layOut();
-    assert.deepEqual(sizes(host).slice(1), [{ width: 400, height: 40 }, { width: 500, height: 40 }]);
+    assert.deepEqual(sizes(host).slice(1), [
+      { width: 400, height: 40 },
+      { width: 500, height: 40 },
+    ]);
   });
 
   it("stays on whatever other options are passed, and goes off only when told", async () => {
@@ -244,7 +249,9 @@ describe("PostMessageTransport", () => {
     await transport.start();
     await transport.send({ jsonrpc: "2.0", method: "m" });
     assert.deepEqual(target.postMessage.mock.calls[0]?.arguments, [{ jsonrpc: "2.0", method: "m" }, "*"]);
-    for (const from of [source, stranger, target, globals.window, null, undefined]) post({ jsonrpc: "2.0", id: 1 }, from);
+    for (const from of [source, stranger, target, globals.window, null, undefined]) {
+      post({ jsonrpc: "2.0", id: 1 }, from);
+    }
     for (const data of [null, undefined, "text", 1, {}, { jsonrpc: "1.0" }, []]) post(data, source);
     assert.deepEqual(seen, [{ jsonrpc: "2.0", id: 1 }]);
   });
@@ -322,7 +329,10 @@ describe("the host's look", () => {
     const variables = /** @type {any} */ ({ "--a": "1px", "--b": null, "--c": undefined, "--d": "", color: "red" });
     sdk.applyHostStyleVariables(variables);
     const set = root.style.setProperty.mock.calls.map((/** @type {any} */ call) => call.arguments);
-    assert.deepEqual(set, [["--a", "1px"], ["--d", ""]]);
+    assert.deepEqual(set, [
+      ["--a", "1px"],
+      ["--d", ""],
+    ]);
     const element = /** @type {any} */ ({ style: { setProperty: mock.fn() } });
     sdk.applyHostStyleVariables(variables, element);
     assert.equal(element.style.setProperty.mock.callCount(), 2);

@@ -28,16 +28,25 @@ const said = (/** @type {any} */ message) => ({ from: "view", message });
 const told = (/** @type {any} */ message) => ({ from: "host", message });
 
 test("a View that came up has no problem", () => {
-  assert.deepEqual(diagnose([said({ method: "ui/initialize", id: 1 }), said({ method: "ui/notifications/initialized" })], []), []);
+  assert.deepEqual(
+    diagnose([said({ method: "ui/initialize", id: 1 }), said({ method: "ui/notifications/initialized" })], []),
+    [],
+  );
 });
 
 test("each missing step is named", () => {
-  const whatOf = (/** @type {any[]} */ messages, /** @type {any[]} */ records = []) => diagnose(messages, records)[0]?.what ?? "";
+  const whatOf = (/** @type {any[]} */ messages, /** @type {any[]} */ records = []) =>
+    diagnose(messages, records)[0]?.what ?? "";
   assert.match(whatOf([]), /never sent ui\/initialize/);
   assert.match(whatOf([said({ method: "ui/initialize", id: 0 })]), /never sent ui\/notifications\/initialized/);
   const rejected = [said({ method: "ui/initialize", id: 0 }), told({ id: 0, error: { code: -1, message: "no" } })];
   assert.equal(whatOf(rejected), "The handshake was rejected: no");
-  const blocked = { kind: "violation", outcome: "blocked", name: "script-src-elem", data: { blocked: "https://cdn.example/x.js", line: 4 } };
+  const blocked = {
+    kind: "violation",
+    outcome: "blocked",
+    name: "script-src-elem",
+    data: { blocked: "https://cdn.example/x.js", line: 4 },
+  };
   assert.match(whatOf([], [blocked]), /blocked https:\/\/cdn\.example\/x\.js \(script-src-elem\), line 4/);
   assert.match(whatOf([], [{ ...blocked, outcome: "probe" }]), /never sent ui\/initialize/);
 });
@@ -58,17 +67,33 @@ test("what the host says has something to do with it", () => {
 
 test("a UI resource that is written out as text is named", () => {
   const resource = { type: "resource", resource: { uri: "ui://a/b", mimeType: "text/html", text: "<p>" } };
-  const texts = (/** @type {any[]} */ ...values) => ({ content: values.map((value) => ({ type: "text", text: JSON.stringify(value) })) });
+  const texts = (/** @type {any[]} */ ...values) => ({
+    content: values.map((value) => ({ type: "text", text: JSON.stringify(value) })),
+  });
   assert.match(ofResult(texts("a", { content: [resource], isError: false }))?.todo ?? "", /Return the resource itself/);
   assert.match(ofResult(texts(resource))?.what ?? "", /written out as text/);
-  for (const other of [{}, { content: [] }, { content: [resource] }, { content: [{ type: "text", text: "{" }] }, texts(null, 7, [], { content: "x" }, { content: [{ type: "resource" }] })]) {
+  for (const other of [
+    {},
+    { content: [] },
+    { content: [resource] },
+    { content: [{ type: "text", text: "{" }] },
+    texts(null, 7, [], { content: "x" }, { content: [{ type: "resource" }] }),
+  ]) {
     assert.equal(ofResult(other), undefined);
   }
 });
 
 test("a View that says the same again does not differ, whatever sizes it reports", () => {
   const then = ["ui/initialize", "ui/notifications/size-changed", "tools/call"];
-  assert.deepEqual(differences(then, ["ui/initialize", "tools/call", "ui/notifications/size-changed", "ui/notifications/size-changed"]), []);
+  assert.deepEqual(
+    differences(then, [
+      "ui/initialize",
+      "tools/call",
+      "ui/notifications/size-changed",
+      "ui/notifications/size-changed",
+    ]),
+    [],
+  );
   assert.deepEqual(differences(then, ["ui/initialize"]), ["tools/call: 1 then, 0 now."]);
   assert.deepEqual(differences(["a", "b"], ["b", "a"]), ["The order differs: message 1 was a, and is b now."]);
 });

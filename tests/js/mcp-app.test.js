@@ -10,7 +10,8 @@ globals.customElements = {
   get: (/** @type {string} */ name) => defined.get(name),
   define: (/** @type {string} */ name, /** @type {unknown} */ element) => defined.set(name, element),
 };
-const { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink } = await import("../../src/fanlight/browser/mcp-app.js");
+const { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink } =
+  await import("../../src/fanlight/browser/mcp-app.js");
 
 it("the file defines the element, once, however often it is loaded", async () => {
   assert.equal(defined.get("mcp-app"), McpApp);
@@ -104,12 +105,16 @@ describe("a link", () => {
     [null, undefined],
     [{ href: "https://example.com" }, undefined],
   ])) {
-    it(`to ${JSON.stringify(url)} ${opened ? `opens ${opened}` : "is refused"}`, () => assert.equal(webLink(url), opened));
+    it(`to ${JSON.stringify(url)} ${opened ? `opens ${opened}` : "is refused"}`, () =>
+      assert.equal(webLink(url), opened));
   }
 });
 
 it("waiting to connect again grows, up to a bound, and differs between Views", () => {
-  assert.deepEqual([0, 1, 2, 3].map((tries) => backoff(tries, 1)), [250, 500, 1_000, 2_000]);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((tries) => backoff(tries, 1)),
+    [250, 500, 1_000, 2_000],
+  );
   assert.equal(backoff(50, 1), 15_000);
   assert.equal(backoff(5_000, 1), 15_000);
   assert.equal(backoff(0, 0), 125);

@@ -87,7 +87,12 @@ describe("a page that has window.openai alone", () => {
     page();
     const app = await connect();
     assert.deepEqual(app.getHostVersion(), { name: "window.openai", version: "1" });
-    assert.deepEqual(Object.keys(app.getHostCapabilities() ?? {}).sort(), ["message", "openLinks", "serverTools", "updateModelContext"]);
+    assert.deepEqual(Object.keys(app.getHostCapabilities() ?? {}).sort(), [
+      "message",
+      "openLinks",
+      "serverTools",
+      "updateModelContext",
+    ]);
     assert.deepEqual(app.getHostContext(), {
       theme: "dark",
       locale: "de-DE",
@@ -148,8 +153,14 @@ describe("a page that has window.openai alone", () => {
     const whole = { content: [{ type: "text", text: "3" }], structuredContent: { sum: 3 }, _meta: { id: 1 } };
     for (const [members, expected] of /** @type {[Json, any][]} */ ([
       [{ toolOutput: { sum: 3 }, toolResponseMetadata: { status: "ok", mcp_tool_result: whole } }, whole],
-      [{ toolOutput: "hi" }, { content: [{ type: "text", text: "hi" }], structuredContent: { text: "hi" }, _meta: undefined }],
-      [{ toolOutput: { text: "hi" } }, { content: [{ type: "text", text: "hi" }], structuredContent: { text: "hi" }, _meta: undefined }],
+      [
+        { toolOutput: "hi" },
+        { content: [{ type: "text", text: "hi" }], structuredContent: { text: "hi" }, _meta: undefined },
+      ],
+      [
+        { toolOutput: { text: "hi" } },
+        { content: [{ type: "text", text: "hi" }], structuredContent: { text: "hi" }, _meta: undefined },
+      ],
     ])) {
       page(members);
       /** @type {any[]} */
@@ -163,12 +174,17 @@ describe("a page that has window.openai alone", () => {
     const { set } = page();
     /** @type {any[]} */
     const heard = [];
-    const app = await connect((made) => (made.onhostcontextchanged = (/** @type {any} */ params) => heard.push(params)));
+    const app = await connect(
+      (made) => (made.onhostcontextchanged = (/** @type {any} */ params) => heard.push(params)),
+    );
     assert.deepEqual(heard, []);
     await set({ theme: "light", maxHeight: 400 });
     await set({ displayMode: "fullscreen" });
     await set({ widgetState: { a: 1 } });
-    assert.deepEqual(heard, [{ theme: "light", containerDimensions: { maxHeight: 400 } }, { displayMode: "fullscreen" }]);
+    assert.deepEqual(heard, [
+      { theme: "light", containerDimensions: { maxHeight: 400 } },
+      { displayMode: "fullscreen" },
+    ]);
     assert.equal(app.getHostContext()?.locale, "de-DE");
     assert.equal(app.getHostContext()?.theme, "light");
   });
@@ -178,8 +194,14 @@ describe("a page that has window.openai alone", () => {
       [{ result: '{"sum":3}' }, { content: [{ type: "text", text: '{"sum":3}' }], structuredContent: { sum: 3 } }],
       [{ result: "three" }, { content: [{ type: "text", text: "three" }] }],
       ["three", { content: [{ type: "text", text: "three" }] }],
-      [{ result: "3", structuredContent: { sum: 3 }, isError: false, meta: { id: 1 } }, { content: [{ type: "text", text: "3" }], structuredContent: { sum: 3 }, isError: false, _meta: { id: 1 } }],
-      [{ content: [{ type: "text", text: "no" }], isError: true }, { content: [{ type: "text", text: "no" }], isError: true }],
+      [
+        { result: "3", structuredContent: { sum: 3 }, isError: false, meta: { id: 1 } },
+        { content: [{ type: "text", text: "3" }], structuredContent: { sum: 3 }, isError: false, _meta: { id: 1 } },
+      ],
+      [
+        { content: [{ type: "text", text: "no" }], isError: true },
+        { content: [{ type: "text", text: "no" }], isError: true },
+      ],
       [undefined, { content: [] }],
     ])) {
       /** @type {any[]} */
@@ -200,9 +222,18 @@ describe("a page that has window.openai alone", () => {
   it("sends messages, opens links, changes the mode and reports the height", async () => {
     const heights = /** @type {number[]} */ ([]);
     let closed = 0;
-    const { said } = page({ notifyIntrinsicHeight: (/** @type {number} */ height) => heights.push(height), requestClose: () => closed++ });
+    const { said } = page({
+      notifyIntrinsicHeight: (/** @type {number} */ height) => heights.push(height),
+      requestClose: () => closed++,
+    });
     const app = await connect();
-    await app.sendMessage({ role: "user", content: [{ type: "text", text: "Hello" }, { type: "text", text: "you" }] });
+    await app.sendMessage({
+      role: "user",
+      content: [
+        { type: "text", text: "Hello" },
+        { type: "text", text: "you" },
+      ],
+    });
     await app.openLink({ url: "https://example.com/" });
     assert.deepEqual(said, [
       ["sendFollowUpMessage", { prompt: "Hello\nyou" }],
@@ -222,11 +253,14 @@ describe("a page that has window.openai alone", () => {
     await app.updateModelContext({ content: [{ type: "text", text: "two left" }] });
     await app.updateModelContext({ structuredContent: { left: 1 } });
     await app.updateModelContext({ content: [{ type: "text", text: "none" }], structuredContent: { left: 0 } });
-    assert.deepEqual(said.map(([, state]) => state), [
-      { page: 2, modelContent: "two left" },
-      { page: 2, modelContent: { left: 1 } },
-      { page: 2, modelContent: { text: "none", left: 0 } },
-    ]);
+    assert.deepEqual(
+      said.map(([, state]) => state),
+      [
+        { page: 2, modelContent: "two left" },
+        { page: 2, modelContent: { left: 1 } },
+        { page: 2, modelContent: { text: "none", left: 0 } },
+      ],
+    );
     assert.equal(openai.widgetState.page, 2);
   });
 
@@ -239,7 +273,10 @@ describe("a page that has window.openai alone", () => {
       [() => app.listServerResources(), /resources\/list needs "serverResources"/],
       [() => app.downloadFile({ contents: [] }), /ui\/download-file needs "downloadFile"/],
       [() => app.createSamplingMessage({ messages: [], maxTokens: 1 }), /sampling\/createMessage needs "sampling"/],
-      [() => app.request({ method: "resources/read", params: {} }), /resources\/read has no equivalent in window.openai/],
+      [
+        () => app.request({ method: "resources/read", params: {} }),
+        /resources\/read has no equivalent in window.openai/,
+      ],
       [() => app.sendMessage({ role: "user", content: image }), /takes text and no other content/],
       [() => app.updateModelContext({ content: image }), /takes text and no other content/],
     ])) {
@@ -248,14 +285,23 @@ describe("a page that has window.openai alone", () => {
   });
 
   it("refuses clearly what this one lacks", async () => {
-    page({ callTool: undefined, openExternal: undefined, sendFollowUpMessage: undefined, requestDisplayMode: undefined, setWidgetState: undefined });
+    page({
+      callTool: undefined,
+      openExternal: undefined,
+      sendFollowUpMessage: undefined,
+      requestDisplayMode: undefined,
+      setWidgetState: undefined,
+    });
     const app = await connect();
     assert.deepEqual(app.getHostCapabilities(), {});
     for (const [attempt, words] of /** @type {[() => Promise<any>, RegExp][]} */ ([
       [() => app.callServerTool({ name: "add" }), /tools\/call needs window.openai.callTool/],
       [() => app.openLink({ url: "https://example.com/" }), /ui\/open-link needs "openLinks"/],
       [() => app.sendMessage({ role: "user", content: [] }), /ui\/message needs window.openai.sendFollowUpMessage/],
-      [() => app.requestDisplayMode({ mode: "pip" }), /ui\/request-display-mode needs window.openai.requestDisplayMode/],
+      [
+        () => app.requestDisplayMode({ mode: "pip" }),
+        /ui\/request-display-mode needs window.openai.requestDisplayMode/,
+      ],
       [() => app.updateModelContext({ content: [] }), /needs window.openai.setWidgetState/],
     ])) {
       await assert.rejects(attempt(), words);
@@ -286,7 +332,10 @@ describe("a page that has window.openai alone", () => {
 
 describe("a page that has window.openai and a host that answers", () => {
   /** @param {any} data */
-  const say = (data) => globals.window.dispatchEvent(Object.assign(new Event("message"), { source: globals.window.parent, data: { jsonrpc: "2.0", ...data } }));
+  const say = (data) =>
+    globals.window.dispatchEvent(
+      Object.assign(new Event("message"), { source: globals.window.parent, data: { jsonrpc: "2.0", ...data } }),
+    );
 
   it("leaves everything to the host", async () => {
     const { said, posted } = page({ toolInput: { from: "openai" } });
@@ -309,7 +358,10 @@ describe("a page that has window.openai and a host that answers", () => {
     await calling;
     assert.deepEqual(heard, [{ arguments: { from: "host" } }]);
     assert.deepEqual(said, []);
-    assert.deepEqual(posted.map(({ method }) => method), ["ui/initialize", "ui/notifications/initialized", "tools/call"]);
+    assert.deepEqual(
+      posted.map(({ method }) => method),
+      ["ui/initialize", "ui/notifications/initialized", "tools/call"],
+    );
   });
 
   it("does not listen to it once window.openai has taken over", async () => {

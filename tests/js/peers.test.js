@@ -4,7 +4,12 @@ import { describe, it, mock } from "node:test";
 import { z } from "zod/v4";
 import { EVERYTHING, INFO, pair, sdk, settled } from "./support.js";
 
-const CONTEXT = { theme: "light", displayMode: "inline", availableDisplayModes: ["inline", "fullscreen"], locale: "en" };
+const CONTEXT = {
+  theme: "light",
+  displayMode: "inline",
+  availableDisplayModes: ["inline", "fullscreen"],
+  locale: "en",
+};
 
 for (const peer of ["ext-apps-2", "ext-apps-1"]) {
   /** @type {any} */
@@ -44,14 +49,24 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
     it("every request reaches the host with its parameters and its answer comes back", async () => {
       const text = [{ type: "text", text: "hi" }];
       const cases = /** @type {[string, string, any, any][]} */ ([
-        ["callServerTool", "oncalltool", { name: "t", arguments: { a: 1 } }, { content: text, structuredContent: { b: 2 } }],
+        [
+          "callServerTool",
+          "oncalltool",
+          { name: "t", arguments: { a: 1 } },
+          { content: text, structuredContent: { b: 2 } },
+        ],
         ["readServerResource", "onreadresource", { uri: "x://y" }, { contents: [{ uri: "x://y", text: "z" }] }],
         ["listServerResources", "onlistresources", { cursor: "c" }, { resources: [{ uri: "x://y", name: "y" }] }],
         ["sendMessage", "onmessage", { role: "user", content: text }, {}],
         ["updateModelContext", "onupdatemodelcontext", { content: text }, {}],
         ["openLink", "onopenlink", { url: "https://example.com/" }, { isError: true }],
         ["sendOpenLink", "onopenlink", { url: "https://example.com/" }, {}],
-        ["downloadFile", "ondownloadfile", { contents: [{ type: "resource", resource: { uri: "file:///a", text: "b" } }] }, {}],
+        [
+          "downloadFile",
+          "ondownloadfile",
+          { contents: [{ type: "resource", resource: { uri: "file:///a", text: "b" } }] },
+          {},
+        ],
         ["requestDisplayMode", "onrequestdisplaymode", { mode: "fullscreen" }, { mode: "fullscreen" }],
         [
           "createSamplingMessage",
@@ -133,7 +148,11 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
       });
       const add = app.registerTool(
         "add",
-        { description: "Adds", inputSchema: z.object({ a: z.number(), b: z.number() }), annotations: { readOnlyHint: true } },
+        {
+          description: "Adds",
+          inputSchema: z.object({ a: z.number(), b: z.number() }),
+          annotations: { readOnlyHint: true },
+        },
         ({ a, b }) => ({ content: [{ type: "text", text: String(a + b) }] }),
       );
       const now = app.registerTool("now", {}, (extra) => {
@@ -141,7 +160,10 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
         return { content: [{ type: "text", text: "12:00" }] };
       });
       const { tools } = await bridge.listTools({});
-      assert.deepEqual(tools.map((/** @type {any} */ tool) => tool.name), ["add", "now"]);
+      assert.deepEqual(
+        tools.map((/** @type {any} */ tool) => tool.name),
+        ["add", "now"],
+      );
       assert.deepEqual(tools[0].inputSchema.required, ["a", "b"]);
       assert.deepEqual(tools[0].annotations, { readOnlyHint: true });
       assert.equal(tools[1].inputSchema.type, "object");
@@ -155,9 +177,10 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
       assert.equal(add.enabled, true);
       add.update({ description: "Sums" });
       now.remove();
-      assert.deepEqual((await bridge.listTools({})).tools.map((/** @type {any} */ tool) => [tool.name, tool.description]), [
-        ["add", "Sums"],
-      ]);
+      assert.deepEqual(
+        (await bridge.listTools({})).tools.map((/** @type {any} */ tool) => [tool.name, tool.description]),
+        [["add", "Sums"]],
+      );
       await settled();
       assert.equal(announced.mock.callCount(), 6);
     });
@@ -173,7 +196,10 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
         content: [{ type: "text", text: "out of paper" }],
         isError: true,
       });
-      await assert.rejects(bridge.callTool({ name: "fail", arguments: { n: "one" } }), { code: -32602, message: /"fail".*n: / });
+      await assert.rejects(bridge.callTool({ name: "fail", arguments: { n: "one" } }), {
+        code: -32602,
+        message: /"fail".*n: /,
+      });
       await assert.rejects(bridge.callTool({ name: "other" }), { code: -32602, message: /"other" is unknown/ });
     });
 
@@ -240,7 +266,10 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
         prepare: (_, bridge) =>
           (bridge.oncalltool = async (/** @type {any} */ { _meta }) => {
             const { progressToken } = _meta;
-            await bridge.notification({ method: "notifications/progress", params: { progressToken, progress: 1, total: 2 } });
+            await bridge.notification({
+              method: "notifications/progress",
+              params: { progressToken, progress: 1, total: 2 },
+            });
             return { content: [] };
           }),
       });
@@ -256,7 +285,10 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
             throw Object.assign(new Error("the user said no"), { code: -32000 });
           }),
       });
-      await assert.rejects(app.openLink({ url: "https://example.com/" }), { code: -32000, message: /the user said no/ });
+      await assert.rejects(app.openLink({ url: "https://example.com/" }), {
+        code: -32000,
+        message: /the user said no/,
+      });
     });
 
     it("ping works both ways", async () => {

@@ -236,8 +236,14 @@ describe("messages", () => {
         say(host, HOST, message);
         say(view, origin, message);
       }
-      assert.deepEqual(view.got, passing.map((data) => ({ data, to: target })));
-      assert.deepEqual(host.got, passing.map((data) => ({ data, to: HOST })));
+      assert.deepEqual(
+        view.got,
+        passing.map((data) => ({ data, to: target })),
+      );
+      assert.deepEqual(
+        host.got,
+        passing.map((data) => ({ data, to: HOST })),
+      );
     });
 
     it(`between host and proxy pass in neither direction, with ${what} (SBX-08)`, () => {
@@ -306,7 +312,10 @@ describe("what a View is given", () => {
   it("of the browser's features: what was granted, of four (SBX-06f)", () => {
     assert.equal(features(undefined, undefined), "");
     assert.equal(features("camera; microphone", undefined), "camera; microphone");
-    assert.equal(features("clipboard-write;camera *; usb; fullscreen; geolocation", null), "geolocation; clipboard-write");
+    assert.equal(
+      features("clipboard-write;camera *; usb; fullscreen; geolocation", null),
+      "geolocation; clipboard-write",
+    );
     const permissions = { clipboardWrite: {}, geolocation: {}, usb: {}, camera: {}, microphone: {} };
     assert.equal(features(undefined, permissions), "camera; microphone; geolocation; clipboard-write");
     assert.equal(features("*", { camera: false }), "");
@@ -316,7 +325,12 @@ describe("what a View is given", () => {
 
 describe("the policy of HTML", () => {
   /** @param {any} csp */
-  const directives = (csp) => Object.fromEntries(policy(csp).split("; ").map((text) => text.split(/ (.*)/)));
+  const directives = (csp) =>
+    Object.fromEntries(
+      policy(csp)
+        .split("; ")
+        .map((text) => text.split(/ (.*)/)),
+    );
 
   it("without metadata lets nothing out (SBX-06b to e, CSP-02)", () => {
     for (const csp of [undefined, null, {}, "x", { connectDomains: "https://a.example", frameDomains: {} }]) {
@@ -385,7 +399,9 @@ describe("the policy of HTML", () => {
 it("a message is reserved by how its method begins, also for a peer that reads loosely", () => {
   assert.ok(reserved({ method: "ui/notifications/sandbox-x" }));
   assert.ok(reserved([{ method: "ui/notifications/sandbox-x" }]));
-  for (const other of [{}, null, undefined, 1, "ui/notifications/sandbox-x", { method: 1 }, []]) assert.ok(!reserved(other));
+  for (const other of [{}, null, undefined, 1, "ui/notifications/sandbox-x", { method: 1 }, []]) {
+    assert.ok(!reserved(other));
+  }
 });
 
 it("a list of billions of empty places is looked through at once", () => {

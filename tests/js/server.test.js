@@ -53,7 +53,10 @@ for (const [version, Client, Stdio] of CLIENTS) {
     it("without apps sees text tools and nothing else", () =>
       withClient({}, async (client) => {
         const { tools } = await client.listTools();
-        assert.deepEqual(tools.map((/** @type {any} */ { name }) => name), ["get_time"]);
+        assert.deepEqual(
+          tools.map((/** @type {any} */ { name }) => name),
+          ["get_time"],
+        );
         assert.equal(tools[0]._meta, undefined);
         assert.deepEqual((await client.listResources()).resources, []);
         assert.equal(client.getServerCapabilities().extensions, undefined);

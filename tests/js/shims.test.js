@@ -37,7 +37,10 @@ class FakeWindow extends EventTarget {
   location = { hash: "", pathname: "/document", origin: "https://view.example" };
   history = { state: null, replaceState: (/** @type {any[]} */ ...args) => this.replaced.push(args) };
   document = { documentElement: {}, querySelector: () => ({ contentWindow: this.framed }) };
-  framed = { got: /** @type {any[]} */ ([]), postMessage: (/** @type {any[]} */ ...args) => this.framed.got.push(args) };
+  framed = {
+    got: /** @type {any[]} */ ([]),
+    postMessage: (/** @type {any[]} */ ...args) => this.framed.got.push(args),
+  };
   /** @type {any[]} */
   replaced = [];
   /** @type {any[]} */
@@ -60,7 +63,12 @@ class FakeWindow extends EventTarget {
     return this;
   }
 
-  /** Say something as the host, or as somebody else.  @param {any} data @param {any} [source] @param {string} [origin] */
+  /**
+   * Say something as the host, or as somebody else.
+   * @param {any} data
+   * @param {any} [source]
+   * @param {string} [origin]
+   */
   tell(data, source = this.host, origin = "https://sandbox.example") {
     this.dispatchEvent(new FakeMessageEvent("message", { data, source, origin }));
   }
@@ -141,7 +149,9 @@ describe("the shim for mcp-ui", () => {
   });
 
   it("gives render data when the document is ready, asks for it, and when it changes", async () => {
-    const window = await new FakeWindow().begin(mcpui, { renderData: { a: 1, theme: "server's" } }).greeted({ theme: "dark" });
+    const window = await new FakeWindow()
+      .begin(mcpui, { renderData: { a: 1, theme: "server's" } })
+      .greeted({ theme: "dark" });
     window.parent.postMessage({ type: "ui-lifecycle-iframe-ready" }, "*");
     window.parent.postMessage({ type: "ui-request-render-data", messageId: "r" }, "*");
     window.tell(note("ui/notifications/tool-input", { arguments: { q: 1 } }));
@@ -165,7 +175,11 @@ describe("the shim for mcp-ui", () => {
       await settled();
     }
     const answers = window.told("ui-message-response").map(({ messageId, payload }) => [messageId, "error" in payload]);
-    assert.deepEqual(answers, [["a", false], ["b", true], ["constructor", true]]);
+    assert.deepEqual(answers, [
+      ["a", false],
+      ["b", true],
+      ["constructor", true],
+    ]);
   });
 
   it("tells of cancellation and teardown, and answers the latter", async () => {
@@ -251,7 +265,14 @@ describe("the shim for mcp-ui", () => {
     const answer = { jsonrpc: "2.0", id: 0, result: { hostContext: {} } };
     window.tell(answer);
     await new Promise((done) => setTimeout(done));
-    assert.deepEqual(passed(), [[answer, origin], [result, origin]], "what was said before it came is said again");
+    assert.deepEqual(
+      passed(),
+      [
+        [answer, origin],
+        [result, origin],
+      ],
+      "what was said before it came is said again",
+    );
     const teardown = { jsonrpc: "2.0", id: 7, method: "ui/resource-teardown", params: {} };
     const before = window.said.length;
     window.tell(teardown);
@@ -324,15 +345,37 @@ describe("the shim for ChatGPT's widgets", () => {
     assert.deepEqual(window.openai.safeArea.insets.top, 1, "the rest of the context stays");
   });
 
-  for (const [member, args, method, params, result, value] of /** @type {[string, any[], string, Json, Json, any][]} */ ([
+  const MEMBERS = /** @type {[string, any[], string, Json, Json, any][]} */ ([
     ["callTool", ["t", { a: 1 }], "tools/call", { name: "t", arguments: { a: 1 } }, { content: [] }, { content: [] }],
     ["callTool", ["t"], "tools/call", { name: "t", arguments: {} }, {}, {}],
-    ["requestDisplayMode", [{ mode: "pip" }], "ui/request-display-mode", { mode: "pip" }, { mode: "inline" }, { mode: "inline" }],
+    [
+      "requestDisplayMode",
+      [{ mode: "pip" }],
+      "ui/request-display-mode",
+      { mode: "pip" },
+      { mode: "inline" },
+      { mode: "inline" },
+    ],
     ["openExternal", [{ href: "https://a.example" }], "ui/open-link", { url: "https://a.example" }, {}, undefined],
     ["setWidgetState", [{ x: 1 }], "fanlight/keep-state", { state: { x: 1 } }, {}, undefined],
-    ["sendFollowUpMessage", [{ prompt: "p" }], "ui/message", { role: "user", content: [{ type: "text", text: "p" }] }, {}, undefined],
-    ["sendFollowupTurn", [{ prompt: "p" }], "ui/message", { role: "user", content: [{ type: "text", text: "p" }] }, {}, undefined],
-  ])) {
+    [
+      "sendFollowUpMessage",
+      [{ prompt: "p" }],
+      "ui/message",
+      { role: "user", content: [{ type: "text", text: "p" }] },
+      {},
+      undefined,
+    ],
+    [
+      "sendFollowupTurn",
+      [{ prompt: "p" }],
+      "ui/message",
+      { role: "user", content: [{ type: "text", text: "p" }] },
+      {},
+      undefined,
+    ],
+  ]);
+  for (const [member, args, method, params, result, value] of MEMBERS) {
     it(`makes ${member} ${method}`, async () => {
       const window = await shown().greeted();
       const promise = window.openai[member](...args);

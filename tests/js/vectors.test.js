@@ -7,7 +7,13 @@ import { pair, sdk, settled } from "./support.js";
 /** @typedef {Record<string, any>} Json */
 
 const FOLDER = new URL("../vectors/", import.meta.url);
-const EVENTS = /** @type {const} */ (["toolinput", "toolinputpartial", "toolresult", "toolcancelled", "hostcontextchanged"]);
+const EVENTS = /** @type {const} */ ([
+  "toolinput",
+  "toolinputpartial",
+  "toolresult",
+  "toolcancelled",
+  "hostcontextchanged",
+]);
 
 /** The ids that stand for the names of a file. A host may choose any: these are the awkward ones. */
 const HOST_IDS = [0, "", "0", -1, "text", 1, 2, 3];

@@ -36,7 +36,11 @@ describe("events", () => {
     app.ontoolinput = (params) => seen.push(params);
     await settled();
     // In the order in which they arrived, whatever the order of the listeners.
-    const expected = /** @type {any[]} */ ([{ arguments: { a: 1 } }, { content: [], structuredContent: { b: 2 } }, { reason: "r" }]);
+    const expected = /** @type {any[]} */ ([
+      { arguments: { a: 1 } },
+      { content: [], structuredContent: { b: 2 } },
+      { reason: "r" },
+    ]);
     assert.deepEqual(seen, expected);
     app.addEventListener("toolinput", () => seen.push("again"));
     await settled();
@@ -62,7 +66,10 @@ describe("events", () => {
     const seen = mock.fn();
     app.ontoolinputpartial = seen;
     await settled();
-    assert.deepEqual(seen.mock.calls.map((call) => call.arguments), [[{ arguments: { n: 3 } }]]);
+    assert.deepEqual(
+      seen.mock.calls.map((call) => call.arguments),
+      [[{ arguments: { n: 3 } }]],
+    );
   });
 
   it("a late listener for partial input gets nothing once the complete input came", async () => {
@@ -173,7 +180,10 @@ describe("events", () => {
     await host.ask("ping");
     host.notify("x/unknown");
     await settled();
-    assert.deepEqual(logs.map((log) => log.mock.callCount()), [0, 0, 0, 0, 0]);
+    assert.deepEqual(
+      logs.map((log) => log.mock.callCount()),
+      [0, 0, 0, 0, 0],
+    );
   });
 });
 
@@ -185,7 +195,11 @@ describe("the handshake", () => {
         jsonrpc: "2.0",
         id: 1,
         method: "ui/initialize",
-        params: { protocolVersion: "2026-01-26", appInfo: INFO, appCapabilities: { availableDisplayModes: ["inline"] } },
+        params: {
+          protocolVersion: "2026-01-26",
+          appInfo: INFO,
+          appCapabilities: { availableDisplayModes: ["inline"] },
+        },
       },
       { jsonrpc: "2.0", method: "ui/notifications/initialized" },
     ]);
@@ -198,7 +212,13 @@ describe("the handshake", () => {
     ["a version from the future", { ...hello(), protocolVersion: "2099-01-01" }],
     [
       "values that nobody knows",
-      hello({ theme: "sepia", locale: null, platform: "fridge", availableDisplayModes: ["hologram"], styles: { variables: { "--x": null } } }),
+      hello({
+        theme: "sepia",
+        locale: null,
+        platform: "fridge",
+        availableDisplayModes: ["hologram"],
+        styles: { variables: { "--x": null } },
+      }),
     ],
     ["a context that is a string", { ...hello(), hostContext: "light" }],
   ])) {
@@ -210,7 +230,9 @@ describe("the handshake", () => {
   }
 
   it("understands the names that assistant-ui uses", async () => {
-    const { app } = await connected({ host: new Host({ host: { name: "aui", version: "0" }, capabilities: { openLinks: {} } }) });
+    const { app } = await connected({
+      host: new Host({ host: { name: "aui", version: "0" }, capabilities: { openLinks: {} } }),
+    });
     assert.equal(app.getHostVersion()?.name, "aui");
     assert.deepEqual(app.getHostCapabilities(), { openLinks: {} });
   });
@@ -232,7 +254,10 @@ describe("the handshake", () => {
     await Promise.all([connecting, call, log]);
     await settled();
     const order = ["ui/initialize", "ui/notifications/initialized", "tools/call", "notifications/message"];
-    assert.deepEqual(host.heard.map(({ method }) => method), order);
+    assert.deepEqual(
+      host.heard.map(({ method }) => method),
+      order,
+    );
   });
 
   it("without connect() every call says that there is no connection", async () => {
@@ -315,7 +340,8 @@ describe("capabilities", () => {
   ];
 
   for (const [method, params, capability, offered] of GATED) {
-    it(`${method}(${JSON.stringify(params)}) to a host with ${JSON.stringify(offered)} fails at once and names it`, async () => {
+    const call = `${method}(${JSON.stringify(params)})`;
+    it(`${call} to a host with ${JSON.stringify(offered)} fails at once and names it`, async () => {
       const { app, host } = await connected({ host: new Host(hello({}, offered)) });
       const before = host.heard.length;
       const error = { code: -32601, message: new RegExp(`"${capability}".*getHostCapabilities`) };
@@ -427,7 +453,9 @@ describe("requests", () => {
     const host = new Host();
     host.answers["x/clipboard"] = ({ text }) => ({ copied: text });
     const { app } = await connected({ host });
-    assert.deepEqual(await app.request({ method: "x/clipboard", params: { text: "a" } }, z.object({})), { copied: "a" });
+    assert.deepEqual(await app.request({ method: "x/clipboard", params: { text: "a" } }, z.object({})), {
+      copied: "a",
+    });
     await app.notification({ method: "x/hint", params: { a: 1 } });
     await settled();
     assert.deepEqual(host.said("x/hint")[0].params, { a: 1 });
@@ -541,7 +569,9 @@ describe("time", () => {
     const bounded = watch(app.callServerTool({ name: "c" }, { timeout: 100, maxTotalTimeout: 150, onprogress }));
     await settled();
     timers.tick(90);
-    for (const { id } of host.said("tools/call")) host.notify("notifications/progress", { progressToken: id, progress: 1 });
+    for (const { id } of host.said("tools/call")) {
+      host.notify("notifications/progress", { progressToken: id, progress: 1 });
+    }
     await settled();
     assert.equal(onprogress.mock.callCount(), 1);
     timers.tick(10);
@@ -612,7 +642,9 @@ describe("time", () => {
 
 describe("display modes", () => {
   it("a mode that the host does not offer is not asked for, and the current one is returned", async () => {
-    const { app, host } = await connected({ host: new Host(hello({ displayMode: "pip", availableDisplayModes: ["pip"] })) });
+    const { app, host } = await connected({
+      host: new Host(hello({ displayMode: "pip", availableDisplayModes: ["pip"] })),
+    });
     assert.deepEqual(await app.requestDisplayMode({ mode: "fullscreen" }), { mode: "pip" });
     assert.deepEqual(host.said("ui/request-display-mode"), []);
   });
@@ -658,7 +690,9 @@ describe("the host context", () => {
   });
 
   it("other values are replaced whole", async () => {
-    const { app, host } = await connected({ host: new Host(hello({ containerDimensions: { width: 3, maxHeight: 4 } })) });
+    const { app, host } = await connected({
+      host: new Host(hello({ containerDimensions: { width: 3, maxHeight: 4 } })),
+    });
     host.notify("ui/notifications/host-context-changed", { containerDimensions: { height: 5 } });
     await settled();
     assert.deepEqual(app.getHostContext()?.containerDimensions, { height: 5 });
@@ -785,7 +819,10 @@ describe("app tools", () => {
 
   it("a Standard Schema parses the arguments and names what is wrong", async () => {
     const seen = mock.fn(() => ({}));
-    const inputSchema = z.object({ at: z.string().transform((text) => text.length), deep: z.object({ n: z.number() }).optional() });
+    const inputSchema = z.object({
+      at: z.string().transform((text) => text.length),
+      deep: z.object({ n: z.number() }).optional(),
+    });
     const { host } = await connected({ prepare: (app) => app.registerTool("t", { inputSchema }, seen) });
     assert.deepEqual((await host.ask("tools/call", { name: "t", arguments: { at: "four" } })).result, { content: [] });
     assert.deepEqual(/** @type {any} */ (seen.mock.calls[0]).arguments[0], { at: 4 });
@@ -795,21 +832,34 @@ describe("app tools", () => {
   });
 
   it("a Standard Schema that cannot become JSON Schema is listed as any object", async () => {
-    const inputSchema = { "~standard": { version: 1, vendor: "x", validate: (/** @type {any} */ value) => ({ value }) } };
-    const { host } = await connected({ prepare: (app) => app.registerTool("t", { inputSchema, title: "T" }, () => ({})) });
+    const inputSchema = {
+      "~standard": { version: 1, vendor: "x", validate: (/** @type {any} */ value) => ({ value }) },
+    };
+    const { host } = await connected({
+      prepare: (app) => app.registerTool("t", { inputSchema, title: "T" }, () => ({})),
+    });
     const { tools } = (await host.ask("tools/list")).result;
     assert.deepEqual(tools, [{ name: "t", title: "T", inputSchema: { type: "object" } }]);
   });
 
   it("a list says what was registered, and nothing of how it works", async () => {
-    const config = { title: "G", description: "Greets", inputSchema: SCHEMA, outputSchema: SCHEMA, annotations: { a: 1 }, _meta: { b: 2 } };
+    const config = {
+      title: "G",
+      description: "Greets",
+      inputSchema: SCHEMA,
+      outputSchema: SCHEMA,
+      annotations: { a: 1 },
+      _meta: { b: 2 },
+    };
     const { host } = await connected({ prepare: (app) => app.registerTool("greet", config, () => ({})) });
     assert.deepEqual((await host.ask("tools/list")).result, { tools: [{ name: "greet", ...config }] });
   });
 
   it("output that does not fit its schema is an error, unless it says that it is one", async () => {
     let result = /** @type {any} */ ({ structuredContent: { name: "a" } });
-    const { host } = await connected({ prepare: (app) => app.registerTool("t", { outputSchema: SCHEMA }, () => result) });
+    const { host } = await connected({
+      prepare: (app) => app.registerTool("t", { outputSchema: SCHEMA }, () => result),
+    });
     assert.ok((await host.ask("tools/call", { name: "t" })).result);
     result = { structuredContent: { name: 1 } };
     assert.deepEqual((await host.ask("tools/call", { name: "t" })).error, {
@@ -831,7 +881,10 @@ describe("app tools", () => {
         app.registerTool("rejects", {}, () => Promise.reject("b"));
       },
     });
-    for (const [name, text] of [["throws", "a"], ["rejects", "b"]]) {
+    for (const [name, text] of [
+      ["throws", "a"],
+      ["rejects", "b"],
+    ]) {
       const { result } = await host.ask("tools/call", { name });
       assert.deepEqual(result, { content: [{ type: "text", text }], isError: true });
     }
@@ -883,12 +936,17 @@ describe("app tools", () => {
   it("a View that declared tools answers lists and calls, even before it has any", async () => {
     const { host } = await connected({ capabilities: { tools: {} } });
     assert.deepEqual((await host.ask("tools/list")).result, { tools: [] });
-    assert.deepEqual((await host.ask("tools/call", { name: "t" })).error, { code: -32602, message: 'Tool "t" is unknown' });
+    assert.deepEqual((await host.ask("tools/call", { name: "t" })).error, {
+      code: -32602,
+      message: 'Tool "t" is unknown',
+    });
   });
 
   it("a View without tools does not know these methods", async () => {
     const { host } = await connected();
-    for (const method of ["tools/list", "tools/call"]) assert.equal((await host.ask(method, { name: "t" })).error.code, -32601);
+    for (const method of ["tools/list", "tools/call"]) {
+      assert.equal((await host.ask(method, { name: "t" })).error.code, -32601);
+    }
   });
 
   it("oncalltool and onlisttools serve what was not registered", async () => {
@@ -904,7 +962,11 @@ describe("app tools", () => {
     const { tools } = (await host.ask("tools/list")).result;
     assert.deepEqual(tools.map((/** @type {any} */ { name }) => name).sort(), ["mine", "other"]);
     assert.equal((await host.ask("tools/call", { name: "mine" })).result.by, "registered");
-    assert.deepEqual((await host.ask("tools/call", { name: "other" })).result, { by: "other", content: [], alive: true });
+    assert.deepEqual((await host.ask("tools/call", { name: "other" })).result, {
+      by: "other",
+      content: [],
+      alive: true,
+    });
   });
 
   it("what oncalltool throws is an error with its code", async () => {
@@ -942,7 +1004,10 @@ describe("requests of the host", () => {
     host.notify("notifications/cancelled", { requestId: 0, reason: "changed my mind" });
     await settled();
     assert.equal(signal.reason, "changed my mind");
-    assert.equal(host.heard.some((message) => message.id === 0 && !message.method), false);
+    assert.equal(
+      host.heard.some((message) => message.id === 0 && !message.method),
+      false,
+    );
   });
 
   it("cancelling after the answer does nothing", async () => {
@@ -993,7 +1058,11 @@ describe("requests of the host", () => {
     app.setRequestHandler("x/two", ({ method, params }, { requestId }) => ({ method, params, requestId }));
     app.setRequestHandler("x/three", { params: z.any() }, (params, { mcpReq }) => ({ params, id: mcpReq.id }));
     app.setRequestHandler("ping", () => ({ pong: true }));
-    assert.deepEqual((await host.ask("x/two", { a: 1 }, "i")).result, { method: "x/two", params: { a: 1 }, requestId: "i" });
+    assert.deepEqual((await host.ask("x/two", { a: 1 }, "i")).result, {
+      method: "x/two",
+      params: { a: 1 },
+      requestId: "i",
+    });
     assert.deepEqual((await host.ask("x/three", { a: 1 }, "j")).result, { params: { a: 1 }, id: "j" });
     assert.deepEqual((await host.ask("ping")).result, { pong: true });
   });
@@ -1061,7 +1130,9 @@ describe("malformed input", () => {
 
   it("keys of the context that name a prototype change no prototype", async () => {
     const { app, host } = await connected();
-    const params = JSON.parse('{"__proto__": {"polluted": 1}, "styles": {"__proto__": {"polluted": 1}}, "constructor": 1}');
+    const params = JSON.parse(
+      '{"__proto__": {"polluted": 1}, "styles": {"__proto__": {"polluted": 1}}, "constructor": 1}',
+    );
     host.notify("ui/notifications/host-context-changed", { styles: { variables: {} } });
     host.notify("ui/notifications/host-context-changed", params);
     await settled();

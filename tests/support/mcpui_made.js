@@ -1,4 +1,5 @@
-// What a published @mcp-ui/server makes of options: `node mcpui_made.js PACKAGE < options.json`. One that raises is null.
+// What a published @mcp-ui/server makes of options: `node mcpui_made.js PACKAGE < options.json`. One that raises is
+// null.
 import { readFileSync } from "node:fs";
 import process from "node:process";
 

@@ -2,10 +2,12 @@
 // widget asks for is in `said`; `setGlobals` changes what it sees. Tools are answered by Python through `callsTool`.
 window.said = [];
 {
-  const note = (name, answer) => async (...args) => {
-    window.said.push([name, ...args]);
-    return answer?.(...args);
-  };
+  const note =
+    (name, answer) =>
+    async (...args) => {
+      window.said.push([name, ...args]);
+      return answer?.(...args);
+    };
   window.setGlobals = (globals) => {
     Object.assign(window.openai, globals);
     window.dispatchEvent(new CustomEvent("openai:set_globals", { detail: { globals } }));

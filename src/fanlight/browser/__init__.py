@@ -16,9 +16,13 @@ _SDK = 'globalThis[Symbol.for("fanlight")]'
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export \{([^}]*)\};\s*\Z", re.MULTILINE)
 # A string is kept as it is; around punctuation, spaces do nothing.
-_STRING_OR_SPACED = re.compile(r'("(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`)| *([{}()\[\],;:?=!<>&|]) *')
-# Nor does a line's end, after what goes on or has ended, or before what closes. (Statements end with a semicolon.)
-_LINE_END = re.compile(r"(?<=[{}(\[,;:?=&|])\n|\n(?=[})\]?:])")
+_STRING = r'"(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`'
+_STRING_OR_SPACED = re.compile(rf"({_STRING})| *([{{}}()\[\],;:?=!<>&|]) *")
+# Nor does a line's end, after what goes on or has ended, or before what closes or goes on. (Statements end with a
+# semicolon, so a line that ends with `)` is the head of an `if` or `for`, or goes on in the next line.)
+_LINE_END = re.compile(r"(?<=[{}()\[,;:?=>&|])\n|\n(?=[})\]?:.])")
+# The semicolon of the last statement in a block.
+_STRING_OR_LAST = re.compile(rf"({_STRING})|;(?=}})")
 
 
 @cache
@@ -57,13 +61,14 @@ def watch_element() -> str:
 
 @cache
 def _parts(name: str) -> tuple[str, tuple[str, ...]]:
-    """Split a script into its code, without comments and idle white space, and the names that it exports."""
+    """Split a script into its code, without comments, white space and semicolons that do nothing, and its exports."""
     source = script(name)
     export = _EXPORT.search(source)
     if export is None:
         raise RuntimeError(f"{name} does not end with its one export statement")
     code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], source[: export.start()].rstrip("\n"))
-    return _LINE_END.sub("", code), tuple(re.findall(r"\w+", export[1]))
+    code = _STRING_OR_LAST.sub(lambda match: match[1] or "", _LINE_END.sub("", code))
+    return code, tuple(re.findall(r"\w+", export[1]))
 
 
 @cache

@@ -119,7 +119,9 @@ const safeName = (name) => {
   const visible = String(name ?? "").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "");
   const last = visible.split(/[/\\]/).pop() ?? "";
   const plain = last.replace(/[<>:"|?*]/g, "_").replace(/^[\s.~]+|[\s.]+$/gu, "");
-  const free = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/i.test(plain) ? `_${plain}` : plain;
+  const free = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/i.test(plain)
+    ? `_${plain}`
+    : plain;
   const [, stem = "", ending = ""] = /^(.*?)(\.[^.]{1,12})?$/su.exec(free) ?? [];
   return [...stem].slice(0, 80).join("").trim() + ending || "download";
 };
@@ -147,7 +149,9 @@ const backoff = (tries, chance) => Math.min(250 * 2 ** tries, 15_000) * (0.5 + c
  * @param {Json} now
  */
 const changes = (before, now) =>
-  Object.fromEntries(Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
+  Object.fromEntries(
+    Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])),
+  );
 
 /**
  * How many characters a value takes as JSON, at least. What a View posts may hold one object in many places, or empty
@@ -540,9 +544,8 @@ class McpApp extends HTMLElement {
     const reached = (show.network ?? []).join(", ");
     this.#network.textContent = reached && `This app can reach ${reached}`;
     this.#setMode(show.mode);
-    this.#deadline = setTimeout(() => {
-      this.#failed(`The sandbox proxy at ${this.#proxy.origin} did not answer.`);
-    }, Number(this.getAttribute("timeout")) || PATIENCE);
+    const late = () => this.#failed(`The sandbox proxy at ${this.#proxy.origin} did not answer.`);
+    this.#deadline = setTimeout(late, Number(this.getAttribute("timeout")) || PATIENCE);
     this.#load();
   }
 
@@ -721,10 +724,11 @@ class McpApp extends HTMLElement {
    * @param {Json} update
    */
   #tell({ content = [], structuredContent }) {
-    const data = structuredContent && JSON.stringify(structuredContent, null, 1);
-    const words = [...content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`), data].filter(Boolean);
-    this.#words.textContent = words.join("\n\n").slice(0, 4_000);
-    this.#shared.hidden = !words.length;
+    const words = content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`);
+    if (structuredContent) words.push(JSON.stringify(structuredContent, null, 1));
+    const text = words.filter(Boolean).join("\n\n");
+    this.#words.textContent = text.slice(0, 4_000);
+    this.#shared.hidden = !text;
     this.#fire("mcp-context", { content, structuredContent });
   }
 

@@ -32,7 +32,10 @@ const WANT_DATA = ["ui-lifecycle-iframe-ready", "ui-request-render-data"];
  * @param {{ App: any, PostMessageTransport: any }} sdk
  * @param {AdapterOptions} options
  */
-const adapt = ({ App, PostMessageTransport }, { frame: frameId, renderData = {}, intents, timeout = 30000, structured }) => {
+const adapt = (
+  { App, PostMessageTransport },
+  { frame: frameId, renderData = {}, intents, timeout = 30000, structured },
+) => {
   const host = window.parent;
   const app = new App({ name: document.title || "mcp-ui widget", version: "1" }, {}, { autoResize: false });
   /** @type {any} */

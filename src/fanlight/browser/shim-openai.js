@@ -73,7 +73,9 @@ const start = (window) => {
 
   /** @param {Json} changes */
   const set = (changes) => {
-    const news = Object.entries(changes).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(openai[key]));
+    const news = Object.entries(changes).filter(
+      ([key, value]) => JSON.stringify(value) !== JSON.stringify(openai[key]),
+    );
     if (!news.length) return;
     const globals = Object.fromEntries(news);
     Object.assign(openai, globals);

@@ -141,7 +141,9 @@ const ANSWERS = {
  * @returns {(...args: any[]) => any}
  */
 const member = (openai, name, method) => {
-  if (typeof openai[name] !== "function") throw refusal(-32601, `${method} needs window.openai.${name}, which is not there`);
+  if (typeof openai[name] !== "function") {
+    throw refusal(-32601, `${method} needs window.openai.${name}, which is not there`);
+  }
   return openai[name].bind(openai);
 };
 
@@ -244,7 +246,9 @@ class OpenAITransport {
       for (const [key, value] of Object.entries(contextOf(this.#openai))) this.#isNew(key, value);
       queueMicrotask(() => this.#tell());
     }
-    if (method === "ui/notifications/size-changed" && params.height) this.#openai.notifyIntrinsicHeight?.(params.height);
+    if (method === "ui/notifications/size-changed" && params.height) {
+      this.#openai.notifyIntrinsicHeight?.(params.height);
+    }
     if (method === "ui/notifications/request-teardown") this.#openai.requestClose?.();
   }
 
@@ -253,11 +257,15 @@ class OpenAITransport {
     const { toolInput } = this.#openai;
     const result = toolResultOf(this.#openai);
     const changes = Object.entries(contextOf(this.#openai)).filter(([key, value]) => this.#isNew(key, value));
-    if (changes.length) this.#say({ method: "ui/notifications/host-context-changed", params: Object.fromEntries(changes) });
+    if (changes.length) {
+      this.#say({ method: "ui/notifications/host-context-changed", params: Object.fromEntries(changes) });
+    }
     if (toolInput != null && this.#isNew("tool-input", toolInput)) {
       this.#say({ method: "ui/notifications/tool-input", params: { arguments: toolInput } });
     }
-    if (result && this.#isNew("tool-result", result)) this.#say({ method: "ui/notifications/tool-result", params: result });
+    if (result && this.#isNew("tool-result", result)) {
+      this.#say({ method: "ui/notifications/tool-result", params: result });
+    }
   }
 
   /**

@@ -6,7 +6,7 @@
  * Views written for that package run unchanged. docs/reference/view-js.md says what each part does
  * and where it does better. Rule ids such as DSP-02 are those of our checklist of the standard.
  *
- * This file is inlined into Views by taking out its comments and the white space that does nothing
+ * This file is inlined into Views without its comments, and without white space and semicolons that do nothing
  * (`view_sdk()` in __init__.py). That stays simple because the file keeps to conventions, which a test
  * checks: a comment has its lines to itself; strings stand in double quotes or backticks and end on
  * the line where they begin; there is no import, and one export statement, the last.
@@ -165,7 +165,9 @@ const check = async (schema, value, what, code = -32602) => {
     for (const [key, { type }] of Object.entries(properties)) {
       const found = typeOf(value[key]);
       // An integer is a number. Types are one name or an array of them; as a string, they are both.
-      const fits = String(type ?? found).replace("number", "number integer").includes(found);
+      const fits = String(type ?? found)
+        .replace("number", "number integer")
+        .includes(found);
       if (!fits && Object.hasOwn(value, key)) issues.push(`${key}: not ${type}`);
     }
   }
@@ -509,7 +511,8 @@ class App {
    */
   async sendLog(params) {
     await this.#connected();
-    if (!this.#hostCapabilities || this.#hostCapabilities.logging) await this.notification({ method: "notifications/message", params });
+    const host = this.#hostCapabilities;
+    if (!host || host.logging) await this.notification({ method: "notifications/message", params });
   }
 
   /** @param {{ width?: number, height?: number }} params */
@@ -687,10 +690,11 @@ class App {
     const others = await this.onlisttools?.(params, extra);
     const tools = [...(others?.tools ?? [])];
     for (const [name, tool] of this.#tools) {
+      if (!tool.enabled) continue;
       const inputSchema = toJsonSchema(tool.inputSchema, "input") ?? { type: "object" };
       const outputSchema = toJsonSchema(tool.outputSchema, "output");
       // Through JSON, which leaves the functions out.
-      if (tool.enabled) tools.push(JSON.parse(JSON.stringify({ name, ...tool, inputSchema, outputSchema, enabled: undefined })));
+      tools.push(JSON.parse(JSON.stringify({ name, ...tool, inputSchema, outputSchema, enabled: undefined })));
     }
     return { ...others, tools };
   }
@@ -779,7 +783,9 @@ class App {
     let lack;
     if (!(params.tools ? offer?.tools : offer)) {
       lack = `${method} needs "${capability}", which getHostCapabilities() lacks`;
-      if (host && (host.serverTools || host.serverResources || !capability.startsWith("server"))) throw fault(-32601, lack);
+      if (host && (host.serverTools || host.serverResources || !capability.startsWith("server"))) {
+        throw fault(-32601, lack);
+      }
     }
     return this.#ask(method, params, options, lack);
   }
@@ -791,7 +797,12 @@ class App {
    * @param {string} [lack] Why there may be no answer.
    * @returns {Promise<Json>}
    */
-  #ask(method, params, { timeout = 60000, maxTotalTimeout, resetTimeoutOnProgress, signal, onprogress } = {}, lack = method) {
+  #ask(
+    method,
+    params,
+    { timeout = 60000, maxTotalTimeout, resetTimeoutOnProgress, signal, onprogress } = {},
+    lack = method,
+  ) {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const id = ++this.#lastId;
@@ -958,8 +969,7 @@ const applyHostStyleVariables = (variables, root = document.documentElement) => 
 const applyHostFonts = (css) => {
   const id = "host-fonts";
   const style =
-    document.getElementById(id) ??
-    document.head.appendChild(Object.assign(document.createElement("style"), { id }));
+    document.getElementById(id) ?? document.head.appendChild(Object.assign(document.createElement("style"), { id }));
   style.textContent = css;
 };
 

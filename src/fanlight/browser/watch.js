@@ -13,7 +13,8 @@
  */
 const report = (error, words, file, line, column) => {
   // The first place of the stack is where it was thrown; an error in parsed text names a line of that text.
-  const [, at = file ?? "", row = line, col = column] = /(https?:[^\s()]+):(\d+):(\d+)/.exec(String(error?.stack ?? "")) ?? [];
+  const [, at = file ?? "", row = line, col = column] =
+    /(https?:[^\s()]+):(\d+):(\d+)/.exec(String(error?.stack ?? "")) ?? [];
   // Of some errors the browser says no more than this.
   const text = String((words?.trim() === "Uncaught" ? undefined : words) ?? error?.message ?? error).slice(0, 1_000);
   const data = { text, file: at === location.href ? "" : at, line: Number(row ?? 0), column: Number(col ?? 0) };
@@ -21,7 +22,10 @@ const report = (error, words, file, line, column) => {
   window.parent.postMessage({ jsonrpc: "2.0", method: "notifications/message", params }, "*");
 };
 
-addEventListener("error", ({ error, message, filename, lineno, colno }) => message && report(error, message, filename, lineno, colno));
+addEventListener(
+  "error",
+  ({ error, message, filename, lineno, colno }) => message && report(error, message, filename, lineno, colno),
+);
 // SDKs catch what handlers throw, and log it.
 const { error: log } = console;
 console.error = (/** @type {any[]} */ ...words) => {

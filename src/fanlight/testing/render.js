@@ -12,7 +12,10 @@
     NAMED.test(`${element.getAttribute("class") ?? ""} ${element.id}`) ||
     element.matches("vite-error-overlay, nextjs-portal");
   const every = (root) =>
-    [...root.querySelectorAll("*")].flatMap((element) => [element, ...(element.shadowRoot ? every(element.shadowRoot) : [])]);
+    [...root.querySelectorAll("*")].flatMap((element) => [
+      element,
+      ...(element.shadowRoot ? every(element.shadowRoot) : []),
+    ]);
   const elements = every(document);
   const complaint = elements.find(
     (element) => looks(element) && !element.matches(CONTROL) && isSeen(element) && wordsOf(element),

@@ -52,7 +52,8 @@
     clear(id);
   };
 
-  const isFinite = (animation) => animation.playState === "running" && animation.effect?.getComputedTiming().endTime < 60_000;
+  const isFinite = (animation) =>
+    animation.playState === "running" && animation.effect?.getComputedTiming().endTime < 60_000;
 
   /** What the View is now. Answers after the next frame, or soon where the browser draws none. */
   stage.look = () =>

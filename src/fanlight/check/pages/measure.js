@@ -78,11 +78,15 @@
   const isShown = (element) =>
     element.checkVisibility?.({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true }) ?? true;
   const all = (root = document) =>
-    [...root.querySelectorAll("*")].flatMap((element) => [element, ...(element.shadowRoot ? all(element.shadowRoot) : [])]);
+    [...root.querySelectorAll("*")].flatMap((element) => [
+      element,
+      ...(element.shadowRoot ? all(element.shadowRoot) : []),
+    ]);
   const named = (element) => {
-    const id = element.id ? `#${element.id}` : "";
     const type = element.getAttribute("type");
-    return `<${element.localName}${type ? ` type=${type}` : ""}${id || (element.classList[0] ? `.${element.classList[0]}` : "")}>`;
+    const [first] = element.classList;
+    const which = element.id ? `#${element.id}` : first ? `.${first}` : "";
+    return `<${element.localName}${type ? ` type=${type}` : ""}${which}>`;
   };
   const ownText = (element) =>
     [...element.childNodes]
@@ -131,7 +135,9 @@
     element.getAttribute("aria-label")?.trim() ||
     [...(element.labels ?? [])].map((label) => label.textContent.trim()).join("") ||
     element.getAttribute("alt")?.trim() ||
-    (["button", "submit", "reset"].includes(element.type) && element.localName === "input" && (element.value || element.type !== "button")) ||
+    (["button", "submit", "reset"].includes(element.type) &&
+      element.localName === "input" &&
+      (element.value || element.type !== "button")) ||
     (["input", "textarea", "select"].includes(element.localName) ? "" : element.innerText?.trim()) ||
     [...element.querySelectorAll("img[alt], [aria-label], svg > title")]
       .map((each) => each.getAttribute("alt") || each.getAttribute("aria-label") || each.textContent)
@@ -144,7 +150,9 @@
     ["presentation", "none"].includes(element.getAttribute("role")) ||
     (element.localName === "img" && element.getAttribute("alt") === "");
   const unnamed = (elements) =>
-    elements.filter((each) => each.matches(CONTROLS) && !isDecoration(each) && isShown(each) && !nameOf(each)).map(named);
+    elements
+      .filter((each) => each.matches(CONTROLS) && !isDecoration(each) && isShown(each) && !nameOf(each))
+      .map(named);
 
   const OF_HOSTS =
     /^--(?:color-(?:background|text|border|ring)-|font-(?:sans|mono|weight-|text-|heading-)|border-(?:radius|width)-|shadow-)/;
@@ -179,13 +187,17 @@
   const PICTURES = "canvas, img, svg, video, iframe, progress, meter, input, button, select, textarea, object";
   const measure = () => {
     const root = document.documentElement;
-    const elements = document.body ? all().filter((element) => document.body.contains(element) || element.getRootNode() !== document) : [];
+    const elements = document.body
+      ? all().filter((element) => document.body.contains(element) || element.getRootNode() !== document)
+      : [];
     const shown = elements.filter(isShown);
     const overflow = [root, document.body].map((each) => each && getComputedStyle(each).overflowY);
     const scrolls = elements.some((each) => ["auto", "scroll"].includes(getComputedStyle(each).overflowY));
     return {
       visible: shown.some(
-        (each) => (ownText(each) && !each.matches("script, style, noscript, template")) || (each.matches(PICTURES) && each.getBoundingClientRect().width > 1),
+        (each) =>
+          (ownText(each) && !each.matches("script, style, noscript, template")) ||
+          (each.matches(PICTURES) && each.getBoundingClientRect().width > 1),
       ),
       contrast: contrast(shown),
       unnamed: unnamed(shown),

@@ -1,5 +1,5 @@
-// Runs in a View before its own scripts: tells of each error of a timer how late it was meant to come. That is the sum of
-// the delays that were asked for, since a script or a message set the first timer: the same on a slow machine.
+// Runs in a View before its own scripts: tells of each error of a timer how late it was meant to come. That is the sum
+// of the delays that were asked for, since a script or a message set the first timer: the same on a slow machine.
 (() => {
   const KEY = Symbol.for("fanlight.check.timers");
   if (window === window.top || window[KEY]) return;
@@ -12,8 +12,8 @@
   const promises = new WeakMap();
   const pending = new Map();
 
-  // What goes on after an `await` belongs to the timer that woke it. Two messages later it is over, and what failed in it
-  // was told; until then other timers wait.
+  // What goes on after an `await` belongs to the timer that woke it. Two messages later it is over, and what failed in
+  // it was told; until then other timers wait.
   const waiting = [];
   let busy = null;
   const { port1, port2 } = new window.MessageChannel();

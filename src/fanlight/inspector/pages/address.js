@@ -23,7 +23,9 @@ export const read = (hash) => {
  * @param {Record<string, string | undefined>} settings Those that are empty are left out.
  */
 export const write = (server, tool, settings) => {
-  const path = [server, tool].filter((part) => part !== undefined).map((part) => encodeURIComponent(/** @type {string} */ (part)));
+  const path = [server, tool]
+    .filter((part) => part !== undefined)
+    .map((part) => encodeURIComponent(/** @type {string} */ (part)));
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(settings)) if (value) query.set(name, value);
   return `#/${path.join("/")}${query.size ? `?${query}` : ""}`;

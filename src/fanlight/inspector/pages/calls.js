@@ -30,9 +30,10 @@ export const call = async (server, tool, values, recording) => {
   const paused = $("paused").checked;
   const began = Date.now();
   // First of all, so that the call is under way while its card is drawn.
-  const answered = recording === undefined
-    ? ask("call", { ...body, arguments: values, ...(speed !== undefined && { pace: speed, paused }) })
-    : ask("replay", { ...body, lines: recording });
+  const answered =
+    recording === undefined
+      ? ask("call", { ...body, arguments: values, ...(speed !== undefined && { pace: speed, paused }) })
+      : ask("replay", { ...body, lines: recording });
   const made = begin(key, server, tool, values, recording !== undefined);
   made.began = began;
   try {
@@ -86,14 +87,22 @@ let warm;
 
 /** Let the browser have a process for the View of a tool that may be called next. @param {Json} tool */
 export const expect = ({ label }) => {
-  const src = label && `${location.protocol}//${label}.sandbox.localhost:${location.port}/warm?host=${encodeURIComponent(location.origin)}`;
+  const { origin, port, protocol } = location;
+  const src = label && `${protocol}//${label}.sandbox.localhost:${port}/warm?host=${encodeURIComponent(origin)}`;
   if (warm?.src === src) return;
   warm?.remove();
   warm = src && make("iframe", { hidden: true, sandbox: "allow-same-origin", title: "", src });
   if (warm) document.body.append(warm);
 };
 
-/** @param {string} key @param {string} server @param {Json} tool @param {Json} values @param {boolean} replayed @returns {Call} */
+/**
+ * @param {string} key
+ * @param {string} server
+ * @param {Json} tool
+ * @param {Json} values
+ * @param {boolean} replayed
+ * @returns {Call}
+ */
 const begin = (key, server, tool, values, replayed) => {
   const { card, app, stage } = tool.view ? takeSpare() : makeSpare();
   card.className = "card";
@@ -104,8 +113,16 @@ const begin = (key, server, tool, values, replayed) => {
   const parts = {
     state: make("span", { className: "small quiet" }, "running …"),
     size: make("span", { className: "small quiet size" }),
-    mode: make("select", { "aria-label": "Display mode", title: "Display mode", hidden: true }, ...["inline", "fullscreen", "pip"].map((mode) => make("option", {}, mode))),
-    again: make("button", { type: "button", className: "plain", title: "Call it again with the same arguments" }, "Again"),
+    mode: make(
+      "select",
+      { "aria-label": "Display mode", title: "Display mode", hidden: true },
+      ...["inline", "fullscreen", "pip"].map((mode) => make("option", {}, mode)),
+    ),
+    again: make(
+      "button",
+      { type: "button", className: "plain", title: "Call it again with the same arguments" },
+      "Again",
+    ),
     close: make("button", { type: "button", className: "plain", "aria-label": `Close ${tool.name}` }, "✕"),
     stream: make("div", { className: "stream", hidden: true }),
     problems: make("div", { className: "problems", role: "alert" }),
@@ -117,7 +134,19 @@ const begin = (key, server, tool, values, replayed) => {
   stage.hidden = !tool.view;
   // Around the stage, which stays where it is: a frame that is moved is loaded anew.
   stage.before(
-    make("header", {}, make("strong", {}, tool.name), make("span", { className: "mark" }, server), replayed && make("span", { className: "mark warn" }, "replay"), parts.state, make("span", { className: "gap" }), parts.size, parts.mode, parts.again, parts.close),
+    make(
+      "header",
+      {},
+      make("strong", {}, tool.name),
+      make("span", { className: "mark" }, server),
+      replayed && make("span", { className: "mark warn" }, "replay"),
+      parts.state,
+      make("span", { className: "gap" }),
+      parts.size,
+      parts.mode,
+      parts.again,
+      parts.close,
+    ),
     parts.stream,
     parts.problems,
   );
@@ -145,15 +174,23 @@ const follow = (/** @type {any} */ made) => {
   made.following = new AbortController();
   const { signal } = made.following;
   made.app.addEventListener("mcp-size", () => made.card.scrollIntoView({ block: "nearest" }), { signal });
-  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(kind, () => made.following.abort(), { signal });
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+    addEventListener(kind, () => made.following.abort(), { signal });
+  }
 };
 
 /** Give each further View that a result brings a card of its own, below the first. */
 const showRest = (/** @type {Call} */ made, /** @type {Json} */ { views = [], ...answer }) => {
   const [first, ...rest] = views;
-  const brought = (answer.result?.content ?? []).filter((/** @type {Json} */ { resource }) => `${resource?.uri}`.startsWith("ui://")).length;
+  const brought = (answer.result?.content ?? []).filter((/** @type {Json} */ { resource }) =>
+    `${resource?.uri}`.startsWith("ui://"),
+  ).length;
   if (first && !made.tool.view && brought > views.length) {
-    made.problems.push({ what: `The result brings ${brought} Views, and ${views.length} of them ${views.length === 1 ? "is" : "are"} shown.`, todo: "A URI is one View; and no more are opened than the host's limit, result_views." });
+    const shown = `${views.length} of them ${views.length === 1 ? "is" : "are"} shown`;
+    made.problems.push({
+      what: `The result brings ${brought} Views, and ${shown}.`,
+      todo: "A URI is one View; and no more are opened than the host's limit, result_views.",
+    });
     drawProblems(made);
   }
   if (!rest.length) return;
@@ -196,16 +233,23 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
   opened({ key: made.key, ...answer });
   parts.stream.hidden = true;
   const failed = answer.failed ?? (answer.result?.isError && "the tool failed");
-  parts.state.textContent = answer.cancelled !== undefined ? `cancelled: ${answer.cancelled}` : failed || (answer.unfinished !== undefined ? "failed" : "");
+  parts.state.textContent =
+    answer.cancelled !== undefined
+      ? `cancelled: ${answer.cancelled}`
+      : failed || (answer.unfinished !== undefined ? "failed" : "");
   parts.state.className = parts.state.textContent ? "small bad" : "small quiet";
   if (answer.failed || !made.view) parts.stage.hidden = true;
   const blocks = (answer.model ?? []).map((/** @type {Json} */ block) => block.text ?? pretty(block));
-  parts.model.textContent = blocks.length ? blocks.join("\n\n") : "Nothing: the result has no content. A model learns nothing from it.";
+  parts.model.textContent = blocks.length
+    ? blocks.join("\n\n")
+    : "Nothing: the result has no content. A model learns nothing from it.";
   parts.seen.hidden = !answer.result;
   parts.seen.open = !made.view;
   if (!made.view) made.card.scrollIntoView({ block: "nearest" });
   made.result = answer.result;
-  if (answer.failed || answer.unfinished) made.problems.push({ ...ofReason(answer.failed ?? answer.unfinished), ofCall: true });
+  if (answer.failed || answer.unfinished) {
+    made.problems.push({ ...ofReason(answer.failed ?? answer.unfinished), ofCall: true });
+  }
   const missed = !made.view && answer.result && ofResult(answer.result);
   if (missed) made.problems.push({ ...missed, ofCall: true });
   if (answer.result?.isError) setTimeout(() => tellFailure(made), 300);
@@ -216,16 +260,24 @@ const finish = (/** @type {any} */ made, /** @type {Json} */ answer) => {
 /** A tool that failed: what it said, and what its server wrote meanwhile. */
 const tellFailure = (/** @type {Call} */ made) => {
   const log = state.servers.find(({ name }) => name === made.server)?.log ?? [];
-  const lines = log.filter((/** @type {Json} */ { at }) => at * 1_000 >= made.began - 100).map((/** @type {Json} */ { line }) => line);
+  const lines = log
+    .filter((/** @type {Json} */ { at }) => at * 1_000 >= made.began - 100)
+    .map((/** @type {Json} */ { line }) => line);
   const words = made.result?.content?.find((/** @type {Json} */ { text }) => text)?.text ?? "It gave no reason.";
-  made.problems.push({ ofCall: true, what: `The tool failed: ${words.slice(0, 500)}`, ...(lines.length && { code: lines.slice(-80).join("\n") }) });
+  made.problems.push({
+    ofCall: true,
+    what: `The tool failed: ${words.slice(0, 500)}`,
+    ...(lines.length && { code: lines.slice(-80).join("\n") }),
+  });
   drawProblems(made);
 };
 
 /** How much of what a View wanted its policy blocked. */
 const countBlocked = async (/** @type {any} */ made) => {
   const records = await ask(`audit?view=${made.view}`).catch(() => []);
-  made.blocked = records.filter((/** @type {Json} */ { kind, outcome }) => kind === "violation" && outcome === "blocked").length;
+  made.blocked = records.filter(
+    (/** @type {Json} */ { kind, outcome }) => kind === "violation" && outcome === "blocked",
+  ).length;
   if (made.blocked) changed("calls");
 };
 
@@ -235,7 +287,9 @@ const watch = (/** @type {any} */ made) => {
     const { from, message } = detail;
     const entry = /** @type {Json} */ ({ from, message, at: Date.now(), size: JSON.stringify(message).length });
     if (message.method === undefined && message.id !== undefined) {
-      entry.of = sinceLoaded(made).findLast((/** @type {Json} */ each) => each.message.id === message.id && each.message.method && each.from !== from);
+      entry.of = sinceLoaded(made).findLast(
+        (/** @type {Json} */ each) => each.message.id === message.id && each.message.method && each.from !== from,
+      );
       if (entry.of) entry.took = entry.at - entry.of.at;
     }
     made.messages.push(entry);
@@ -249,7 +303,10 @@ const watch = (/** @type {any} */ made) => {
     if (message.params?.logger === "fanlight.error") void examine(made);
     changed("messages");
   });
-  app.addEventListener("mcp-size", (/** @type {CustomEvent} */ { detail }) => (parts.size.textContent = `${app.clientWidth} × ${detail.height}`));
+  app.addEventListener(
+    "mcp-size",
+    (/** @type {CustomEvent} */ { detail }) => (parts.size.textContent = `${app.clientWidth} × ${detail.height}`),
+  );
   new ResizeObserver(() => {
     const [, height] = parts.size.textContent.split(" × ");
     if (height && app.clientWidth) parts.size.textContent = `${app.clientWidth} × ${height}`;
@@ -289,7 +346,8 @@ const begunAnew = (/** @type {any} */ made) => {
 };
 
 /** What passed since the View was loaded last. */
-const sinceLoaded = (/** @type {Call} */ { messages }) => messages.slice(messages.findLastIndex(({ again }) => again) + 1);
+const sinceLoaded = (/** @type {Call} */ { messages }) =>
+  messages.slice(messages.findLastIndex(({ again }) => again) + 1);
 
 /** Say which step is missing when a View stays blank. */
 const examine = async (/** @type {Call} */ made) => {
@@ -297,12 +355,18 @@ const examine = async (/** @type {Call} */ made) => {
   const messages = sinceLoaded(made);
   const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
   const source = failure ? await sourceLine(made, failure.message.params.data) : undefined;
-  const found = diagnose(messages, records, source).filter(({ what }) => !made.problems.some((each) => each.what === what));
+  const found = diagnose(messages, records, source).filter(
+    ({ what }) => !made.problems.some((each) => each.what === what),
+  );
   made.problems.push(...found);
   drawProblems(made);
 };
 
-/** The line of a View's document where something went wrong, and where that is in the author's files. @param {Call} made @param {Json} data */
+/**
+ * The line of a View's document where something went wrong, and where that is in the author's files.
+ * @param {Call} made
+ * @param {Json} data
+ */
 const sourceLine = async ({ server, tool, view }, { file, line, column }) => {
   if (file || !line || !tool.view) return undefined;
   try {
@@ -311,22 +375,36 @@ const sourceLine = async ({ server, tool, view }, { file, line, column }) => {
       ask(`place?view=${view}&line=${line}&column=${column}`),
     ]);
     const text = contents[0].text?.split("\n")[line - 1] ?? "";
-    return { uri: tool.view, text: text.slice(Math.max(0, column - 100), column + 100).trim(), ...(place.file && { place: `${place.file}:${place.line}` }) };
+    return {
+      uri: tool.view,
+      text: text.slice(Math.max(0, column - 100), column + 100).trim(),
+      ...(place.file && { place: `${place.file}:${place.line}` }),
+    };
   } catch {
     return undefined;
   }
 };
 
 const compare = (/** @type {Call} */ made) => {
-  const now = sinceLoaded(made).filter(({ from, message }) => from === "view" && message.method).map(({ message }) => message.method);
+  const now = sinceLoaded(made)
+    .filter(({ from, message }) => from === "view" && message.method)
+    .map(({ message }) => message.method);
   const found = differences(made.said ?? [], now);
   made.problems.push(...(found.length ? found.map((what) => ({ what: `Unlike then: ${what}` })) : []));
-  say(found.length ? "The View says other things than when it was recorded." : "The View said the same as when it was recorded.");
+  say(
+    found.length
+      ? "The View says other things than when it was recorded."
+      : "The View said the same as when it was recorded.",
+  );
   drawProblems(made);
 };
 
 const drawProblems = (/** @type {any} */ made) => {
-  made.parts.problems.replaceChildren(...made.problems.map((/** @type {Json} */ { what, code, todo }) => make("p", {}, make("strong", {}, what), code && make("code", {}, code), todo && make("span", {}, ` ${todo}`))));
+  made.parts.problems.replaceChildren(
+    ...made.problems.map((/** @type {Json} */ { what, code, todo }) =>
+      make("p", {}, make("strong", {}, what), code && make("code", {}, code), todo && make("span", {}, ` ${todo}`)),
+    ),
+  );
   changed("calls");
 };
 
@@ -343,24 +421,47 @@ const drawStream = (/** @type {any} */ made) => {
   drawWriting(made);
 };
 
-const isDown = (/** @type {Call} */ made) => !made.id && state.servers.find(({ name }) => name === made.server)?.status.state !== "ready";
+const serverState = (/** @type {Call} */ made) => state.servers.find(({ name }) => name === made.server)?.status.state;
+
+const isDown = (/** @type {Call} */ made) => !made.id && serverState(made) !== "ready";
 
 const cancelButton = (/** @type {any} */ made) =>
-  make("button", { type: "button", onclick: () => void ask("cancel", made.id ? { id: made.id } : { key: made.key }).catch((error) => say(error.message)) }, "Cancel");
+  make(
+    "button",
+    {
+      type: "button",
+      onclick: () =>
+        void ask("cancel", made.id ? { id: made.id } : { key: made.key }).catch((error) => say(error.message)),
+    },
+    "Cancel",
+  );
 
 /** What a call waits for: its tool, or a server that is not there. */
 const drawWaiting = (/** @type {any} */ made) => {
-  const down = isDown(made);
-  const starting = state.servers.find(({ name }) => name === made.server)?.status.state === "connecting";
-  const again = make("button", { type: "button", onclick: () => void ask("reconnect", { server: made.server }).catch((error) => say(error.message)) }, "Connect again");
-  const words = !down
-    ? "The tool runs."
-    : starting
-    ? `The call waits for the server ${made.server}, which is starting.`
-    : `The server ${made.server} is down, and the call waits for it. What it said is with the server; mend it and save the file, or connect again.`;
+  const starting = serverState(made) === "connecting";
+  const bad = isDown(made) && !starting;
+  const again = make(
+    "button",
+    {
+      type: "button",
+      onclick: () => void ask("reconnect", { server: made.server }).catch((error) => say(error.message)),
+    },
+    "Connect again",
+  );
+  let words = "The tool runs.";
+  if (bad) {
+    words =
+      `The server ${made.server} is down, and the call waits for it. ` +
+      "What it said is with the server; mend it and save the file, or connect again.";
+  } else if (isDown(made)) {
+    words = `The call waits for the server ${made.server}, which is starting.`;
+  }
   if (made.parts.stream.textContent.startsWith(words)) return;
-  const bad = down && !starting;
-  made.parts.stream.replaceChildren(make("span", { className: bad ? "small bad" : "small quiet" }, words), ...(bad ? [again] : []), cancelButton(made));
+  made.parts.stream.replaceChildren(
+    make("span", { className: bad ? "small bad" : "small quiet" }, words),
+    ...(bad ? [again] : []),
+    cancelButton(made),
+  );
 };
 
 on(["servers"], () => {
@@ -375,7 +476,13 @@ on(["servers"], () => {
 /** The controls of arguments that are being written. */
 const drawWriting = (/** @type {any} */ made) => {
   made.waited = true;
-  const change = (/** @type {Json} */ body) => made.id && !made.over && ask("stream", { id: made.id, ...body }).then(({ written, of }) => (words.textContent = `${Math.min(written, of)} of ${of} characters`), () => {});
+  const change = (/** @type {Json} */ body) =>
+    made.id &&
+    !made.over &&
+    ask("stream", { id: made.id, ...body }).then(
+      ({ written, of }) => (words.textContent = `${Math.min(written, of)} of ${of} characters`),
+      () => {},
+    );
   const words = make("span", { className: "small quiet" }, "writing the arguments …");
   const paused = $("paused").checked;
   const pause = make("button", { type: "button" }, paused ? "Go on" : "Pause");
@@ -451,5 +558,12 @@ export const show = (/** @type {Call} */ made) => {
 export const heard = ({ conversation, role, content }) => {
   if (conversation !== page) return;
   const words = content.map((/** @type {Json} */ block) => block.text ?? pretty(block)).join("\n");
-  putFirst(make("p", { className: "message" }, make("span", { className: "small quiet" }, `A View said, as the ${role}: `), words));
+  putFirst(
+    make(
+      "p",
+      { className: "message" },
+      make("span", { className: "small quiet" }, `A View said, as the ${role}: `),
+      words,
+    ),
+  );
 };

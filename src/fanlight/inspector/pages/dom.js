@@ -17,21 +17,27 @@ export const make = (tag, properties = {}, ...children) => {
     if (name in element) /** @type {any} */ (element)[name] = value;
     else element.setAttribute(name, value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
+  element.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== undefined && child !== null && child !== false && child !== ""),
+  );
   return element;
 };
 
 const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
-const nameOf = (/** @type {any} */ element) => `${element.tagName} ${element.getAttribute("aria-label") ?? (element.labels?.[0] ?? element).textContent}`;
+const nameOf = (/** @type {any} */ element) =>
+  `${element.tagName} ${element.getAttribute("aria-label") ?? (element.labels?.[0] ?? element).textContent}`;
 
 /** Put new children into a place, and leave the focus on what it was on. @param {any} place @param {any[]} children */
 export const redraw = (place, children) => {
   const all = () => [...place.querySelectorAll(FOCUSABLE)];
   const at = all().find((element) => element === document.activeElement);
   const name = at && nameOf(at);
-  const index = all().filter((element) => nameOf(element) === name).indexOf(at);
+  const namesakes = () => all().filter((element) => nameOf(element) === name);
+  const index = namesakes().indexOf(at);
   place.replaceChildren(...children);
-  if (at && document.activeElement !== at) all().filter((element) => nameOf(element) === name)[index]?.focus({ preventScroll: true });
+  if (at && document.activeElement !== at) namesakes()[index]?.focus({ preventScroll: true });
 };
 
 /**
@@ -58,18 +64,28 @@ export const pretty = (/** @type {unknown} */ value) => JSON.stringify(value, nu
 const MOST_SHOWN = 50_000;
 
 /** A text that a page can hold, with how much there is of it. */
-export const shortened = (/** @type {string} */ text) => (text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}\n… (${text.length} characters; Copy has them all)` : text);
+export const shortened = (/** @type {string} */ text) =>
+  text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}\n… (${text.length} characters; Copy has them all)` : text;
 
 export const bytes = (/** @type {number} */ size) =>
-  size < 1_000 ? `${size} B` : size < 1_000_000 ? `${(size / 1_000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
+  size < 1_000
+    ? `${size} B`
+    : size < 1_000_000
+      ? `${(size / 1_000).toFixed(1)} kB`
+      : `${(size / 1_000_000).toFixed(1)} MB`;
 
-export const seconds = (/** @type {number} */ ms) => (ms < 10_000 ? `${(ms / 1_000).toFixed(2)} s` : `${Math.round(ms / 1_000)} s`);
+export const seconds = (/** @type {number} */ ms) =>
+  ms < 10_000 ? `${(ms / 1_000).toFixed(2)} s` : `${Math.round(ms / 1_000)} s`;
 
 const NEWS_LASTS = 6_000;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let forgetting;
 
-/** Say something that happened, where it disturbs nobody. It goes by itself, unless it stays true. @param {string} words @param {boolean} [stays] */
+/**
+ * Say something that happened, where it disturbs nobody. It goes by itself, unless it stays true.
+ * @param {string} words
+ * @param {boolean} [stays]
+ */
 export const say = (words, stays = false) => {
   clearTimeout(forgetting);
   $("news").textContent = words;

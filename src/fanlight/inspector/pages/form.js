@@ -18,7 +18,12 @@ const DEEPEST = 6;
  */
 export const formFor = (schema, values) => {
   const parts = properties(schema, values, { root: schema, depth: 0 });
-  return { element: make("div", {}, ...parts.map((part) => part.element)), read: () => readAll(parts), lacks: () => lacksOf(parts), size: parts.length };
+  return {
+    element: make("div", {}, ...parts.map((part) => part.element)),
+    read: () => readAll(parts),
+    lacks: () => lacksOf(parts),
+    size: parts.length,
+  };
 };
 
 /**
@@ -31,7 +36,10 @@ const resolved = (schema, root) => {
   for (let steps = 0; at?.$ref && steps < 20; steps += 1) {
     const { $ref, ...beside } = at;
     const found = String($ref).startsWith("#/")
-      ? String($ref).slice(2).split("/").reduce((/** @type {any} */ in_, key) => in_?.[key.replace(/~1/g, "/").replace(/~0/g, "~")], root)
+      ? String($ref)
+          .slice(2)
+          .split("/")
+          .reduce((/** @type {any} */ in_, key) => in_?.[key.replace(/~1/g, "/").replace(/~0/g, "~")], root)
       : undefined;
     at = { ...found, ...beside };
   }
@@ -42,7 +50,15 @@ const resolved = (schema, root) => {
 const properties = (schema, values, where) =>
   Object.entries(schema.properties ?? {}).map(([name, property]) => ({
     name,
-    ...control(property.title && property.title.toLowerCase() !== name.replaceAll("_", " ").toLowerCase() ? `${name} (${property.title})` : name, property, values?.[name], (schema.required ?? []).includes(name), where),
+    ...control(
+      property.title && property.title.toLowerCase() !== name.replaceAll("_", " ").toLowerCase()
+        ? `${name} (${property.title})`
+        : name,
+      property,
+      values?.[name],
+      (schema.required ?? []).includes(name),
+      where,
+    ),
   }));
 
 const readAll = (/** @type {any[]} */ parts) =>
@@ -53,7 +69,13 @@ const lacksOf = (/** @type {Control[]} */ parts) => parts.flatMap(({ lacks }) =>
 /** A label without the mark of what is required. */
 const bare = (/** @type {string} */ label) => label.replace(/ \*$/, "");
 
-/** What a control lacks that must not be empty. @param {boolean} required @param {string} label @param {any} input @returns {() => Lack[]} */
+/**
+ * What a control lacks that must not be empty.
+ * @param {boolean} required
+ * @param {string} label
+ * @param {any} input
+ * @returns {() => Lack[]}
+ */
 const unlessFilled = (required, label, input) => () => {
   if (input.validity?.badInput) return [{ label: bare(label), input, words: "is no number" }];
   return required && !input.value.trim() ? [{ label: bare(label), input, words: "is required" }] : [];
@@ -69,7 +91,14 @@ const unlessFilled = (required, label, input) => () => {
  */
 const control = (label, given, value, required, where) => {
   const schema = resolved(given, where.root);
-  const start = value !== undefined ? value : schema.default !== undefined ? schema.default : required ? schema.examples?.[0] : undefined;
+  const start =
+    value !== undefined
+      ? value
+      : schema.default !== undefined
+        ? schema.default
+        : required
+          ? schema.examples?.[0]
+          : undefined;
   const union = schema.oneOf ?? schema.anyOf;
   const deeper = { ...where, depth: where.depth + 1 };
   const shown = required ? `${label} *` : label;
@@ -84,13 +113,26 @@ const control = (label, given, value, required, where) => {
       const inner = control(nullable ? shown : label, only, start ?? kinds[0].default, required && !nullable, where);
       return nullable && required ? { ...inner, read: () => inner.read() ?? null } : inner;
     }
-    if (kinds.every((kind) => kind.const !== undefined)) return choice(shown, schema, kinds.map((kind) => kind.const), start, required, kinds.map((kind) => kind.title));
+    if (kinds.every((kind) => kind.const !== undefined)) {
+      return choice(
+        shown,
+        schema,
+        kinds.map((kind) => kind.const),
+        start,
+        required,
+        kinds.map((kind) => kind.title),
+      );
+    }
     return oneOf(shown, schema, kinds, start, required, deeper);
   }
-  const type = Array.isArray(schema.type) ? schema.type.find((/** @type {string} */ each) => each !== "null") : schema.type;
+  const type = Array.isArray(schema.type)
+    ? schema.type.find((/** @type {string} */ each) => each !== "null")
+    : schema.type;
   if (schema.const !== undefined) return { element: make("span"), read: () => schema.const };
   if (Array.isArray(schema.enum)) return choice(shown, schema, schema.enum, start, required);
-  if (type === "boolean" && (Array.isArray(schema.type) || (!required && schema.default === undefined))) return triple(shown, schema, start, value === undefined, required, Array.isArray(schema.type));
+  if (type === "boolean" && (Array.isArray(schema.type) || (!required && schema.default === undefined))) {
+    return triple(shown, schema, start, value === undefined, required, Array.isArray(schema.type));
+  }
   if (type === "boolean") return tick(shown, schema, start, required);
   if (type === "number" || type === "integer") return number(shown, schema, type, start, required);
   if (type === "string") return text(shown, schema, start, required);
@@ -100,31 +142,91 @@ const control = (label, given, value, required, where) => {
 };
 
 /** @param {string} label @param {Json} schema @param {any} input */
-const named = (label, schema, input) => make("label", { className: "field" }, make("span", {}, label), input, schema.description && make("span", { className: "small quiet" }, schema.description));
+const named = (label, schema, input) =>
+  make(
+    "label",
+    { className: "field" },
+    make("span", {}, label),
+    input,
+    schema.description && make("span", { className: "small quiet" }, schema.description),
+  );
 
-/** @param {string} label @param {Json} schema @param {any[]} choices @param {any} start @param {boolean} required @param {(string | undefined)[]} [titles] @param {string} [without] @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any[]} choices
+ * @param {any} start
+ * @param {boolean} required
+ * @param {(string | undefined)[]} [titles]
+ * @param {string} [without]
+ * @returns {Control}
+ */
 const choice = (label, schema, choices, start, required, titles = [], without = "(none)") => {
-  const options = choices.map((each, index) => make("option", { value: String(index), selected: pretty(each) === pretty(start) }, titles[index] ?? String(each)));
+  const options = choices.map((each, index) =>
+    make("option", { value: String(index), selected: pretty(each) === pretty(start) }, titles[index] ?? String(each)),
+  );
   const none = required ? [] : [make("option", { value: "" }, without)];
   const input = make("select", {}, ...none, ...options);
-  return { element: named(label, schema, input), read: () => (input.value === "" ? undefined : choices[Number(input.value)]) };
+  return {
+    element: named(label, schema, input),
+    read: () => (input.value === "" ? undefined : choices[Number(input.value)]),
+  };
 };
 
 /** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @returns {Control} */
 const tick = (label, schema, start, required) => {
   const input = make("input", { type: "checkbox", checked: start === true });
-  return { element: named(label, schema, input), read: () => (input.checked || required || start !== undefined ? input.checked : undefined) };
+  return {
+    element: named(label, schema, input),
+    read: () => (input.checked || required || start !== undefined ? input.checked : undefined),
+  };
 };
 
-/** What is true, false, perhaps null, or not given. @param {string} label @param {Json} schema @param {any} start @param {boolean} unset @param {boolean} required @param {boolean} nullable @returns {Control} */
+/**
+ * What is true, false, perhaps null, or not given.
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any} start
+ * @param {boolean} unset
+ * @param {boolean} required
+ * @param {boolean} nullable
+ * @returns {Control}
+ */
 const triple = (label, schema, start, unset, required, nullable) =>
-  choice(label, schema, nullable ? [true, false, null] : [true, false], unset && start === null && !required ? undefined : start, required, [], "(not given)");
+  choice(
+    label,
+    schema,
+    nullable ? [true, false, null] : [true, false],
+    unset && start === null && !required ? undefined : start,
+    required,
+    [],
+    "(not given)",
+  );
 
-/** @param {string} label @param {Json} schema @param {string} type @param {any} start @param {boolean} required @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {string} type
+ * @param {any} start
+ * @param {boolean} required
+ * @returns {Control}
+ */
 const number = (label, schema, type, start, required) => {
-  const bounds = { ...(schema.minimum !== undefined && { min: schema.minimum }), ...(schema.maximum !== undefined && { max: schema.maximum }) };
-  const input = make("input", { type: "number", step: type === "integer" ? "1" : "any", value: start ?? "", ...bounds });
-  return { element: named(label, schema, input), read: () => (input.value === "" ? undefined : Number(input.value)), lacks: unlessFilled(required, label, input) };
+  const bounds = {
+    ...(schema.minimum !== undefined && { min: schema.minimum }),
+    ...(schema.maximum !== undefined && { max: schema.maximum }),
+  };
+  const input = make("input", {
+    type: "number",
+    step: type === "integer" ? "1" : "any",
+    value: start ?? "",
+    ...bounds,
+  });
+  return {
+    element: named(label, schema, input),
+    read: () => (input.value === "" ? undefined : Number(input.value)),
+    lacks: unlessFilled(required, label, input),
+  };
 };
 
 const KINDS = /** @type {Json} */ ({ date: "date", email: "email", uri: "url", time: "time" });
@@ -134,32 +236,66 @@ const text = (label, schema, start, required) => {
   const long = schema.maxLength > 200 || String(start ?? "").length > 120 || String(start ?? "").includes("\n");
   const input = long
     ? make("textarea", { value: start ?? "" })
-    : make("input", { type: KINDS[schema.format] ?? "text", value: start ?? "", placeholder: schema.examples?.[0] ?? "" });
-  return { element: named(label, schema, input), read: () => (input.value === "" ? undefined : input.value), lacks: unlessFilled(required, label, input) };
+    : make("input", {
+        type: KINDS[schema.format] ?? "text",
+        value: start ?? "",
+        placeholder: schema.examples?.[0] ?? "",
+      });
+  return {
+    element: named(label, schema, input),
+    read: () => (input.value === "" ? undefined : input.value),
+    lacks: unlessFilled(required, label, input),
+  };
 };
 
-/** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any} start
+ * @param {boolean} required
+ * @param {{ root: Json, depth: number }} where
+ * @returns {Control}
+ */
 const group = (label, schema, start, required, where) => {
   /** @type {any[] | undefined} What is not given has no parts: a schema may hold itself. */
   let parts;
   const inside = make("div", { className: "group" });
-  const element = make("fieldset", {}, make("legend", {}, label), schema.description && make("p", { className: "small quiet" }, schema.description), inside);
+  const element = make(
+    "fieldset",
+    {},
+    make("legend", {}, label),
+    schema.description && make("p", { className: "small quiet" }, schema.description),
+    inside,
+  );
   const give = (/** @type {any} */ values, focus = false) => {
     parts = properties(schema, values, where);
-    const leave = make("button", { type: "button", className: "plain", "aria-label": `Leave ${label} out`, onclick: omit }, "Leave out");
+    const leave = make(
+      "button",
+      { type: "button", className: "plain", "aria-label": `Leave ${label} out`, onclick: omit },
+      "Leave out",
+    );
     inside.replaceChildren(...parts.map((part) => part.element), ...(required ? [] : [leave]));
     if (focus) inside.querySelector("input, select, textarea")?.focus();
   };
   const omit = () => {
     parts = undefined;
-    inside.replaceChildren(make("button", { type: "button", className: "plain", onclick: () => give({}, true) }, "+ Give it"));
+    inside.replaceChildren(
+      make("button", { type: "button", className: "plain", onclick: () => give({}, true) }, "+ Give it"),
+    );
   };
   if (required || (start !== undefined && start !== null)) give(start ?? {});
   else omit();
   return { element, read: () => parts && readAll(parts), lacks: () => lacksOf(parts ?? []) };
 };
 
-/** @param {string} label @param {Json} schema @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {any} start
+ * @param {boolean} required
+ * @param {{ root: Json, depth: number }} where
+ * @returns {Control}
+ */
 const list = (label, schema, start, required, where) => {
   /** @type {{ row: any, item: Control }[]} */
   const rows = [];
@@ -167,9 +303,16 @@ const list = (label, schema, start, required, where) => {
   const add = (/** @type {any} */ value, focus = false) => {
     const item = control(`Item ${rows.length + 1}`, schema.items, value, true, where);
     const row = make("div", { className: "row" }, item.element);
-    const remove = make("button", { type: "button", className: "plain", "aria-label": `Remove an item of ${label}` }, "✕");
+    const remove = make(
+      "button",
+      { type: "button", className: "plain", "aria-label": `Remove an item of ${label}` },
+      "✕",
+    );
     remove.onclick = () => {
-      rows.splice(rows.findIndex((each) => each.row === row), 1);
+      rows.splice(
+        rows.findIndex((each) => each.row === row),
+        1,
+      );
       row.remove();
       more.focus();
     };
@@ -179,23 +322,47 @@ const list = (label, schema, start, required, where) => {
     if (focus) row.querySelector("input, select, textarea")?.focus();
   };
   const more = make("button", { type: "button", className: "plain", onclick: () => add(undefined, true) }, "+ Add");
-  for (const each of Array.isArray(start) ? start : Array(required ? Math.min(schema.minItems ?? 0, 10) : 0).fill(undefined)) add(each);
-  const element = make("fieldset", {}, make("legend", {}, label), schema.description && make("p", { className: "small quiet" }, schema.description), items, more);
+  for (const each of Array.isArray(start)
+    ? start
+    : Array(required ? Math.min(schema.minItems ?? 0, 10) : 0).fill(undefined)) {
+    add(each);
+  }
+  const element = make(
+    "fieldset",
+    {},
+    make("legend", {}, label),
+    schema.description && make("p", { className: "small quiet" }, schema.description),
+    items,
+    more,
+  );
   // An empty text is an item like any other.
   const texts = resolved(schema.items, where.root).type === "string";
   const least = required ? (schema.minItems ?? 0) : 0;
   return {
     element,
-    read: () => (rows.length || required || start !== undefined ? rows.map(({ item }) => item.read() ?? (texts ? "" : null)) : undefined),
+    read: () =>
+      rows.length || required || start !== undefined
+        ? rows.map(({ item }) => item.read() ?? (texts ? "" : null))
+        : undefined,
     lacks: () => [
-      ...(rows.length < least ? [{ label: bare(label), input: more, words: `needs at least ${least} ${least === 1 ? "item" : "items"}` }] : []),
-      ...(texts ? [] : rows.flatMap(({ item }, index) => (item.lacks?.() ?? []).map((lack) => ({ ...lack, label: `${bare(label)}, item ${index + 1}, ${lack.label}` })))),
+      ...(rows.length < least
+        ? [{ label: bare(label), input: more, words: `needs at least ${least} ${least === 1 ? "item" : "items"}` }]
+        : []),
+      ...(texts
+        ? []
+        : rows.flatMap(({ item }, index) =>
+            (item.lacks?.() ?? []).map((lack) => ({
+              ...lack,
+              label: `${bare(label)}, item ${index + 1}, ${lack.label}`,
+            })),
+          )),
     ],
   };
 };
 
 /** @param {Json} kind @param {number} index */
-const kindName = (kind, index) => kind.title ?? kind.properties?.kind?.const ?? kind.properties?.type?.const ?? kind.type ?? `kind ${index + 1}`;
+const kindName = (kind, index) =>
+  kind.title ?? kind.properties?.kind?.const ?? kind.properties?.type?.const ?? kind.type ?? `kind ${index + 1}`;
 
 /** @param {Json} kind @param {any} value */
 const fits = (kind, value) => {
@@ -203,32 +370,68 @@ const fits = (kind, value) => {
   const type = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
   if (type === "object" && kind.properties) {
     const fixed = Object.entries(kind.properties).filter(([, each]) => each.const !== undefined);
-    return fixed.every(([name, each]) => value[name] === each.const) && (kind.required ?? []).every((/** @type {string} */ name) => name in value);
+    return (
+      fixed.every(([name, each]) => value[name] === each.const) &&
+      (kind.required ?? []).every((/** @type {string} */ name) => name in value)
+    );
   }
-  return kind.type === type || (kind.type === "integer" && Number.isInteger(value)) || (kind.enum ?? []).includes(value);
+  return (
+    kind.type === type || (kind.type === "integer" && Number.isInteger(value)) || (kind.enum ?? []).includes(value)
+  );
 };
 
-/** @param {string} label @param {Json} schema @param {Json[]} kinds @param {any} start @param {boolean} required @param {{ root: Json, depth: number }} where @returns {Control} */
+/**
+ * @param {string} label
+ * @param {Json} schema
+ * @param {Json[]} kinds
+ * @param {any} start
+ * @param {boolean} required
+ * @param {{ root: Json, depth: number }} where
+ * @returns {Control}
+ */
 const oneOf = (label, schema, kinds, start, required, where) => {
   const place = make("div");
   /** @type {Control} */
   let current;
   const names = kinds.map(kindName);
-  const pick = make("select", { "aria-label": `${label}: which kind` }, ...(required ? [] : [make("option", { value: "" }, "(none)")]), ...names.map((name, index) => make("option", { value: String(index) }, name)));
+  const pick = make(
+    "select",
+    { "aria-label": `${label}: which kind` },
+    ...(required ? [] : [make("option", { value: "" }, "(none)")]),
+    ...names.map((name, index) => make("option", { value: String(index) }, name)),
+  );
   const found = kinds.findIndex((kind) => fits(kind, start));
   pick.value = found >= 0 ? String(found) : required ? "0" : "";
   const draw = (/** @type {any} */ value) => {
-    current = pick.value === "" ? { element: make("span"), read: () => undefined } : control(names[Number(pick.value)] ?? label, kinds[Number(pick.value)], value, true, where);
+    current =
+      pick.value === ""
+        ? { element: make("span"), read: () => undefined }
+        : control(names[Number(pick.value)] ?? label, kinds[Number(pick.value)], value, true, where);
     place.replaceChildren(current.element);
   };
   pick.onchange = () => draw(undefined);
   draw(start);
-  return { element: make("fieldset", {}, make("legend", {}, label), schema.description && make("p", { className: "small quiet" }, schema.description), pick, place), read: () => current.read(), lacks: () => current.lacks?.() ?? [] };
+  return {
+    element: make(
+      "fieldset",
+      {},
+      make("legend", {}, label),
+      schema.description && make("p", { className: "small quiet" }, schema.description),
+      pick,
+      place,
+    ),
+    read: () => current.read(),
+    lacks: () => current.lacks?.() ?? [],
+  };
 };
 
 /** @param {string} label @param {Json} schema @param {any} start @param {boolean} [required] @returns {Control} */
 const asJson = (label, schema, start, required = false) => {
-  const input = make("textarea", { value: start === undefined ? "" : pretty(start), placeholder: schema.type === "array" ? "[ … ]" : "JSON", spellcheck: false });
+  const input = make("textarea", {
+    value: start === undefined ? "" : pretty(start),
+    placeholder: schema.type === "array" ? "[ … ]" : "JSON",
+    spellcheck: false,
+  });
   return {
     element: named(label, schema, input),
     lacks: unlessFilled(required, label, input),

@@ -30,7 +30,12 @@ const argumentsFor = () => {
 const tellAddress = () => {
   const { chosen, panel, preset } = state;
   const { args, fit } = argumentsFor();
-  const settings = { ...(fit && { args }), panel: panel === "Messages" ? "" : panel, host: preset === "fanlight" ? "" : preset, ...stageSettings() };
+  const settings = {
+    ...(fit && { args }),
+    panel: panel === "Messages" ? "" : panel,
+    host: preset === "fanlight" ? "" : preset,
+    ...stageSettings(),
+  };
   history.replaceState(null, "", write(chosen?.server, chosen?.tool.name, settings));
 };
 
@@ -65,7 +70,12 @@ const drawForm = (/** @type {Json} */ values) => {
       return values;
     }
   };
-  const json = make("textarea", { value: pretty(values), spellcheck: false, "aria-label": "Arguments as JSON", hidden: true });
+  const json = make("textarea", {
+    value: pretty(values),
+    spellcheck: false,
+    "aria-label": "Arguments as JSON",
+    hidden: true,
+  });
   const asJson = make("input", { type: "checkbox" });
   const problem = make("p", { className: "bad small", role: "alert", id: "form-problem" });
   asJson.onchange = () => {
@@ -90,7 +100,10 @@ const drawForm = (/** @type {Json} */ values) => {
       remember(`arguments ${server} ${tool.name}`, values);
       called = values;
       tellAddress();
-      if (!argumentsFor().fit) say(`The arguments are too long for the address (${bytes(JSON.stringify(values).length)}). Copy as JSON has them.`);
+      if (!argumentsFor().fit) {
+        const size = bytes(JSON.stringify(values).length);
+        say(`The arguments are too long for the address (${size}). Copy as JSON has them.`);
+      }
       await call(server, tool, values);
     } catch (error) {
       problem.textContent = /** @type {Error} */ (error).message;
@@ -100,12 +113,25 @@ const drawForm = (/** @type {Json} */ values) => {
     event.preventDefault();
     void send();
   };
-  const copy = (/** @type {string} */ text, /** @type {string} */ words) => navigator.clipboard.writeText(text).then(() => say(words), () => say("The browser does not let this page copy."));
-  const copyLink = () => copy(location.href, argumentsFor().fit ? "The link is copied. It works while this runs." : "The link is copied, without the arguments: they are too long. Copy as JSON has them.");
+  const copy = (/** @type {string} */ text, /** @type {string} */ words) =>
+    navigator.clipboard.writeText(text).then(
+      () => say(words),
+      () => say("The browser does not let this page copy."),
+    );
+  const copyLink = () =>
+    copy(
+      location.href,
+      argumentsFor().fit
+        ? "The link is copied. It works while this runs."
+        : "The link is copied, without the arguments: they are too long. Copy as JSON has them.",
+    );
   const copyJson = () => {
     problem.textContent = "";
     try {
-      void copy(asJson.checked ? json.value || "{}" : pretty(form.read()), "The arguments are copied. Tick “as JSON” to paste them.");
+      void copy(
+        asJson.checked ? json.value || "{}" : pretty(form.read()),
+        "The arguments are copied. Tick “as JSON” to paste them.",
+      );
     } catch (error) {
       problem.textContent = /** @type {Error} */ (error).message;
     }
@@ -114,7 +140,14 @@ const drawForm = (/** @type {Json} */ values) => {
     make(
       "form",
       { onsubmit: submit, noValidate: true },
-      make("h2", {}, tool.title ?? tool.name, " ", make("span", { className: "mark" }, server), tool.view && make("span", { className: "mark view" }, "View")),
+      make(
+        "h2",
+        {},
+        tool.title ?? tool.name,
+        " ",
+        make("span", { className: "mark" }, server),
+        tool.view && make("span", { className: "mark view" }, "View"),
+      ),
       tool.description && make("p", { className: "quiet description" }, tool.description),
       tool.problem && make("p", { className: "bad" }, tool.problem),
       form.element,
@@ -126,38 +159,71 @@ const drawForm = (/** @type {Json} */ values) => {
         make("button", { className: "main", type: "submit" }, "Call"),
         form.size > 0 && make("label", { className: "small quiet" }, asJson, " as JSON"),
         tool.view && make("button", { type: "button", className: "plain", onclick: copyLink }, "Copy link"),
-        form.size > 0 && make("button", { type: "button", className: "plain", title: "Copy the arguments as JSON", onclick: copyJson }, "Copy as JSON"),
+        form.size > 0 &&
+          make(
+            "button",
+            { type: "button", className: "plain", title: "Copy the arguments as JSON", onclick: copyJson },
+            "Copy as JSON",
+          ),
       ),
     ),
   );
 };
 
-/** What a schema demands at its top and a value written as JSON has not. @param {Json} schema @param {any} values @param {any} input */
+/**
+ * What a schema demands at its top and a value written as JSON has not.
+ * @param {Json} schema
+ * @param {any} values
+ * @param {any} input
+ */
 const lackingIn = (schema, values, input) =>
-  (schema.required ?? []).filter((/** @type {string} */ name) => values?.[name] === undefined).map((/** @type {string} */ label) => ({ label, input, words: "is required" }));
+  (schema.required ?? [])
+    .filter((/** @type {string} */ name) => values?.[name] === undefined)
+    .map((/** @type {string} */ label) => ({ label, input, words: "is required" }));
 
-/** Say what is missing, go to the first of it, and offer to call all the same. @param {import("./form.js").Lack[]} lacks @param {any} problem @param {() => void} anyway */
+/**
+ * Say what is missing, go to the first of it, and offer to call all the same.
+ * @param {import("./form.js").Lack[]} lacks
+ * @param {any} problem
+ * @param {() => void} anyway
+ */
 const tellLacks = (lacks, problem, anyway) => {
   for (const { input } of lacks) {
     input.setAttribute("aria-invalid", "true");
     input.setAttribute("aria-describedby", "form-problem");
     input.addEventListener("input", () => input.removeAttribute("aria-invalid"), { once: true });
   }
-  const words = lacks.slice(0, 5).map(({ label, words }) => `${label} ${words}`).join("; ");
+  const words = lacks
+    .slice(0, 5)
+    .map(({ label, words }) => `${label} ${words}`)
+    .join("; ");
   problem.replaceChildren(
     `${words}${lacks.length > 5 ? `; and ${lacks.length - 5} more` : ""}. `,
-    make("button", { type: "button", className: "plain", title: "Send it without them, to see what the server says", onclick: anyway }, "Call anyway"),
+    make(
+      "button",
+      {
+        type: "button",
+        className: "plain",
+        title: "Send it without them, to see what the server says",
+        onclick: anyway,
+      },
+      "Call anyway",
+    ),
   );
   lacks[0]?.input.focus();
 };
 
-const toForm = () => $("form").querySelector("input:not([hidden]), select, textarea:not([hidden]), button.main")?.focus();
+const toForm = () =>
+  $("form").querySelector("input:not([hidden]), select, textarea:not([hidden]), button.main")?.focus();
 
 const drawHost = () => {
   const { name, seen, differs = [] } = state.presets[state.preset] ?? {};
   $("host").value = state.preset;
   $("differs").hidden = state.preset === "fanlight";
-  $("differs").replaceChildren(make("strong", {}, name ?? "", seen && ` (${seen})`), make("ul", {}, ...differs.map((/** @type {string} */ words) => make("li", {}, words))));
+  $("differs").replaceChildren(
+    make("strong", {}, name ?? "", seen && ` (${seen})`),
+    make("ul", {}, ...differs.map((/** @type {string} */ words) => make("li", {}, words))),
+  );
 };
 
 const fromAddress = () => {
@@ -174,7 +240,9 @@ const fromAddress = () => {
     say("The arguments in the address are not JSON.");
   }
   if (server && tool && choose(server, tool, given)) return;
-  const all = state.servers.flatMap((each) => each.tools.map((/** @type {Json} */ each_) => ({ server: each.name, tool: each_ })));
+  const all = state.servers.flatMap((each) =>
+    each.tools.map((/** @type {Json} */ each_) => ({ server: each.name, tool: each_ })),
+  );
   const first = all.find((each) => each.tool.view && each.tool.who !== "app") ?? all[0];
   if (first && !(server && tool)) choose(first.server, first.tool.name);
 };
@@ -211,15 +279,13 @@ const hear = (/** @type {Json} */ event) => {
     const server = state.servers.find(({ name }) => name === event.server);
     server?.log.push({ at: event.at, line: event.line });
     if (server && server.log.length > 500) server.log.shift();
-  }
-  else if (kind === "message") {
+  } else if (kind === "message") {
     heard(event);
     changed("model");
   } else if (kind === "changed") {
     say(`${event.files.join(", ")} changed: ${event.server} is loaded anew.`);
     retry(event.server);
-  }
-  else if (kind === "preset") {
+  } else if (kind === "preset") {
     state.preset = event.preset;
     drawHost();
     for (const { app } of state.calls) layOut(app);
@@ -239,7 +305,8 @@ const start = async () => {
   // Who chooses a tool by key goes on to its form, and need not pass all other tools.
   on(["servers"], () => drawServers((server, tool, byKey) => choose(server, tool) && byKey && toForm()));
   $("skip").onclick = toForm;
-  const replay = (/** @type {string} */ text) => state.chosen && void call(state.chosen.server, state.chosen.tool, {}, text);
+  const replay = (/** @type {string} */ text) =>
+    state.chosen && void call(state.chosen.server, state.chosen.tool, {}, text);
   const chose = (/** @type {string} */ panel) => {
     state.panel = panel;
     tellAddress();
@@ -253,7 +320,9 @@ const start = async () => {
   on(["messages"], () => state.panel === "Messages" && panels());
   on(["model"], () => state.panel === "Model" && panels());
   state.presets = await ask("presets");
-  $("host").replaceChildren(...Object.entries(state.presets).map(([id, { name }]) => make("option", { value: id }, name)));
+  $("host").replaceChildren(
+    ...Object.entries(state.presets).map(([id, { name }]) => make("option", { value: id }, name)),
+  );
   $("host").onchange = () => setHost($("host").value);
   const events = new EventSource("/api/events");
   events.onmessage = ({ data }) => hear(JSON.parse(data));

@@ -7,7 +7,12 @@ import { changed, state } from "./state.js";
 
 const MOST_SHOWN = 400;
 const ARROWS = /** @type {Json} */ ({ view: "→", host: "←", client: "⇒", server: "⇐" });
-const FROM = /** @type {Json} */ ({ view: "from the View", host: "from the host to the View", client: "from the host to the server", server: "from the server" });
+const FROM = /** @type {Json} */ ({
+  view: "from the View",
+  host: "from the host to the View",
+  client: "from the host to the server",
+  server: "from the server",
+});
 
 let filter = "";
 const shown = { link: true, connection: false };
@@ -17,9 +22,16 @@ const open = new WeakSet();
 /** Keep what passed between the host and a server. @param {Json} event */
 export const passed = ({ server, at, direction, message }) => {
   const log = (state.passed[server] ??= []);
-  const entry = /** @type {Json} */ ({ from: direction === "sent" ? "client" : "server", message, at: at * 1_000, size: JSON.stringify(message).length });
+  const entry = /** @type {Json} */ ({
+    from: direction === "sent" ? "client" : "server",
+    message,
+    at: at * 1_000,
+    size: JSON.stringify(message).length,
+  });
   if (message.method === undefined && message.id !== undefined) {
-    entry.of = log.findLast((each) => each.message.id === message.id && each.message.method && each.from !== entry.from);
+    entry.of = log.findLast(
+      (each) => each.message.id === message.id && each.message.method && each.from !== entry.from,
+    );
     if (entry.of) entry.took = entry.at - entry.of.at;
   }
   log.push(entry);
@@ -38,17 +50,42 @@ const entries = () => {
 /** @param {(text: string) => void} replay */
 export const drawMessages = (replay) => {
   const panel = $("panel");
-  const search = panel.querySelector("#filter") ?? make("input", { id: "filter", type: "search", placeholder: "Filter", "aria-label": "Filter messages", value: filter });
+  const search =
+    panel.querySelector("#filter") ??
+    make("input", {
+      id: "filter",
+      type: "search",
+      placeholder: "Filter",
+      "aria-label": "Filter messages",
+      value: filter,
+    });
   search.oninput = () => {
     filter = search.value.toLowerCase();
     changed("messages");
   };
-  const tick = (/** @type {"link" | "connection"} */ key, /** @type {string} */ words) => make("label", { className: "small" }, make("input", { type: "checkbox", checked: shown[key], onchange: (/** @type {any} */ { target }) => ((shown[key] = target.checked), changed("messages")) }), ` ${words}`);
+  const tick = (/** @type {"link" | "connection"} */ key, /** @type {string} */ words) =>
+    make(
+      "label",
+      { className: "small" },
+      make("input", {
+        type: "checkbox",
+        checked: shown[key],
+        onchange: (/** @type {any} */ { target }) => ((shown[key] = target.checked), changed("messages")),
+      }),
+      ` ${words}`,
+    );
   const all = entries();
-  const found = all.filter(({ message, from, again }) => (again ? !filter : !filter || `${from} ${JSON.stringify(message)}`.toLowerCase().includes(filter)));
+  const found = all.filter(({ message, from, again }) =>
+    again ? !filter : !filter || `${from} ${JSON.stringify(message)}`.toLowerCase().includes(filter),
+  );
   const began = state.shown?.began ?? found[0]?.at ?? 0;
   const rows = found.slice(-MOST_SHOWN).map((entry) => drawEntry(entry, began));
-  const pick = make("input", { type: "file", accept: ".jsonl,.json,.txt", hidden: true, onchange: async () => pick.files[0] && replay(await pick.files[0].text()) });
+  const pick = make("input", {
+    type: "file",
+    accept: ".jsonl,.json,.txt",
+    hidden: true,
+    onchange: async () => pick.files[0] && replay(await pick.files[0].text()),
+  });
   return [
     make(
       "div",
@@ -56,12 +93,29 @@ export const drawMessages = (replay) => {
       search,
       tick("link", "View"),
       tick("connection", "server"),
-      make("button", { type: "button", className: "plain", disabled: !found.length, onclick: () => save(found, began) }, "Export"),
-      make("button", { type: "button", className: "plain", title: "Play an exported conversation against the chosen tool's View", disabled: !state.chosen, onclick: () => pick.click() }, "Replay …"),
+      make(
+        "button",
+        { type: "button", className: "plain", disabled: !found.length, onclick: () => save(found, began) },
+        "Export",
+      ),
+      make(
+        "button",
+        {
+          type: "button",
+          className: "plain",
+          title: "Play an exported conversation against the chosen tool's View",
+          disabled: !state.chosen,
+          onclick: () => pick.click(),
+        },
+        "Replay …",
+      ),
       pick,
     ),
-    found.length > MOST_SHOWN && make("p", { className: "small quiet" }, `The last ${MOST_SHOWN} of ${found.length}. Export has them all.`),
-    rows.length ? make("ol", {}, ...rows) : make("p", { className: "empty" }, all.length ? "No message fits the filter." : "No messages yet."),
+    found.length > MOST_SHOWN &&
+      make("p", { className: "small quiet" }, `The last ${MOST_SHOWN} of ${found.length}. Export has them all.`),
+    rows.length
+      ? make("ol", {}, ...rows)
+      : make("p", { className: "empty" }, all.length ? "No message fits the filter." : "No messages yet."),
   ];
 };
 
@@ -74,7 +128,19 @@ const drawEntry = (/** @type {Json} */ entry, /** @type {number} */ began) => {
   const name = message.method ?? `answer to ${of?.message.method ?? message.id}`;
   const time = took === undefined ? since(at, began) : `+${took < 1_000 ? `${Math.round(took)} ms` : seconds(took)}`;
   const body = () => {
-    const copy = make("button", { type: "button", className: "plain copy", onclick: () => navigator.clipboard.writeText(pretty(message)).then(() => say("Copied."), () => say("The browser does not let this page copy.")) }, "Copy");
+    const copy = make(
+      "button",
+      {
+        type: "button",
+        className: "plain copy",
+        onclick: () =>
+          navigator.clipboard.writeText(pretty(message)).then(
+            () => say("Copied."),
+            () => say("The browser does not let this page copy."),
+          ),
+      },
+      "Copy",
+    );
     return make("div", { className: "body" }, copy, make("pre", {}, shortened(pretty(message))));
   };
   const details = make(
@@ -100,6 +166,8 @@ const drawEntry = (/** @type {Json} */ entry, /** @type {number} */ began) => {
 };
 
 const save = (/** @type {Json[]} */ found, /** @type {number} */ began) => {
-  const lines = found.filter(({ again }) => !again).map(({ from, message, at }) => JSON.stringify({ at: Math.round(at - began), from, message }));
+  const lines = found
+    .filter(({ again }) => !again)
+    .map(({ from, message, at }) => JSON.stringify({ at: Math.round(at - began), from, message }));
   download(`${state.shown?.tool.name ?? "connection"}.jsonl`, `${lines.join("\n")}\n`, "application/jsonl");
 };

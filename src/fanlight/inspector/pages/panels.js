@@ -1,6 +1,7 @@
 // @ts-check
 /** The details of one call: its problems, its security, what the model learned, and its result. */
 import { $, ask, make, pretty, redraw, say, shortened } from "./dom.js";
+import { placeOf } from "./diagnose.js";
 import { drawMessages } from "./messages.js";
 import { changed, page, state } from "./state.js";
 
@@ -42,7 +43,23 @@ const drawTabs = (/** @type {(panel: string) => void} */ chose) => {
   const focused = $("tabs").contains(document.activeElement);
   $("tabs").replaceChildren(
     ...PANELS.map((name) =>
-      make("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": String(state.panel === name), tabIndex: state.panel === name ? 0 : -1, onclick: () => choose(name) }, name, name === "Problems" && count ? make("span", { className: "count" }, String(count)) : "", name === "Security" && blocked ? make("span", { className: "count", title: "blocked by the View's policy" }, String(blocked)) : ""),
+      make(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `tab-${name}`,
+          "aria-controls": "panel",
+          "aria-selected": String(state.panel === name),
+          tabIndex: state.panel === name ? 0 : -1,
+          onclick: () => choose(name),
+        },
+        name,
+        name === "Problems" && count ? make("span", { className: "count" }, String(count)) : "",
+        name === "Security" && blocked
+          ? make("span", { className: "count", title: "blocked by the View's policy" }, String(blocked))
+          : "",
+      ),
     ),
   );
   $("panel").setAttribute("aria-labelledby", `tab-${state.panel}`);
@@ -56,7 +73,15 @@ const drawTabs = (/** @type {(panel: string) => void} */ chose) => {
 
 const problems = async (/** @type {Call} */ made) =>
   made.problems.length
-    ? made.problems.map(({ what, code, todo }) => make("div", { className: "finding" }, make("p", { className: "bad" }, what), code && make("pre", {}, code), todo && make("p", {}, todo)))
+    ? made.problems.map(({ what, code, todo }) =>
+        make(
+          "div",
+          { className: "finding" },
+          make("p", { className: "bad" }, what),
+          code && make("pre", {}, code),
+          todo && make("p", {}, todo),
+        ),
+      )
     : [make("p", { className: "empty" }, "None that we know of.")];
 
 const FIELDS = /** @type {Json} */ ({
@@ -89,12 +114,27 @@ const policy = (/** @type {string} */ csp) =>
     "table",
     { className: "policy small" },
     make("thead", {}, make("tr", {}, make("th", {}, "Directive"), make("th", {}, "Allows"), make("th", {}, "From"))),
-    make("tbody", {}, ...csp.split("; ").map((part) => {
-      const [name = "", ...values] = part.split(" ");
-      const declared = values.some((value) => /[.:]\/\/|\*\./.test(value) && !value.startsWith("data:"));
-      const from = name === "frame-ancestors" || name === "report-uri" || name === "report-to" ? "this host" : declared ? ORIGINS[name] ?? "the host" : "the standard";
-      return make("tr", {}, make("td", {}, name), make("td", {}, values.join(" ")), make("td", { className: declared ? "" : "quiet" }, from));
-    })),
+    make(
+      "tbody",
+      {},
+      ...csp.split("; ").map((part) => {
+        const [name = "", ...values] = part.split(" ");
+        const declared = values.some((value) => /[.:]\/\/|\*\./.test(value) && !value.startsWith("data:"));
+        const from =
+          name === "frame-ancestors" || name === "report-uri" || name === "report-to"
+            ? "this host"
+            : declared
+              ? (ORIGINS[name] ?? "the host")
+              : "the standard";
+        return make(
+          "tr",
+          {},
+          make("td", {}, name),
+          make("td", {}, values.join(" ")),
+          make("td", { className: declared ? "" : "quiet" }, from),
+        );
+      }),
+    ),
   );
 
 const security = async (/** @type {Call} */ made) => {
@@ -112,7 +152,20 @@ const security = async (/** @type {Call} */ made) => {
     const { uri, sha256, permissions, asked = [], denied, problems: declared = [] } = shown.data;
     parts.push(
       make("h3", {}, "Document"),
-      make("dl", {}, make("dt", {}, "URI"), make("dd", {}, uri), make("dt", {}, "SHA-256"), make("dd", { className: "mono" }, sha256), make("dt", {}, "Permissions"), make("dd", {}, asked.length ? `asked: ${asked.join(", ")}; granted: ${permissions.join(", ") || "none"}` : "none asked")),
+      make(
+        "dl",
+        {},
+        make("dt", {}, "URI"),
+        make("dd", {}, uri),
+        make("dt", {}, "SHA-256"),
+        make("dd", { className: "mono" }, sha256),
+        make("dt", {}, "Permissions"),
+        make(
+          "dd",
+          {},
+          asked.length ? `asked: ${asked.join(", ")}; granted: ${permissions.join(", ") || "none"}` : "none asked",
+        ),
+      ),
       denied.length && make("p", { className: "bad" }, `Declared and not allowed: ${denied.join(", ")}`),
       ...declared.map((/** @type {string} */ problem) => make("p", { className: "small" }, problem)),
     );
@@ -121,22 +174,70 @@ const security = async (/** @type {Call} */ made) => {
   for (const { name, data } of blocked) {
     const origin = URL.canParse(data.blocked) ? new URL(data.blocked).origin : "";
     parts.push(
-      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${data.place ? `, ${data.place.file}:${data.place.line}` : data.line ? `, line ${data.line}` : ""}`),
-      FIELDS[name] && origin && origin !== "null" && make("p", { className: "small" }, "To allow it, declare ", make("code", {}, `csp=Csp(${FIELDS[name]}=["${origin}"])`)),
+      make("p", {}, make("strong", { className: "bad" }, name), ` ${data.blocked}${placeOf(data)}`),
+      FIELDS[name] &&
+        origin &&
+        origin !== "null" &&
+        make(
+          "p",
+          { className: "small" },
+          "To allow it, declare ",
+          make("code", {}, `csp=Csp(${FIELDS[name]}=["${origin}"])`),
+        ),
     );
   }
   if (!blocked.length) parts.push(make("p", { className: "quiet" }, "Nothing."));
-  if (violations.length > blocked.length) parts.push(make("p", { className: "small quiet" }, "A schema library asked whether it may compile code, and may not. That is harmless."));
+  if (violations.length > blocked.length) {
+    parts.push(
+      make(
+        "p",
+        { className: "small quiet" },
+        "A schema library asked whether it may compile code, and may not. That is harmless.",
+      ),
+    );
+  }
   parts.push(make("h3", {}, "Consent and policy"));
-  parts.push(...decisions.map(({ name, outcome, by, data }) => make("p", { className: "small" }, make("span", { className: outcome === "allowed" ? "good" : "bad" }, outcome), ` ${name} ${String(data?.key ?? "").slice(0, name === "document" ? 12 : 60)}, by ${by}${data?.reason ? `: ${data.reason}` : ""}`)));
+  for (const { name, outcome, by, data } of decisions) {
+    const key = String(data?.key ?? "").slice(0, name === "document" ? 12 : 60);
+    const decided = make("span", { className: outcome === "allowed" ? "good" : "bad" }, outcome);
+    const reason = data?.reason ? `: ${data.reason}` : "";
+    parts.push(make("p", { className: "small" }, decided, ` ${name} ${key}, by ${by}${reason}`));
+  }
   if (!decisions.length) parts.push(make("p", { className: "quiet" }, "Nothing had to be decided."));
   for (const grant of grants) {
-    const forget = make("button", { type: "button", className: "plain", onclick: () => ask("revoke", { grant }).then(() => changed("calls"), (error) => say(error.message)) }, "Take back");
+    const forget = make(
+      "button",
+      {
+        type: "button",
+        className: "plain",
+        onclick: () =>
+          ask("revoke", { grant }).then(
+            () => changed("calls"),
+            (error) => say(error.message),
+          ),
+      },
+      "Take back",
+    );
     parts.push(make("p", { className: "small" }, `Allowed for good: ${grant.kind} ${grant.key} `, forget));
   }
-  if (older.length) parts.push(make("h3", {}, "Older dialects"), ...[...new Set(older.map(({ name, outcome, data }) => `older dialect: ${name}, ${outcome === "refused" ? `refused: ${data?.reason}` : `now ${data?.today}`}`))].map((words) => make("p", { className: "small" }, words)));
+  if (older.length) {
+    const uses = older.map(({ name, outcome, data }) => {
+      const today = outcome === "refused" ? `refused: ${data?.reason}` : `now ${data?.today}`;
+      return `older dialect: ${name}, ${today}`;
+    });
+    parts.push(make("h3", {}, "Older dialects"));
+    for (const use of new Set(uses)) parts.push(make("p", { className: "small" }, use));
+  }
   if (shown) parts.push(make("h3", {}, "Content-Security-Policy in force"), policy(shown.data.csp));
-  parts.push(make("h3", {}, "Audit"), make("details", {}, make("summary", { className: "small" }, `${records.length} records`), make("pre", {}, records.map((record) => JSON.stringify(record)).join("\n"))));
+  parts.push(
+    make("h3", {}, "Audit"),
+    make(
+      "details",
+      {},
+      make("summary", { className: "small" }, `${records.length} records`),
+      make("pre", {}, records.map((record) => JSON.stringify(record)).join("\n")),
+    ),
+  );
   return parts;
 };
 
@@ -146,11 +247,21 @@ const model = async (/** @type {Call} */ made) => {
   const tools = appTools.filter((/** @type {Json} */ tool) => tool.view === made.view);
   return [
     make("h3", {}, "Context that this View gave the model"),
-    own ? make("pre", {}, pretty({ content: own.content, structuredContent: own.structuredContent })) : make("p", { className: "quiet" }, "None."),
+    own
+      ? make("pre", {}, pretty({ content: own.content, structuredContent: own.structuredContent }))
+      : make("p", { className: "quiet" }, "None."),
     make("h3", {}, "Tools that this View offers the model"),
     ...(tools.length ? tools.map(drawAppTool) : [make("p", { className: "quiet" }, "None.")]),
     make("h3", {}, "Messages that Views put into the conversation"),
-    ...(messages.length ? messages.map((/** @type {Json} */ { role, content }) => make("pre", {}, `${role}: ${content.map((/** @type {Json} */ block) => block.text ?? pretty(block)).join("\n")}`)) : [make("p", { className: "quiet" }, "None.")]),
+    ...(messages.length
+      ? messages.map((/** @type {Json} */ { role, content }) =>
+          make(
+            "pre",
+            {},
+            `${role}: ${content.map((/** @type {Json} */ block) => block.text ?? pretty(block)).join("\n")}`,
+          ),
+        )
+      : [make("p", { className: "quiet" }, "None.")]),
   ];
 };
 
@@ -159,14 +270,34 @@ const drawAppTool = (/** @type {Json} */ tool) => {
   const answer = make("pre");
   const run = async () => {
     try {
-      answer.textContent = pretty(await ask("app-tool", { view: tool.view, name: tool.tool, arguments: JSON.parse(input.value || "{}") }));
+      answer.textContent = pretty(
+        await ask("app-tool", { view: tool.view, name: tool.tool, arguments: JSON.parse(input.value || "{}") }),
+      );
     } catch (error) {
       answer.textContent = /** @type {Error} */ (error).message;
     }
   };
-  return make("details", {}, make("summary", {}, tool.tool, " ", make("span", { className: "small quiet" }, tool.description)), make("pre", {}, pretty(tool.input_schema)), input, make("button", { type: "button", onclick: run }, "Call as the model"), answer);
+  return make(
+    "details",
+    {},
+    make("summary", {}, tool.tool, " ", make("span", { className: "small quiet" }, tool.description)),
+    make("pre", {}, pretty(tool.input_schema)),
+    input,
+    make("button", { type: "button", onclick: run }, "Call as the model"),
+    answer,
+  );
 };
 
-const result = async (/** @type {Call} */ made) => [make("h3", {}, "Arguments"), make("pre", {}, shortened(pretty(made.values))), make("h3", {}, "Result, as the View gets it"), make("pre", {}, made.result ? shortened(pretty(made.result)) : "None yet.")];
+const result = async (/** @type {Call} */ made) => [
+  make("h3", {}, "Arguments"),
+  make("pre", {}, shortened(pretty(made.values))),
+  make("h3", {}, "Result, as the View gets it"),
+  make("pre", {}, made.result ? shortened(pretty(made.result)) : "None yet."),
+];
 
-const draws = /** @type {Record<string, (made: Call) => Promise<any[]>>} */ ({ Problems: problems, Security: security, Model: model, Result: result });
+const draws = /** @type {Record<string, (made: Call) => Promise<any[]>>} */ ({
+  Problems: problems,
+  Security: security,
+  Model: model,
+  Result: result,
+});

@@ -12,7 +12,8 @@ const LOOSE = new Set(["ui/notifications/size-changed", "notifications/message"]
 export const differences = (then, now) => {
   const before = then.filter((method) => !LOOSE.has(method));
   const after = now.filter((method) => !LOOSE.has(method));
-  const count = (/** @type {string[]} */ methods, /** @type {string} */ method) => methods.filter((each) => each === method).length;
+  const count = (/** @type {string[]} */ methods, /** @type {string} */ method) =>
+    methods.filter((each) => each === method).length;
   const found = [...new Set([...before, ...after])]
     .filter((method) => count(before, method) !== count(after, method))
     .map((method) => `${method}: ${count(before, method)} then, ${count(after, method)} now.`);

@@ -19,14 +19,30 @@ const VARIABLES = {
 };
 
 // Fonts that the system has: a View can show them without reaching out.
-const FONTS = "@font-face { font-family: 'Stage Font'; src: local('Georgia'), local('DejaVu Serif'), local('Liberation Serif'); }";
+const FONTS =
+  "@font-face { font-family: 'Stage Font'; src: local('Georgia'), local('DejaVu Serif'), local('Liberation Serif'); }";
 
-const SETTINGS = ["width", "container", "box-width", "box-height", "locale", "zone", "areas", "device", "styles", "fonts", "theme", "columns", "pace"];
+const SETTINGS = [
+  "width",
+  "container",
+  "box-width",
+  "box-height",
+  "locale",
+  "zone",
+  "areas",
+  "device",
+  "styles",
+  "fonts",
+  "theme",
+  "columns",
+  "pace",
+];
 
 const value = (/** @type {string} */ id) => ($(id).type === "checkbox" ? ($(id).checked ? "yes" : "") : $(id).value);
 
 /** What is set, for the address; what is left at its start is empty. @returns {Record<string, string>} */
-export const stageSettings = () => Object.fromEntries(SETTINGS.map((id) => [id, value(id) === $(id).dataset.start ? "" : value(id)]));
+export const stageSettings = () =>
+  Object.fromEntries(SETTINGS.map((id) => [id, value(id) === $(id).dataset.start ? "" : value(id)]));
 
 /** @param {URLSearchParams} settings */
 export const setStage = (settings) => {
@@ -41,7 +57,11 @@ export const setStage = (settings) => {
 /** The box that a View is given: chosen here, or that of the host that is imitated. @returns {Json | null} */
 const container = () => {
   const [width, height] = [Number($("box-width").value) || 640, Number($("box-height").value) || 480];
-  const kinds = /** @type {Json} */ ({ fixed: { width, height }, flexible: { maxWidth: width, maxHeight: height }, unbounded: {} });
+  const kinds = /** @type {Json} */ ({
+    fixed: { width, height },
+    flexible: { maxWidth: width, maxHeight: height },
+    unbounded: {},
+  });
   return kinds[$("container").value] ?? state.presets[state.preset]?.container ?? null;
 };
 
@@ -63,7 +83,14 @@ export const layOut = (app) => {
 
 /** What drags the box of a View to any width, by pointer or by arrow keys. @param {any} box */
 export const makeGrip = (box) => {
-  const grip = make("div", { className: "grip", role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": "Width of the View", title: "Drag, or use the arrow keys" });
+  const grip = make("div", {
+    className: "grip",
+    role: "separator",
+    tabIndex: 0,
+    "aria-orientation": "vertical",
+    "aria-label": "Width of the View",
+    title: "Drag, or use the arrow keys",
+  });
   const set = (/** @type {number} */ width) => {
     box.style.maxWidth = "";
     box.style.width = `${Math.max(Math.round(width), 120)}px`;
@@ -86,12 +113,22 @@ export const makeGrip = (box) => {
   return grip;
 };
 
-const AREAS = /** @type {Json} */ ({ phone: { top: 47, right: 0, bottom: 34, left: 0 }, sideways: { top: 0, right: 47, bottom: 21, left: 47 } });
-const DEVICES = /** @type {Json} */ ({ touch: { touch: true, hover: false }, mouse: { touch: false, hover: true }, both: { touch: true, hover: true } });
+const AREAS = /** @type {Json} */ ({
+  phone: { top: 47, right: 0, bottom: 34, left: 0 },
+  sideways: { top: 0, right: 47, bottom: 21, left: 47 },
+});
+const DEVICES = /** @type {Json} */ ({
+  touch: { touch: true, hover: false },
+  mouse: { touch: false, hover: true },
+  both: { touch: true, hover: true },
+});
 
 /** Tell the host what is set. */
 export const tellStage = async () => {
-  const styles = { variables: $("styles").checked ? VARIABLES : {}, ...($("fonts").checked && { css: { fonts: FONTS } }) };
+  const styles = {
+    variables: $("styles").checked ? VARIABLES : {},
+    ...($("fonts").checked && { css: { fonts: FONTS } }),
+  };
   if ($("fonts").checked) styles.variables = { ...styles.variables, "--font-sans": "'Stage Font', serif" };
   const chosen = $("container").value ? container() : null;
   try {

@@ -54,13 +54,16 @@ const waiting = /** @type {Set<() => void>} */ (new Set());
 
 /** Say that something changed; what shows it is drawn in the next frame, once. @param {string} kind */
 export const changed = (kind) => {
-  if (!waiting.size) requestAnimationFrame(() => {
-    const due = [...waiting];
-    waiting.clear();
-    for (const draw of due) draw();
-  });
+  if (!waiting.size) {
+    requestAnimationFrame(() => {
+      const due = [...waiting];
+      waiting.clear();
+      for (const draw of due) draw();
+    });
+  }
   for (const draw of listeners[kind] ?? []) waiting.add(draw);
 };
 
 /** @param {string} server @param {string} name */
-export const toolOf = (server, name) => state.servers.find((each) => each.name === server)?.tools.find((/** @type {Json} */ each) => each.name === name);
+export const toolOf = (server, name) =>
+  state.servers.find((each) => each.name === server)?.tools.find((/** @type {Json} */ each) => each.name === name);

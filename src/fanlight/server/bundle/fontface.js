@@ -5,4 +5,4 @@
     face.loaded.catch((error) => console.error(`The font "${family}" cannot be used:`, error));
     document.fonts.add(face);
   }
-}
+};

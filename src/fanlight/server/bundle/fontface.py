@@ -68,7 +68,8 @@ def font_element(faces: list[Face]) -> str:
 
 @cache
 def _loader() -> str:
-    return files(__package__).joinpath("fontface.js").read_text(encoding="utf-8").strip()
+    # The file is one expression; the formatter ends it with a semicolon, as it does every statement.
+    return files(__package__).joinpath("fontface.js").read_text(encoding="utf-8").strip().removesuffix(";")
 
 
 def _declarations(text: str) -> list[tuple[str, int, str]]:

@@ -196,14 +196,14 @@ class Probe {
     const promised = isObject(this.capabilities.sandbox?.permissions?.clipboardWrite);
     if (!this.settings.declares) findings.note("RES-11", "This View asks for nothing. Run probe_host.");
     else if (granted) findings.pass("RES-11", "clipboard-write is granted.");
-    else if (promised) findings.fail(
-      "RES-11",
-      "hostCapabilities.sandbox grants clipboardWrite, and the frame does not.",
-    );
-    else findings.note(
-      "RES-11",
-      granted === false ? "clipboard-write is not granted, as hosts may decide." : "This browser does not tell.",
-    );
+    else if (promised) {
+      findings.fail("RES-11", "hostCapabilities.sandbox grants clipboardWrite, and the frame does not.");
+    } else {
+      findings.note(
+        "RES-11",
+        granted === false ? "clipboard-write is not granted, as hosts may decide." : "This browser does not tell.",
+      );
+    }
     findings.note("RES-10", `This View's origin is ${window.origin}.`);
   }
 
@@ -251,21 +251,20 @@ class Probe {
       opened += was ? 0 : 1;
     }
     if (open.length) findings.fail("CSP-01", list(open));
-    else if (opened) findings.pass(
-      "CSP-01",
-      `${opened} of ${allowed.length} declared origins are let through, and no other.`,
-    );
-    else findings.note("CSP-01", "All declared origins are blocked, as hosts may decide.");
+    else if (opened) {
+      findings.pass("CSP-01", `${opened} of ${allowed.length} declared origins are let through, and no other.`);
+    } else findings.note("CSP-01", "All declared origins are blocked, as hosts may decide.");
     const own = policies().some((policy) => policy.get("connect-src")?.includes("'self'"));
     if (own) findings.pass("CSP-11");
-    else findings.note(
-      "CSP-11",
-      "connect-src does not name the View's own origin; the standard's two recipes differ here.",
-    );
-    if (canCompile()) findings.note(
-      "CSP-01",
-      "Code can be made of text (unsafe-eval), which the standard's recipe does not have.",
-    );
+    else {
+      findings.note(
+        "CSP-11",
+        "connect-src does not name the View's own origin; the standard's two recipes differ here.",
+      );
+    }
+    if (canCompile()) {
+      findings.note("CSP-01", "Code can be made of text (unsafe-eval), which the standard's recipe does not have.");
+    }
   }
 
   /** @param {string[]} open */
@@ -372,10 +371,9 @@ class Probe {
     const { link, findings, capabilities } = this;
     if (!capabilities.serverTools) {
       const why = "The host does not offer serverTools.";
-      for (const id of "VIS-01 VIS-03 VIS-04 VIS-05 SBX-07 NEG-01 NEG-02 DSC-02 D-STD-01".split(" ")) findings.note(
-        id,
-        why,
-      );
+      for (const id of "VIS-01 VIS-03 VIS-04 VIS-05 SBX-07 NEG-01 NEG-02 DSC-02 D-STD-01".split(" ")) {
+        findings.note(id, why);
+      }
       return;
     }
     const payload = { ...this.settings.data, long: "0123456789".repeat(20_000) };
@@ -410,11 +408,9 @@ class Probe {
     ];
     for (const [rule, tool, answer] of guarded) {
       findings.check(rule, refused(answer), `${tool} was answered with ${brief(answer)}.`);
-      if (saw && before) findings.check(
-        rule,
-        same(saw.refused[tool], before.refused[tool]),
-        `The server was called for ${tool}.`,
-      );
+      if (saw && before) {
+        findings.check(rule, same(saw.refused[tool], before.refused[tool]), `The server was called for ${tool}.`);
+      }
     }
     if (saw) this.#server(saw);
     await this.#progressOf();
@@ -468,12 +464,14 @@ class Probe {
     const told = link.told("notifications/progress").map(({ message }) => message.params?.progressToken);
     if (!isObject(answer?.result)) return;
     if (!told.length) findings.note("SBX-12", "Progress is not relayed, so long calls may time out in Views.");
-    else findings.check(
-      "SBX-12",
-      told.every((token) => token === progressToken),
-      `Progress came under ${brief(told[0])}.`,
-      "Progress is relayed.",
-    );
+    else {
+      findings.check(
+        "SBX-12",
+        told.every((token) => token === progressToken),
+        `Progress came under ${brief(told[0])}.`,
+        "Progress is relayed.",
+      );
+    }
   }
 
   async #cancel() {
@@ -579,11 +577,9 @@ class Probe {
     const result = link.told(RESULT)[0]?.message.params;
     const gone = link.told(CANCELLED).length > 0;
     if (isObject(input)) findings.pass("TIN-01");
-    else if (gone && !link.told(INPUT).length) findings.note(
-      "TIN-01",
-      "The call was cancelled before its arguments were complete.",
-    );
-    else findings.fail("TIN-01", `tool-input brought ${brief(input)}.`);
+    else if (gone && !link.told(INPUT).length) {
+      findings.note("TIN-01", "The call was cancelled before its arguments were complete.");
+    } else findings.fail("TIN-01", `tool-input brought ${brief(input)}.`);
     findings.pass("DSC-05");
     if (result) this.#result(result, input);
     else if (!gone) findings.fail("TRS-01", "No tool-result came.");
@@ -605,12 +601,9 @@ class Probe {
     findings.check("TRS-01", content, `content is ${brief(result.content)}.`);
     findings.check("TRS-01", same(data?.data, settings.data), "structuredContent is not what the server sent.");
     findings.check("TRS-01", same(result._meta?.[settings.key], data), "_meta is not what the server sent.");
-    if (input?.fail === true) findings.check(
-      "TRS-01",
-      result.isError === true,
-      "isError is missing.",
-      "An error comes as a result.",
-    );
+    if (input?.fail === true) {
+      findings.check("TRS-01", result.isError === true, "isError is missing.", "An error comes as a result.");
+    }
   }
 
   /** Compare the arguments with those that the server got. @param {Json} input */
@@ -632,10 +625,9 @@ class Probe {
     if (!this.capabilities.updateModelContext) {
       for (const id of ["MCX-02", "MCX-06"]) findings.note(id, "The host does not offer updateModelContext.");
     }
-    await link.ask(
-      "ui/update-model-context",
-      { content: [text("A first word of the probe, which the next update replaces.")] },
-    );
+    await link.ask("ui/update-model-context", {
+      content: [text("A first word of the probe, which the next update replaces.")],
+    });
     const answer = await link.ask("ui/update-model-context", {
       content: [text(`${this.summary()}\nThe word of the probe is ${this.word}.`)],
     });
@@ -660,15 +652,13 @@ class Probe {
     const { run } = this;
     const seen = run && this.capabilities.serverTools ? await this.#saw({ run, spoof: true }) : undefined;
     if (!seen) return findings.note("SBX-08", "It was not tried to forge any, as the server could not be told of it.");
-    if (seen.spoofed) return findings.fail(
-      "SBX-08",
-      "The View was loaded anew after it had forged the sandbox's messages.",
-    );
+    if (seen.spoofed) {
+      return findings.fail("SBX-08", "The View was loaded anew after it had forged the sandbox's messages.");
+    }
     link.notify(`${name}proxy-ready`, {});
-    link.notify(
-      `${name}resource-ready`,
-      { html: "<!doctype html><title>forged</title><p>This was forged by the probe." },
-    );
+    link.notify(`${name}resource-ready`, {
+      html: "<!doctype html><title>forged</title><p>This was forged by the probe.",
+    });
     await pause(700);
     const alive = await link.ask("ping");
     findings.check("SBX-08", isObject(alive?.result), "After forged messages the host does not answer any more.");

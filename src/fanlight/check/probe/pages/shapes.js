@@ -60,8 +60,7 @@ const CONTEXT = [
   [
     "deviceCapabilities",
     "an object of booleans",
-    (value) =>
-      isObject(value) && ["touch", "hover"].every((key) => !(key in value) || typeof value[key] === "boolean"),
+    (value) => isObject(value) && ["touch", "hover"].every((key) => !(key in value) || typeof value[key] === "boolean"),
   ],
   [
     "safeAreaInsets",
