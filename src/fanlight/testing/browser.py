@@ -16,6 +16,8 @@ from fanlight.protocol.errors import FanlightError
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
+__all__ = ["BrowserMissing", "find_browser", "launched"]
+
 VARIABLE: Final = "FANLIGHT_BROWSER"
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -33,11 +35,11 @@ _SWITCHES: Final = (
 
 
 class BrowserMissing(FanlightError):
-    """No browser can be started here; says what to install."""
+    """No browser can be started. The message says what to install."""
 
 
 def find_browser() -> str | None:
-    """Return the path of a browser on this machine; None if only Playwright's own can be tried."""
+    """Return the path of a browser on this machine, or None if only Playwright's own is left to try."""
     named = os.environ.get(VARIABLE)
     if named:
         found = shutil.which(named)
@@ -49,7 +51,7 @@ def find_browser() -> str | None:
 
 @asynccontextmanager
 async def launched(path: str | Path | None = None) -> AsyncIterator["Browser"]:
-    """Start a browser: the one at `path`, or one that is found. Raises BrowserMissing."""
+    """Start a browser for a block: the one at `path`, or one that is found. Raise `BrowserMissing` if there is none."""
     try:
         from playwright.async_api import async_playwright
     except ModuleNotFoundError:
