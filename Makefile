@@ -4,7 +4,7 @@ VENV := .venv/bin
 NODE := $(VENV)/node
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 
-.PHONY: help demo test unit js types lint format bench screenshots clean setup-demo setup python
+.PHONY: help demo test unit js types lint format docs docs-serve bench screenshots clean setup-demo setup python
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -12,7 +12,7 @@ help: ## List the commands
 demo: setup-demo ## Show the example apps in fanlight dev; EXAMPLE=clock serves one of them to your own client
 	@$(VENV)/python scripts/demo.py $(EXAMPLE)
 
-test: lint types js unit ## Set everything up and run every check
+test: lint types js docs unit ## Set everything up and run every check
 
 unit: setup ## The Python tests
 	$(VENV)/pytest
@@ -28,11 +28,17 @@ types: setup ## Both type checkers
 lint: setup ## Lint and formatting
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
-	$(NODE) node_modules/eslint/bin/eslint.js src tests bench
+	$(NODE) node_modules/eslint/bin/eslint.js src tests bench docs/assets
 
 format: setup ## Write the formatting
 	$(VENV)/ruff check --fix
 	$(VENV)/ruff format
+
+docs: setup ## The documentation site, into build/site; fails for a broken link
+	$(VENV)/python scripts/docs.py build
+
+docs-serve: setup ## The same on this machine, reloaded as pages change
+	$(VENV)/python scripts/docs.py serve
 
 bench: setup ## The benchmarks, as ratios against peers in one run
 	$(VENV)/python bench/run.py
@@ -41,7 +47,7 @@ screenshots: setup ## The pictures in docs/images
 	$(VENV)/python scripts/screenshots.py
 
 clean: ## Remove what the other commands made
-	rm -rf .venv node_modules bench/.peers .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv node_modules build .cache bench/.peers .pytest_cache .mypy_cache .ruff_cache
 
 setup-demo: python
 	@$(PYTHON) scripts/setup.py demo
