@@ -8,7 +8,8 @@ TIMED = $(VENV)/python scripts/timed.py
 # Tests are moved from the busier to the idler process while they run, and those of a file mostly stay together.
 PYTEST = $(VENV)/pytest -n auto --dist worksteal
 
-.PHONY: help demo test quick unit fast js types lint format coverage stress bench screenshots clean setup-demo setup python
+.PHONY: help demo test quick unit fast js types lint format docs docs-serve coverage stress bench screenshots clean \
+  setup-demo setup python
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -17,7 +18,7 @@ demo: setup-demo ## Show the example apps in fanlight dev; EXAMPLE=clock serves 
 	@$(VENV)/python scripts/demo.py $(EXAMPLE)
 
 test: setup ## Set everything up and run every check
-	@$(TIMED) "make test" $(MAKE) --no-print-directory lint types js unit
+	@$(TIMED) "make test" $(MAKE) --no-print-directory lint types js docs unit
 
 quick: setup ## The checks that need neither a browser nor child processes
 	@$(TIMED) "make quick" $(MAKE) --no-print-directory lint types js fast
@@ -46,14 +47,20 @@ types: setup ## Both type checkers
 lint: setup ## Lint and formatting
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
-	$(NODE) node_modules/eslint/bin/eslint.js src tests bench
+	$(NODE) node_modules/eslint/bin/eslint.js src tests bench docs/assets
 	$(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
 
 format: setup ## Write the formatting
 	$(VENV)/ruff check --fix
 	$(VENV)/ruff format
-	$(NODE) node_modules/eslint/bin/eslint.js --fix src tests bench
+	$(NODE) node_modules/eslint/bin/eslint.js --fix src tests bench docs/assets
 	$(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
+
+docs: setup ## The documentation site, into build/site; fails for a broken link
+	$(VENV)/python scripts/docs.py build
+
+docs-serve: setup ## The same on this machine, reloaded as pages change
+	$(VENV)/python scripts/docs.py serve
 
 bench: setup ## The benchmarks, as ratios against peers in one run
 	$(VENV)/python bench/run.py
@@ -62,7 +69,7 @@ screenshots: setup ## The pictures in docs/images
 	$(VENV)/python scripts/screenshots.py
 
 clean: ## Remove what the other commands made
-	rm -rf .venv node_modules bench/.peers .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv node_modules build .cache bench/.peers .pytest_cache .mypy_cache .ruff_cache
 
 setup-demo: python
 	@$(PYTHON) scripts/setup.py demo

@@ -33,7 +33,7 @@ export default [
       "prefer-const": "error",
     },
   },
-  { files: ["src/**/*.js", "tests/support/*.js"], languageOptions: { globals: readonly(browser) } },
+  { files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js"], languageOptions: { globals: readonly(browser) } },
   {
     files: ["tests/check/pages/*.js"],
     languageOptions: { globals: readonly(browser, "parent removeEventListener") },

@@ -34,7 +34,7 @@ def main() -> None:
     if wanted == "demo":
         pip("--editable", ".[host]")
     else:
-        pip("--editable", ".", "--group", "dev")
+        pip("--editable", ".", "--group", "dev", "--group", "docs")
         node_packages()
     stamp(wanted).write_text("", encoding="utf-8")
 

@@ -46,10 +46,17 @@ def _is_slow(item: pytest.Item) -> bool:
     return any(item.iter_markers("process")) or any(item.iter_markers("browser"))
 
 
+_BROWSER_FIXTURES = {"browser", "context", "outcomes", "shimmed"}
+_PROCESS_FIXTURES = {"raw", "child", "published", "pytester"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & _BROWSER_FIXTURES:
             item.add_marker(pytest.mark.browser)
+        if fixtures & _PROCESS_FIXTURES:
+            item.add_marker(pytest.mark.process)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,10 +72,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     yield
-    if _processes.started and os.environ.get("RECORD"):
-        with open(os.environ["RECORD"], "a") as file:
-            file.write(item.nodeid + "\n")
-    elif _processes.started:
+    if _processes.started:
         pytest.fail(f"starts a process, so mark it with @pytest.mark.process: {_processes.started[0]}", pytrace=False)
 
 

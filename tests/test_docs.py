@@ -68,6 +68,7 @@ async def test_the_tutorial_works(browser: Browser, tmp_path: Path) -> None:
             assert stage.problems == []
 
 
+@pytest.mark.process
 async def test_the_lowlevel_server_works(tmp_path: Path) -> None:
     files = write_files(ROOT / "docs" / "how-to" / "lowlevel-server.md", tmp_path)
     async with over_stdio(files["server.py"], "2025-11-25", UI) as client:
@@ -101,6 +102,7 @@ async def test_the_fastmcp_server_works(browser: Browser, tmp_path: Path) -> Non
             assert stage.problems == []
 
 
+@pytest.mark.process
 async def test_a_server_that_moved_from_the_sdks_apps_is_the_same_to_a_host(tmp_path: Path) -> None:
     files = write_files(ROOT / "docs" / "explanation" / "compared.md", tmp_path)
     seen = []

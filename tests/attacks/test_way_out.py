@@ -27,6 +27,8 @@ from fanlight import Csp
 from fanlight.host import Host, Policy
 from support.browser import profile
 
+pytestmark = pytest.mark.process
+
 ID = re.compile(r"\b(?:out|go)-[a-z-]+")
 # In a task of its own: what a debugger evaluates may use `eval`, whatever the policy says.
 TRY = "([id, place]) => new Promise((done) => setTimeout(() => attempt(id, place).then(done)))"

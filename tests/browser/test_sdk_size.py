@@ -107,6 +107,7 @@ def test_the_sdk_exports_what_a_view_imports() -> None:
     }
 
 
+@pytest.mark.process
 def test_running_the_inlined_sdk_defines_every_export(tmp_path: Path) -> None:
     script = tmp_path / "sdk.cjs"
     print_types = 'Object.entries(globalThis[Symbol.for("fanlight")]).map(([k, v]) => [k, typeof v])'
@@ -118,6 +119,7 @@ def test_running_the_inlined_sdk_defines_every_export(tmp_path: Path) -> None:
     assert set(types.values()) == {"function", "string"}
 
 
+@pytest.mark.process
 def test_the_inlined_sdk_passes_the_tests_of_the_source(tmp_path: Path) -> None:
     script = tmp_path / "sdk.js"
     script.write_text(view_sdk(), encoding="utf-8")

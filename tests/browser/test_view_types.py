@@ -13,6 +13,8 @@ from support.node import node, node_module
 ROOT = Path(__file__).parents[2]
 VIEW = """
 import { App, applyDocumentTheme } from "fanlight";
+
+pytestmark = pytest.mark.process
 const app = new App({ name: "Clock", version: "1" }, { availableDisplayModes: ["inline"] });
 app.ontoolresult = ({ structuredContent }) => console.log(structuredContent);
 await app.connect();

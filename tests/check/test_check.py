@@ -376,6 +376,7 @@ async def test_only_some_rules_are_asked_and_some_do_not_count() -> None:
         await check(server, browser=False, only=["NEG-99"])
 
 
+@pytest.mark.process
 async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("raise SystemExit('out of cheese')", encoding="utf-8")
@@ -386,6 +387,7 @@ async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
         await check(tmp_path / "empty", browser=False)
 
 
+@pytest.mark.process
 async def test_a_server_that_is_a_command_speaks_what_it_speaks(tmp_path: Path) -> None:
     from support.connected import RAW_SERVER
 

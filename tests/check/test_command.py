@@ -32,6 +32,7 @@ def check(*words: object) -> int:
     return main(["check", "--no-browser", "--quiet", *map(str, words)])
 
 
+@pytest.mark.process
 def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(saved) == 0
     assert "Nothing broken that the standard demands" in capsys.readouterr().out
@@ -54,6 +55,7 @@ def test_a_program_that_calls_it_keeps_its_log_and_its_signals(saved: Path) -> N
     assert (logging.getLogger("fanlight").level, signal.getsignal(signal.SIGTERM)) == before
 
 
+@pytest.mark.process
 def test_a_missing_browser_is_one_clear_line(
     saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,6 +209,7 @@ def test_the_rules_are_listed_with_those_that_are_not_checked(capsys: pytest.Cap
     assert "not checked: It binds hosts. `fanlight probe` tests the host that shows it." in said
 
 
+@pytest.mark.process
 def test_a_reader_that_has_read_enough_is_no_error() -> None:
     command = [sys.executable, "-m", "fanlight.cli", "check", "--list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -217,6 +220,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         assert process.wait(30) == 141
 
 
+@pytest.mark.process
 def test_help_needs_nothing_heavy() -> None:
     code = "import sys; from fanlight.cli import main\ntry: main(['check', '--help'])\nexcept SystemExit: pass\n"
     code += "print([name for name in ('mcp', 'playwright', 'starlette', 'anyio') if name in sys.modules])"

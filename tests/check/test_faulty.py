@@ -12,7 +12,7 @@ from fanlight.check import CannotConnect, Report, UsageError, check
 from fanlight.check.flaws import flaws_in
 from fanlight.cli import main
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]
 
 FAULTY = Path(__file__).parent / "faulty.py"
 ALL = ("first", "second", "third")

@@ -11,7 +11,7 @@ from fanlight.check import check
 from fanlight.check.report import Report, as_json, as_sarif
 from support.inspecting import ROOT
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]
 
 SERVER = """
 from pathlib import Path

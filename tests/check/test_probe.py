@@ -286,6 +286,7 @@ async def test_the_server_shows_its_tools_to_every_client(version: str) -> None:
         assert "0 rules pass" in (await client.call("probe_results"))["content"][0]["text"]
 
 
+@pytest.mark.process
 async def test_the_command_serves_over_stdio_and_writes_the_report(tmp_path: Path) -> None:
     script, report = tmp_path / "probe.py", tmp_path / "report.json"
     script.write_text(f"from fanlight.cli import main; main(['probe', '--report', {str(report)!r}])", encoding="utf-8")

@@ -138,7 +138,7 @@ def test_a_tool_that_answers_with_an_error_is_told_with_what_it_was_called_with(
 def test_the_reference_page_has_the_table() -> None:
     from fanlight.check.report import as_markdown
 
-    page = (ROOT / "docs" / "reference" / "check.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "rules.md").read_text(encoding="utf-8")
     begin, end = "<!-- rules: begin -->\n", "<!-- rules: end -->"
     table = page.partition(begin)[2].partition(end)[0]
     assert table == as_markdown(), "run: python scripts/rules.py"

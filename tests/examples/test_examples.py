@@ -71,6 +71,7 @@ async def test_the_view_is_one_document_that_refers_to_nothing_else(name: str) -
 
 
 @each
+@pytest.mark.process
 async def test_the_server_runs_over_stdio(name: str) -> None:
     uri, tool, arguments = VIEWS[name]
     async with over_stdio(EXAMPLES / name / "server.py", VERSIONS[-1], UI) as client:

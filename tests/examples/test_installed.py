@@ -12,7 +12,7 @@ from fanlight.host.targets import EXAMPLES as NAMES
 from support.examples import EXAMPLES, VIEWS
 from support.wire import UI, over_stdio
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 ROOT = EXAMPLES.parent
 PRINT_FOLDERS = """

@@ -69,6 +69,7 @@ async def test_a_server_killed_in_mid_call_loses_the_call_and_answers_later_ones
 
 
 @modes
+@pytest.mark.process
 async def test_an_http_server_killed_in_mid_call_loses_the_call(mode: str, tmp_path: Path) -> None:
     script = tmp_path / "web.py"
     script.write_text(HANGING_WEB_SERVER, encoding="utf-8")

@@ -241,6 +241,7 @@ anyio.run(main)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.process
 def test_the_end_of_the_process_loses_no_record_of_what_was_answered(tmp_path: Path) -> None:
     """Goes red if answers are noted and not written: then the last quarter of a second is lost."""
     path = tmp_path / "audit.db"
@@ -270,6 +271,7 @@ anyio.run(main)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.process
 async def test_a_view_comes_back_with_its_data_when_the_host_was_killed_in_between(tmp_path: Path) -> None:
     path = tmp_path / "views.db"
     code = KILLED_BETWEEN.format(tests=str(Path(__file__).parents[1]), path=path)

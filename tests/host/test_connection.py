@@ -63,6 +63,7 @@ async def test_an_in_process_server_sees_a_client_with_apps_in_both_eras(kind: K
 
 @modes
 @pytest.mark.parametrize("kind", HIGH_LEVEL)
+@pytest.mark.process
 async def test_a_server_over_stdio_sees_a_client_with_apps_in_both_eras(kind: Kind, mode: str, tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(SHOP_SERVER.format(tests=str(SHOP), kind=kind), encoding="utf-8")
@@ -109,6 +110,7 @@ if __name__ == "__main__":
 @modes
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("dialects", [True, False])
+@pytest.mark.process
 async def test_a_server_is_told_of_the_extension_under_experimental_too_if_dialects_are_spoken(
     dialects: bool, transport: str, mode: str, tmp_path: Path
 ) -> None:
@@ -259,6 +261,7 @@ def test_each_further_attempt_waits_longer_up_to_a_bound() -> None:
     assert backoff.delay(10_000) <= 8
 
 
+@pytest.mark.process
 async def test_a_call_waits_for_a_connection_no_longer_than_its_patience() -> None:
     with anyio.fail_after(20):
         async with Servers({"it": [sys.executable, "-c", "while True: input()"]}, patience=0.2) as servers:

@@ -445,6 +445,7 @@ async def test_a_view_that_is_not_there_says_why() -> None:
             await open_view(host, call.view, call.token)
 
 
+@pytest.mark.process
 async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
     async with Host({"counter": counter(), "dead": "no-such-command-at-all"}) as host:
         await host.servers.settled()
@@ -452,6 +453,7 @@ async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
         assert "no-such-command-at-all" in (host.servers["dead"].status.reason or "")
 
 
+@pytest.mark.process
 async def test_a_silent_server_holds_up_neither_the_tools_nor_the_calls_of_others() -> None:
     silent = [sys.executable, "-c", "while True: input()"]
     with anyio.fail_after(40):  # it is tried for a minute
@@ -510,6 +512,7 @@ server.run()
 """
 
 
+@pytest.mark.process
 async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_calls_work(tmp_path: Path) -> None:
     script = tmp_path / "dying.py"
     script.write_text(DYING, encoding="utf-8")

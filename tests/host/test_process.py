@@ -9,7 +9,7 @@ from fanlight.host.process import STOP_LIMIT
 from fanlight.host.servers import Servers
 from support.connected import assert_gone, connected, failure, pids_of, watch
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 
 async def test_a_command_that_does_not_exist_is_named_and_calls_fail_at_once() -> None:

@@ -22,7 +22,7 @@ import fanlight
 from support.connected import assert_gone, watch
 from support.docs import ROOT, write_files
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 # uvicorn's own command, but for a port that is free and told.
 SERVE = """

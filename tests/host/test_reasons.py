@@ -13,11 +13,13 @@ from support.wire import serving
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.process
 async def test_a_program_that_exits_is_reported_with_its_code_and_last_words() -> None:
     reason = await failure([sys.executable, "-c", "import sys; print('need a key', file=sys.stderr); sys.exit(4)"])
     assert "exited with code 4. It last wrote: need a key" in reason
 
 
+@pytest.mark.process
 async def test_a_file_that_ends_without_serving_is_told_what_it_lacks() -> None:
     reason = await failure([sys.executable, "-c", "import sys"])
     assert "exited with code 0. It ended before it served: does it call server.run()?" in reason
@@ -32,6 +34,7 @@ def test_what_a_program_wrote_long_before_it_left_is_not_why(monkeypatch: pytest
     assert child.last_words() == []
 
 
+@pytest.mark.process
 async def test_a_program_that_is_not_mcp_is_reported_with_what_it_wrote() -> None:
     program = "print('Welcome!', flush=True)\nwhile True: input()"
     reason = await failure([sys.executable, "-c", program], connect_timeout=1)

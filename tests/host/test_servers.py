@@ -86,6 +86,7 @@ async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer
     assert any("ended by signal 9" in str(each.status.reason) for each in told)
 
 
+@pytest.mark.process
 async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path: Path) -> None:
     script = tmp_path / "late.py"
     with anyio.fail_after(30):
@@ -99,6 +100,7 @@ async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path:
 
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
+@pytest.mark.process
 async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: str) -> None:
     async def hold(stream: SocketStream) -> None:
         async with stream:

@@ -13,7 +13,7 @@ from fanlight.host import Host
 from fanlight.host.config import Command
 from fanlight.host.spares import Spares, imports
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 SERVER = """
 from mcp.server import MCPServer

@@ -32,6 +32,7 @@ def test_a_server_that_is_none_is_one_line_and_exit_code_2(capsys: pytest.Captur
     assert error.count("\n") == 1
 
 
+@pytest.mark.process
 def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['fanlight', '--version']; from fanlight.cli import main; main(); print(*sys.modules)"
@@ -40,6 +41,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert not {"mcp", "starlette", "uvicorn", "pydantic", "anyio"} & set(done.stdout.split())
 
 
+@pytest.mark.process
 def test_what_takes_others_time_begins_before_anything_heavy_is_loaded() -> None:
     code = "import sys; import fanlight.inspector.serve; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
@@ -56,6 +58,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.process
 def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", "8400", mirror(tmp_path)]
     kept = tmp_path / "kept"
@@ -75,6 +78,7 @@ def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.process
 def test_a_signal_counts_also_where_a_shell_made_it_deaf_for_ctrl_c(name: str) -> None:
     code = f"""
 import signal, time
@@ -90,6 +94,7 @@ with ended_alike():
     assert "KeyboardInterrupt" in done.stderr
 
 
+@pytest.mark.process
 def test_a_changed_server_is_started_by_a_python_that_was_kept_ready(tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     spares = Spares()

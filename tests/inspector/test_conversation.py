@@ -84,7 +84,7 @@ async def test_two_pages_do_not_take_each_others_calls_for_theirs(browser: Brows
 
 
 async def test_what_a_server_was_asked_before_a_call_is_marked_as_before(browser: Browser, tmp_path: Path) -> None:
-    with running(in_process(mirror(tmp_path))) as (inspector, address):
+    with running(servers([mirror(tmp_path)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             panel = page.get_by_role("tabpanel")
             await panel.get_by_label("server").check()

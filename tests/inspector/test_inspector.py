@@ -244,6 +244,7 @@ class Noted(Spares):
         self.taken.put(dict(environment))
 
 
+@pytest.mark.process
 def test_a_python_is_kept_ready_with_the_environment_that_the_server_gets(tmp_path: Path) -> None:
     path, spares = Path(mirror(tmp_path)), Noted()
     with running(servers([str(path)]), spares=spares):

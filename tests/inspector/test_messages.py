@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
+from fanlight.host.targets import servers
 from fanlight.inspector.recording import BadRecording, Recording
 from support.inspecting import call, in_process, mirror, opened, running, view
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_messages_of_link_and_connection_are_shown_filtered_and_saved(browser: Browser, tmp_path: Path) -> None:
-    with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
+    with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             panel = page.get_by_role("tabpanel")
             await call(page, "mirror")

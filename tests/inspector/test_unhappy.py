@@ -215,7 +215,7 @@ async def test_an_error_in_a_handler_is_told(browser: Browser, tmp_path: Path) -
 async def test_a_tool_that_fails_stands_beside_what_its_server_wrote(browser: Browser, tmp_path: Path) -> None:
     tool = "def fail() -> str:\n    print('out of ink', file=sys.stderr)\n    raise ValueError('no')"
     body = f"import sys\n@server.tool()\n{tool}"
-    with running(in_process(written(tmp_path, body))) as (inspector, address):
+    with running(servers([written(tmp_path, body)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "fail")
             await expect(page.locator(".problems")).to_contain_text("The tool failed")
@@ -270,6 +270,7 @@ def test_a_wrong_path_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureF
     assert "holds server.py" in words
 
 
+@pytest.mark.process
 async def test_a_taken_port_is_passed_over_and_no_browser_is_no_trouble(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

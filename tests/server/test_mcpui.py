@@ -85,6 +85,7 @@ def published(*calls: tuple[Any, ...]) -> list[dict[str, Any]]:
     return answers
 
 
+@pytest.mark.process
 def test_html_is_what_version_6_makes_and_on_request_what_version_5_makes() -> None:
     all_options = [{"uri": "ui://a/b", **options} for options in OPTIONS]
     of_six = published(*((6, "createUIResource", options) for options in all_options))
@@ -98,6 +99,7 @@ def test_html_is_what_version_6_makes_and_on_request_what_version_5_makes() -> N
 
 @pytest.mark.parametrize("content", [URL, REACT, WEB])
 @pytest.mark.parametrize("encoding", ["text", "blob"])
+@pytest.mark.process
 def test_older_kinds_of_content_are_what_version_5_makes(content: dict[str, str], encoding: str) -> None:
     options = {"uri": "ui://a/b", "content": content, "encoding": encoding}
     (five,) = published((5, "createUIResource", options))
@@ -131,6 +133,7 @@ def test_the_keyword_form_makes_the_same_as_the_dict() -> None:
     )
 
 
+@pytest.mark.process
 def test_an_adapter_gives_the_mime_type_that_the_published_ones_give() -> None:
     configs: list[dict[str, Any]] = [
         {"appsSdk": {"enabled": True}},
@@ -168,6 +171,7 @@ def test_an_adapter_stands_before_every_script_of_the_widget(html: str, before: 
     assert text["resource"]["text"].endswith(f"</script>{after}")
 
 
+@pytest.mark.process
 def test_a_page_on_the_web_is_framed_and_its_origin_declared() -> None:
     resource = create_ui_resource({"uri": "ui://a/b", "content": URL, "encoding": "text"}).to_dict()["resource"]
     assert resource["mimeType"] == MIME_TYPE
@@ -293,6 +297,7 @@ def test_an_option_of_the_wrong_kind_is_refused_where_it_is_written(option: dict
         create_ui_resource({"uri": "ui://a/b", "content": HTML, **option})
 
 
+@pytest.mark.process
 def test_actions_are_what_the_published_ones_make() -> None:
     ours: list[UIActionResult] = [
         ui_action_result_tool_call("t", {"a": 1}),

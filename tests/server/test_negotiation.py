@@ -103,6 +103,7 @@ async def test_a_client_gets_all_of_the_apps_or_none_of_them(connect: Connect, k
 
 @versions
 @kinds
+@pytest.mark.process
 async def test_a_client_gets_all_of_the_apps_or_none_of_them_over_stdio(
     kind: Kind, version: str, tmp_path: Path
 ) -> None:

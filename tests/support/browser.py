@@ -84,10 +84,9 @@ def _is_document(frame: Frame) -> bool:
 async def view_frames(
     page: Page, count: int = 1, *, seconds: float = 20, is_view: Callable[[Frame], bool] = _is_document
 ) -> list[Frame]:
-    """Wait until the page shows exactly this many loaded Views, and return their frames.
+    """Wait until the page shows exactly this many Views, and return their frames.
 
-    A View is a frame inside the frame of the sandbox proxy. Its URL is known before its document has loaded, so this
-    waits for both.
+    A View is a frame inside the frame of the sandbox proxy.
     """
     found: list[Frame] = []
     with anyio.move_on_after(seconds):
@@ -95,8 +94,6 @@ async def view_frames(
             proxies = page.main_frame.child_frames
             found = [frame for proxy in proxies for frame in proxy.child_frames if is_view(frame)]
             if len(found) == count:
-                for frame in found:
-                    await frame.wait_for_load_state()
                 return found
             await anyio.sleep(0.01)
     raise AssertionError(f"expected {count} Views, the page has these frames: {[frame.url for frame in page.frames]}")
@@ -105,6 +102,7 @@ async def view_frames(
 async def view_frame(page: Page) -> Frame:
     """Wait until the page shows one loaded View, and return its frame."""
     (frame,) = await view_frames(page)
+    await frame.wait_for_load_state()
     return frame
 
 

@@ -100,4 +100,5 @@ async def expect_anew(shown: Locator) -> None:
 async def view_frame(page: Page) -> Frame:
     """Return the frame of the only View, which is not the one that warms up its origin."""
     (frame,) = await view_frames(page, is_view=lambda frame: _VIEW_URL.search(frame.url) is not None)
+    await frame.wait_for_load_state()
     return frame

@@ -143,6 +143,7 @@ async def test_suites_are_named_tools_with_a_view_unless_they_are_given() -> Non
         assert len(host.get_conversation()) == 2, "each app has a conversation of its own"
 
 
+@pytest.mark.process
 async def test_a_server_that_does_not_start_is_named() -> None:
     async with HostUnderTest({"notes": notes(), "gone": ["no-such-command-anywhere"]}) as host:
         with pytest.raises(SuiteError, match=r"There are: notes/show\. gone is "):
@@ -218,6 +219,7 @@ async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: R
     await expect(page.locator("mcp-app iframe")).to_have_count(0)
 
 
+@pytest.mark.process
 async def test_the_page_of_the_documentation_serves_the_probe(tmp_path: Path) -> None:
     script = write_files(ROOT / "docs" / "reference" / "host-test-interface.md", tmp_path)["serve_host.py"]
     command = [sys.executable, str(script)]

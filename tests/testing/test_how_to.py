@@ -34,6 +34,7 @@ def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.process
 def test_the_workflow_is_one_and_its_tests_pass(tmp_path: Path) -> None:
     files = write_files(CI, tmp_path)
     workflow = yaml.safe_load(files[".github/workflows/test.yml"].read_text(encoding="utf-8"))
@@ -60,6 +61,7 @@ def test_the_workflow_is_one_and_its_tests_pass(tmp_path: Path) -> None:
     assert "4 passed" in compared.stdout, compared.stdout
 
 
+@pytest.mark.process
 def test_the_programs_of_the_reference_run(tmp_path: Path) -> None:
     write_files(CI, tmp_path)
     write_files(REFERENCE, tmp_path)  # its conftest.py shares one browser

@@ -346,6 +346,7 @@ async def test_good(assert_conforms):
     result.stdout.fnmatch_lines(["RES-01 is broken."])
 
 
+@pytest.mark.process
 def test_the_plugin_is_an_entry_point_and_costs_next_to_nothing() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (name,) = project["entry-points"]["pytest11"].values()

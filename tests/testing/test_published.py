@@ -37,6 +37,7 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
 
 
 @pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.process
 async def test_a_published_view_comes_to_rest_and_is_rendered(name: str, stage: Stage) -> None:
     async with stage.open(name, TOOLS[name]) as view:
         # The debug View is higher than the window, and none of it may be missing.

@@ -79,6 +79,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 @pytest.mark.parametrize("name", RENDERED)
+@pytest.mark.process
 async def test_a_view_that_shows_something_is_rendered(name: str, stage: Stage) -> None:
     async with stage.open(name, "x") as view:
         assert await not_rendered(view, await view.screenshot()) is None

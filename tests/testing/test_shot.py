@@ -24,6 +24,8 @@ apps = Apps(server)
 def page(body):
     return f"""<!doctype html><html><head><title>x</title></head><body>{body}<script type="module">
 import {{ App }} from "@modelcontextprotocol/ext-apps";
+
+pytestmark = pytest.mark.process
 await new App({{ name: "x", version: "1" }}).connect();
 </script></body></html>"""
 

@@ -267,6 +267,7 @@ async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: p
             pass
 
 
+@pytest.mark.process
 async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
     with pytest.raises(BrowserMissing, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"):

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The sandbox proxy: the page between a host page and one View. It holds the View's frame and passes
- * messages on, and nothing else. Rule ids such as SBX-07 are those of our checklist of the standard.
+ * messages on, and nothing else. Rule ids such as SBX-07 are explained in docs/reference/rules.md.
  *
  * Its address says whom it serves: `?host=` is the exact origin of the page around it. With `&view=*` it loads one
  * document by `url`, from an origin that is one label below its own. Without, it takes HTML, as the standard

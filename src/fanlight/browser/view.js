@@ -4,7 +4,7 @@
  *
  * `App` is called like the class of the same name in `@modelcontextprotocol/ext-apps` 2.x, so that
  * Views written for that package run unchanged. docs/reference/view-js.md says what each part does
- * and where it does better. Rule ids such as DSP-02 are those of our checklist of the standard.
+ * and where it does better. Rule ids such as DSP-02 are explained in docs/reference/rules.md.
  *
  * This file is inlined into Views without its comments, and without white space and semicolons that do nothing
  * (`view_sdk()` in __init__.py). That stays simple because the file keeps to conventions, which a test

@@ -42,14 +42,16 @@ class CheckedServer:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings, and what was checked."""
+    """The result of a check. `str(report)` is the text for people."""
 
     servers: tuple[CheckedServer, ...]
+    """What was checked, per server: `name`, `versions`, `views` and `called`."""
     findings: tuple[Finding, ...]
+    """All findings, also those that do not count."""
     rules: tuple[Rule, ...] = RULES
-    """The rules that were asked."""
+    """The rules that were checked."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Of each rule that was skipped: why."""
+    """The reasons for skipped rules, by rule id."""
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -58,7 +60,7 @@ class Report:
 
     @property
     def conforms(self) -> bool:
-        """Whether nothing that the standard demands is broken."""
+        """Whether no MUST of the standard is violated."""
         return not any(finding.breaks_a_must for finding in self.findings)
 
     def named(self, id: str) -> list[Finding]:
@@ -190,17 +192,27 @@ def listing(rules: Sequence[Rule] = RULES) -> str:
 
 
 def as_markdown(rules: Sequence[Rule] = RULES) -> str:
-    """Return the table of rules for the reference page."""
+    """Return the tables of rules for the reference page, with an anchor for each id: `#res-03`."""
     lines: list[str] = []
     section = ""
     for rule in rules:
         if rule.section != section:
             section = rule.section
-            lines += ["", f"### {section}", "", "| id | who | strength | rule | other ids |", "|---|---|---|---|---|"]
+            head = ["| id | rule | strength | binds | checked by |", "|---|---|---|---|---|"]
+            lines += ["", f"### {section}", "", *head]
+        anchor = f'<a id="{rule.id.lower()}" href="#{rule.id.lower()}">{rule.id}</a>'
         aliases = ", ".join(f"`{alias}`" for alias in rule.aliases)
-        why = "" if rule.check is not None else f" *Not checked: {rule.why}*"
-        lines.append(f"| {rule.id} | {rule.role} | {rule.strength} | {rule.sentence}{why} | {aliases} |")
+        sentence = f"{rule.sentence} ({aliases})" if aliases else rule.sentence
+        lines.append(f"| {anchor} | {sentence} | {rule.strength} | {rule.role} | {_checked_by(rule)} |")
     return "\n".join([*lines[1:], ""])
+
+
+def _checked_by(rule: Rule) -> str:
+    """Return the command that checks a rule, or why none does."""
+    if rule.check is not None:
+        return "check"
+    why = (rule.why or "").removeprefix("It binds hosts. ")
+    return "probe" if why.startswith("`fanlight probe`") else f"nothing: {why[:1].lower()}{why[1:].rstrip('.')}"
 
 
 # For programs

@@ -364,4 +364,5 @@ def _rules() -> Iterator[Rule]:
 
 
 RULES: Final[tuple[Rule, ...]] = tuple(_rules())
+"""All rules, in the order of the reference page."""
 BY_NAME: Final[dict[str, Rule]] = {name: rule for rule in RULES for name in rule.names}

@@ -42,7 +42,7 @@ SAVED: Final = "saved"
 
 
 class UsageError(FanlightError):
-    """What was asked for makes no sense; says what to write instead."""
+    """The arguments of a check are invalid. The message says what to write instead."""
 
 
 async def check(
@@ -58,12 +58,21 @@ async def check(
     patience: float = PATIENCE,
     tell: Tell | None = None,
 ) -> Report:
-    """Check a server, or a folder of saved Views.
+    """Check a server, or a folder of saved Views, against the rules.
 
-    `given` is what names one: a server file, a folder, a URL, an `mcpServers` file, a path; or a server object of this
-    program (`MCPServer`, `FastMCP`, a lowlevel `Server`). `browser` may be one that runs, or a path; with False no View
-    is shown, and the rules that need it are not asked. `skip` gives a reason for each rule that is not to count;
-    `baseline` holds the keys of findings that are known. Each answer of a server is waited for `patience` seconds.
+    Args:
+        given: A server file, a folder, a URL or an `mcpServers` file; or a server object of this program (`MCPServer`,
+            `FastMCP` or a lowlevel `Server`).
+        command: A command line that starts a server, instead of `given`.
+        browser: A Playwright browser that runs, or the path of one to start. True means one that is found. With False
+            no View is shown, and the rules that need a browser are left out.
+        only: Check only these rules: ids, aliases, or the letters before the number.
+        skip: Rules that do not count, mapped to the reason.
+        baseline: The keys of known findings, which do not count.
+        call: Whether tools may be called. If not, Views are shown with a made-up result.
+        arguments: The arguments to call tools with, by tool name.
+        patience: How many seconds to wait for each response of a server.
+        tell: Called with a line of progress for people.
     """
     rules = _chosen(only)
     reasons = _skipped(skip or {})

@@ -56,7 +56,7 @@ Tell = Callable[[str], None]
 
 
 class CannotConnect(FanlightError):
-    """The server speaks no version of MCP with us; says why."""
+    """The server cannot be connected on any protocol version. The message says why."""
 
 
 class _OtherVersion(Exception):

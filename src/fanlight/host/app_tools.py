@@ -21,16 +21,24 @@ _CHECK_TIME: Final = 5.0
 
 @dataclass(frozen=True)
 class AppTool:
-    """A tool that an open View offers. `name` is unique beside the tools of servers (D-SEC-03)."""
+    """A tool that an open View offers to the model."""
 
     name: str
+    """The name to give to the model: `app_<view>__<tool>`. It never equals that of a server's tool (D-SEC-03)."""
     view: str
+    """The id of the View, for `Host.call_app_tool`."""
     server: str
+    """The server that the View belongs to."""
     tool: str
+    """The name of the tool in the View, for `Host.call_app_tool`."""
     description: str
+    """The description that the View gives."""
     input_schema: JSONObject
+    """The JSON Schema of the arguments."""
     output_schema: JSONObject | None = None
+    """The JSON Schema of the structured result, if the View gives one. Results are validated against it."""
     annotations: JSONObject | None = None
+    """The annotations that the View gives, such as `readOnlyHint`. They are claims of the View."""
 
 
 class AppTools:

@@ -89,5 +89,5 @@ def now() -> float:
 
 
 def json_line(record: AuditRecord) -> str:
-    """Write a record as one line of JSON, without what is not known."""
+    """Return a record as one line of JSON, without the fields that are None."""
     return encode({key: value for key, value in record._asdict().items() if value is not None})

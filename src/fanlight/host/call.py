@@ -17,22 +17,20 @@ JSONObject = dict[str, Any]
 
 
 class CallView(NamedTuple):
-    """A View of a call."""
+    """A View that a call opened."""
 
     view: str
     """The id for `<mcp-app view=...>`."""
     token: str
-    """What lets a page open it."""
+    """The token for `<mcp-app token=...>`, which lets a page open the View."""
     uri: str
     """The `ui://` URI of its document."""
 
 
 class Call:
-    """A tool call: `feed` it what the model writes, `run` it with the whole, or `cancel` it.
+    """A tool call of the model, with the Views that show it. `Host.call_tool` and `Host.begin` create one.
 
-    `view` is the id for `<mcp-app view=...>`, or None if the tool shows nothing; `token` goes with it. Where only the
-    result brings a View, as with mcp-ui, they are there after `run`. A result can bring several: `views` has them all,
-    and `view` and `token` are those of the first.
+    `feed` it the arguments while the model writes them, `run` it with the complete arguments, or `cancel` it.
     """
 
     def __init__(
@@ -44,15 +42,22 @@ class Call:
         conversation: str | None = None,
     ) -> None:
         self.server = server
+        """The server that is called."""
         self.tool = tool
+        """The tool that is called."""
         self.views = views
+        """All Views of the call; empty if the tool has none.
+
+        A tool has one View. The result of a tool can bring further ones, as with mcp-ui, which are here after `run`.
+        """
         self.conversation = conversation
+        """The conversation that the call belongs to, or None."""
         self.result: JSONObject | None = None
-        """What the server returned, unchanged."""
+        """The result as the server returned it, or None before `run`."""
         self.is_streaming = False
         """Whether the model is still writing the arguments."""
         self.cancelled: str | None = None
-        """Why the call was given up, if it was."""
+        """The reason if the call was cancelled, otherwise None."""
         self._host = host
         self._partial = PartialArguments()
         self._pace = Pace()
@@ -62,27 +67,27 @@ class Call:
 
     @property
     def view(self) -> str | None:
-        """The id of the first View."""
+        """The id of the first View, for `<mcp-app view=...>`, or None if there is no View."""
         return self.views[0].view if self.views else None
 
     @property
     def token(self) -> str | None:
-        """The token of the first View."""
+        """The token of the first View, or None if there is no View."""
         return self.views[0].token if self.views else None
 
     @property
     def for_model(self) -> list[JSONObject]:
-        """What the model sees: the content and nothing else, without the documents of Views that are in it."""
+        """The content of the result, for the model, without the documents of Views."""
         content = (self.result or {}).get("content", [])
         return [block for block in content if not self.views or not is_embedded(block)]
 
     @property
     def arguments(self) -> JSONObject:
-        """The arguments as far as the model has written them. The object changes with the next `feed`."""
+        """The arguments as far as the model has written them. The next `feed` changes this object."""
         return self._partial.arguments
 
     def feed(self, delta: str) -> None:
-        """Take the next piece of the arguments as the model writes them; the View sees them grow."""
+        """Add the next piece of the model's JSON text. The View is shown the arguments as they grow."""
         if self._over:
             raise RuntimeError("feed() came after run() or cancel(): the arguments of this call are complete.")
         if not isinstance(delta, str):
@@ -101,7 +106,7 @@ class Call:
         return self._pace.due(self._fed, now, under_way=under_way)
 
     async def run(self, arguments: JSONObject) -> JSONObject:
-        """Call the tool and return the raw result, which the View gets too. Raises Unfinished if it is cancelled."""
+        """Call the tool, pass the result to the View, and return it. Raise `Unfinished` if the call is cancelled."""
         if self._over:
             raise RuntimeError("run() came after run() or cancel(): a call runs once.")
         check_arguments(arguments)
@@ -112,7 +117,7 @@ class Call:
         raise Unfinished(self.server, self.cancelled or "The call was cancelled.")
 
     async def cancel(self, reason: str | None = None) -> None:
-        """Give the call up, while its arguments are written or while it runs; the View and the server are told."""
+        """Cancel the call, while its arguments are written or while it runs, and notify the View and the server."""
         if self.result is not None or self.cancelled is not None:
             return
         self.cancelled = reason or ""

@@ -75,39 +75,45 @@ _LIST_LIMIT: Final = 60.0
 
 
 class ServerError(FanlightError):
-    """The server answered with a JSON-RPC error."""
+    """The server answered with a JSON-RPC error. `Host.call_tool` returns a result with `isError` instead."""
 
     def __init__(self, server: str, code: int, message: str, data: Any = None) -> None:
         super().__init__(f"{server}: {message} ({code})")
         self.server = server
+        """The name of the server."""
         self.code = code
+        """The JSON-RPC error code."""
         self.message = message
+        """The message of the server."""
         self.data = data
+        """The `data` of the JSON-RPC error, or None."""
 
 
 class BadAnswer(ServerError):
-    """The server answered with something that MCP does not allow."""
+    """The server's response is not valid MCP."""
 
 
 class Unfinished(FanlightError):
-    """A call that never finished."""
+    """A call did not finish. Its View gets a cancellation."""
 
     def __init__(self, server: str, message: str) -> None:
         super().__init__(f"{server}: {message}")
         self.server = server
+        """The name of the server."""
         self.message = message
+        """Why the call did not finish."""
 
 
 class CallTimeout(Unfinished):
-    """The server did not answer in time; it was told to stop."""
+    """The server did not answer within `Timeouts.call`. It was notified of the cancellation."""
 
 
 class ConnectionLost(Unfinished):
-    """The connection ended while the call ran."""
+    """The connection ended while the call ran, or a gateway answered 502, 503 or 504. The tool may have run."""
 
 
 class NotConnected(ConnectionLost):
-    """There was no connection to send the call over."""
+    """There was no connection within `Timeouts.connect`, so the call was never sent."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from fanlight.host.policy import App, Deny, Policy
 from fanlight.host.resources import for_app
 from fanlight.host.servers import Servers
 from fanlight.host.session import Heard, Progress, RequestFailed, Session, Timeouts
-from fanlight.host.store import AuditRecord, ViewRecord
+from fanlight.host.store import AuditKind, AuditRecord, ViewRecord
 from fanlight.protocol.events import Dropped, Event
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, Message
 
@@ -265,7 +265,7 @@ class Desk:
         data = {"reason": reason} if uri is None else {"reason": reason, "uri": uri}
         self._audit.note(AuditRecord(now(), "dialect", older, "refused", view, server, conversation, data=data))
 
-    def noticed(self, session: Session, kind: str, name: str, what: str) -> None:
+    def noticed(self, session: Session, kind: AuditKind, name: str, what: str) -> None:
         """Write down what a page noticed of the View that it shows."""
         server, conversation = self._whose(session)
         self._audit.note(

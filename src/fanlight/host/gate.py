@@ -27,15 +27,18 @@ _MINUTE: Final = 60.0
 
 @dataclass(frozen=True)
 class Question:
-    """What a user is asked. All texts are safe to show: nothing invisible is left in them."""
+    """A request for the user's consent. All texts are safe to show: invisible characters in them are spelled out."""
 
     app: App
+    """The app that makes the request."""
     kind: Kind
+    """`tool`, `app-tool`, `link`, `download`, `message`, `model-context`, `sampling`, `document` or `external`."""
     text: str
+    """What would happen, in one sentence."""
     details: tuple[tuple[str, str], ...]
-    """What it is about, as labels and values: the tool, its arguments, the address ..."""
+    """Labels and values to show: the tool, its arguments, the address and so on."""
     always: str = ""
-    """What an answer of "always" allows, in one sentence."""
+    """What the answer "always" would allow, in one sentence."""
 
 
 class Asker(Protocol):

@@ -80,22 +80,54 @@ _SANDBOX_TOKENS = "allow-scripts allow-same-origin allow-forms"
 
 @dataclass(frozen=True)
 class ModelTool:
-    """A tool that the model may see. `name` is unique over all servers."""
+    """A tool of a server that the model may call."""
 
     name: str
+    """The name to give to the model: `server__tool`, at most 64 characters, and unique over all servers."""
     server: str
+    """The server to call, by the name that `Host` has for it."""
     tool: str
+    """The tool to call, by the name that the server has for it."""
     description: str
+    """The description that the server gives."""
     input_schema: JSONObject
+    """The JSON Schema of the arguments that the server gives."""
 
 
 class Host:
-    """A host of MCP Apps. Use it with `async with`, or let `wrap` run it in a program's lifespan.
+    """A host of MCP Apps: connects servers, gives their tools to a model and shows their Views in pages.
 
-    `servers` maps names to command lines, URLs, transports or servers in this program. `policy` decides what Views may
-    do; without one, what is harmless passes and the user is asked about the rest. With `dialects`, Views of mcp-ui, of
-    ChatGPT and of older drafts are shown, too; without, they are refused. With `report_errors`, what goes wrong in a
-    View's scripts comes as its log (`fanlight.error`), which is for developers: its documents are changed for it.
+    Use it with `async with`, or let `wrap` run it in a program's lifespan. Invalid arguments raise a TypeError or a
+    ValueError that says what to write instead.
+
+    Args:
+        servers: Names mapped to command lines (a string or a list), URLs, transports of the `mcp` SDK, or server
+            objects of this program. A server that needs headers or a sign-in is `{"url": ..., "headers": {...}}` or
+            `{"url": ..., "auth": ...}` with any `httpx2.Auth`, such as the OAuth providers of the `mcp` package.
+        store: `"sqlite:///path"`, or an object with the methods of `Store`. Default: in memory.
+        sandbox_origin: The origin of the sandbox proxy; Views live one label below it. Default: `sandbox.localhost` on
+            the port of the page.
+        info: The name and version that Views see: `{"name": ..., "version": ...}`. Default: Fanlight's.
+        context: The host context that Views see: `theme`, `locale`, `styles` and so on. Default: display modes and
+            platform.
+        policy: Decides what Views may do. Default: harmless requests are allowed, and the user is asked about others.
+        hosts: The host names of the program. Requests to other names are answered with 421. Default: the names of this
+            machine, or any name if there is a `sandbox_origin`.
+        authorize: `authorize(websocket, view) -> bool`, sync or async: decides which page may open which View. Default:
+            a page that has the View's token may.
+        timeouts: How long the host waits for servers, pages, Views and users.
+        limits: How much one View may use.
+        linger: How many seconds a View without a page stays alive. After that it is restored from the store.
+        dialects: Whether Views of mcp-ui, ChatGPT and older drafts are shown. If not, they are refused.
+        profile: Offers less than this host can do, to behave like another host.
+        report_errors: Report errors in a View's scripts as its log messages, with the logger `fanlight.error`. For
+            developers: it changes the documents.
+        audit_arguments: What the audit keeps of arguments: `"whole"`, `"hashed"` (a SHA-256 digest), `"none"`, or what
+            a function `(name, arguments)` returns.
+        on_server_sampling: `async (server, params) -> result`: answers servers that request sampling. Raise `Declined`
+            to refuse. Default: sampling is not offered to servers.
+        on_elicitation: `async (server, params) -> result`: answers servers that ask the user. Raise `Declined` to
+            refuse. Default: elicitation is not offered to servers.
     """
 
     def __init__(
@@ -136,6 +168,8 @@ class Host:
         if context is not None:
             check_object("context", context, '{"theme": "dark"}')
         self._timeouts = timeouts or Timeouts()
+        self.servers: Servers
+        """The connections by name. Each has a `status`, `await ready()` and `restart()`."""
         self.servers = Servers(
             servers,
             patience=self._timeouts.connect,
@@ -180,7 +214,7 @@ class Host:
 
     @classmethod
     def from_config(cls, path: str | Path, **options: Any) -> Self:
-        """Make a host of the servers in an `mcpServers` JSON file, as Claude Desktop has it."""
+        """Create a host from an `mcpServers` JSON file, the format of Claude Desktop. `options` are those of `Host`."""
         return cls(load_config(path), **options)
 
     async def __aenter__(self) -> Self:
@@ -231,10 +265,10 @@ class Host:
     # For the model
 
     async def tools(self) -> list[ModelTool]:
-        """Return what the model may call, over all servers that answer (VIS-02).
+        """Return the tools that the model may call, of all servers that are ready (VIS-02).
 
-        Waits for servers that have just been started, for `Timeouts.tools` at most; `host.servers[name].status` says
-        why one is left out.
+        Wait for servers that have just been started, for at most `Timeouts.tools`. A server that is not ready by then
+        is left out; `host.servers[name].status` has the reason.
         """
         self._check_running()
         await self.servers.settled(self._timeouts.tools)
@@ -253,7 +287,10 @@ class Host:
         ]
 
     async def call_tool(self, server: str, name: str, arguments: JSONObject, conversation: str | None = None) -> Call:
-        """Call a tool for the model, and open its View if it has one."""
+        """Call a tool for the model, and open its View if it has one.
+
+        A JSON-RPC error of the server becomes a result with `isError`. A call that does not finish raises `Unfinished`.
+        """
         self._check_running()
         check_arguments(arguments)
         await self.servers[server].ready()
@@ -262,7 +299,7 @@ class Host:
         return call
 
     def begin(self, server: str, name: str, conversation: str | None = None) -> Call:
-        """Begin a call whose arguments are still being written. Its View can be opened at once."""
+        """Begin a call while the model still writes its arguments. The View can be opened at once."""
         tasks = self._check_running()
         check_text("conversation", conversation, " The arguments are given to run(), or to call_tool().")
         tool = self._tool(server, name)
@@ -364,16 +401,22 @@ class Host:
             session.flush_soon()
 
     def model_context(self, conversation: str | None = None) -> list[JSONObject]:
-        """Return what the open Views of a conversation told the model, the last word of each (MCX-02, MCX-06)."""
+        """Return the last model context update of each open View of a conversation (MCX-02, MCX-06)."""
         return [{"view": id, "server": server, **context} for id, server, context in self._store.contexts(conversation)]
 
     def on_message(self, handler: MessageHandler) -> MessageHandler:
-        """Set who takes the messages that Views put into a conversation: `handler(conversation, role, content)`."""
+        """Set the handler for messages that Views add to a conversation: `handler(conversation, role, content)`.
+
+        Without a handler, such messages are refused.
+        """
         self._desk.on_message = handler
         return handler
 
     def on_sampling(self, handler: SamplingHandler) -> SamplingHandler:
-        """Set who answers when a View asks the model: `await handler(conversation, params)`."""
+        """Set the handler for sampling requests of Views: `await handler(conversation, params)` returns the result.
+
+        Without a handler, sampling is not offered to Views.
+        """
         self._desk.on_sampling = handler
         return handler
 
@@ -387,23 +430,29 @@ class Host:
         ]
 
     async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
-        """Call a tool that an open View offers; one of a closed View is an error (D-SEC-10)."""
+        """Call a tool that an open View offers. Raise `UnknownView` if the View is closed (D-SEC-10).
+
+        A result that is too large, or does not match the output schema of the tool, raises `RequestFailed`.
+        """
         self._check_running()
         check_arguments(arguments)
         return await self._desk.call_app_tool(self._views.live(view), name, arguments)
 
     def on_question(self, handler: QuestionHandler, *, instead_of_pages: bool = False) -> QuestionHandler:
-        """Set who answers for the user where no page shows the View, or everywhere: "once", "always" or "deny"."""
+        """Set the handler that answers for the user: `handler(question)` returns "once", "always" or "deny".
+
+        It is called where no page shows the View; with `instead_of_pages`, always.
+        """
         self._gate.on_question = handler
         self._gate.asks_program = instead_of_pages
         return handler
 
     def grants(self) -> list[Grant]:
-        """Return what users allowed apps for good."""
+        """Return the permanent grants of users: what they allowed with "always"."""
         return self._store.grants()
 
     def revoke(self, grant: Grant) -> None:
-        """Take such a word back. The next time, the user is asked again."""
+        """Revoke a grant. The user is asked again the next time."""
         self._store.revoke(grant)
 
     def audit(
@@ -418,18 +467,21 @@ class Host:
         until: float | None = None,
         limit: int | None = None,
     ) -> Iterator[AuditRecord]:
-        """Return what happened, the oldest first. `fanlight.host.json_line` writes a record as JSON."""
+        """Return the audit records that match, the oldest first.
+
+        The arguments are those of `AuditQuery`. `fanlight.host.json_line` converts a record to a line of JSON.
+        """
         return self._audit.records(AuditQuery(view, server, conversation, kind, name, since, until, limit))
 
     async def close_view(self, view: str) -> None:
-        """Close a View after it was asked to get ready."""
+        """Close a View: ask it to tear down, wait for at most `Timeouts.teardown`, and end its session."""
         self._check_running()
         session = self._views.live(view)
         await session.close()
         self._views.forget(view)
 
     def set_context(self, **changes: Any) -> None:
-        """Change what Views know of the host, such as `theme` or `locale`; the open ones are told."""
+        """Change the host context, such as `theme` or `locale`, and notify the open Views."""
         check_object("What Views are told", changes, 'set_context(theme="dark")')
         self._context |= changes
         for _, session in self._views:
@@ -437,7 +489,7 @@ class Host:
             session.flush_soon()
 
     def pin_context(self, **values: Any) -> None:
-        """Tell Views this whatever their page says, such as `safeAreaInsets`; None lets the page speak again."""
+        """Override parts of the host context that pages report, such as `safeAreaInsets`. None removes an override."""
         for key, value in values.items():
             if value is None:
                 self._pinned.pop(key, None)
@@ -448,14 +500,14 @@ class Host:
             session.flush_soon()
 
     async def show_as(self, view: str, mode: str) -> None:
-        """Show a View "inline", in "fullscreen" or as "pip", as if the user had chosen it."""
+        """Change the display mode of a View to "inline", "fullscreen" or "pip", as if the user had chosen it."""
         if mode not in self._profile.display_modes:
             raise ValueError(f"mode is {mode!r}, expected one of {', '.join(self._profile.display_modes)}.")
         await self._views.live(view).show_as(mode)
 
     @property
     def profile(self) -> Profile:
-        """What this host offers. A new one holds for Views that are opened or loaded from then on."""
+        """What this host offers. A new profile applies to Views that are opened or loaded later."""
         return self._profile
 
     @profile.setter
@@ -466,12 +518,12 @@ class Host:
     # For the web
 
     def wrap(self, app: ASGIApp, path: str = "/apps") -> ASGIApp:
-        """Return an ASGI program that is the given one with the host beside it."""
+        """Return an ASGI program that serves `app`, the host under `path`, and the sandbox host names."""
         check_callable("app", app, "an ASGI program, such as Starlette()")
         return self._web(check_path(path)).wrap(app)
 
     def sandbox_asgi(self) -> ASGIApp:
-        """Return an ASGI program for the sandbox names alone."""
+        """Return an ASGI program for the sandbox host names only, to be served by a process of its own."""
         return self._web("/apps").sandbox_asgi()
 
     def _web(self, path: str) -> Web:
@@ -598,9 +650,9 @@ class Host:
         return await self._resources.read(connection, record.uri)
 
     async def reload_views(self, server: str, *, changed: bool = False) -> None:
-        """Read the Views of a server anew, and have the pages that show one load it again with its input and result.
+        """Reload the open Views of a server, with their input and result.
 
-        With `changed`, only those whose document is another one now.
+        With `changed`, reload only the Views whose document has changed.
         """
         self._resources.forget(server)
         for record, session in list(self._views):
@@ -618,7 +670,7 @@ class Host:
             return False
 
     def approve_document(self, server: str, uri: str, sha256: str) -> None:
-        """Take the document of an app for approved, after it has changed."""
+        """Approve the document of an app that has changed since it was pinned."""
         self._store.pin(server, uri, sha256)
 
     def violated(self, label: str, report: JSONObject) -> None:

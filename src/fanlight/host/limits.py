@@ -9,32 +9,32 @@ _AT_LEAST_ONE = ("message_bytes", "messages_per_second", "requests_in_flight", "
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of each View, and what happens beyond them."""
+    """How much each View may use. A View that exceeds a limit gets an error that names it; others are not affected."""
 
     message_bytes: int = 16_000_000
-    """A message of a View: beyond, its request is answered with an error in the page, and never sent."""
+    """The size of a message from a View. A larger request is answered with an error in the page and never sent."""
     messages_per_second: float = 200.0
-    """Beyond, requests are refused, notifications dropped, and the View is heard more slowly."""
+    """Messages from a View. Beyond the limit, requests are refused, notifications dropped, and reading slows down."""
     requests_in_flight: int = 64
-    """Requests that are not answered yet. Beyond, refused."""
+    """Unanswered requests of a View. Further ones are refused."""
     result_bytes: int = 50_000_000
-    """What a View is given as the answer to one request. Beyond, it gets an error instead."""
+    """The size of a response to a View, in characters of JSON. The View gets an error instead of a larger one."""
     size_changes_per_second: float = 60.0
-    """Beyond, only the last of the heights that a View reports is used, a little later."""
+    """Size changes that a View reports. Beyond the limit, only the latest one is applied, a little later."""
     state_bytes: int = 1_000_000
-    """What a View may have the host keep for the model. Beyond, refused."""
+    """The size of model context and widget state that the host keeps for a View. Larger updates are refused."""
     questions_per_minute: int = 10
-    """How often a View may make the host ask the user. Beyond, the answer is no, without asking."""
+    """How often a View may make the host ask the user. Further requests are denied without asking."""
     denials: int = 3
-    """After so many times no in a row, the View is muted: it is not asked for again."""
+    """After this many denials in a row, the user is not asked about the View again."""
     result_views: int = 20
-    """Views that one result brings with it, as mcp-ui does. Beyond, left out."""
+    """Views that one result may bring, as with mcp-ui. Further ones are left out."""
     app_tools: int = 50
-    """Tools that a View offers to the model (D-SEC-04). Beyond, left out."""
+    """Tools that a View may offer to the model (D-SEC-04). Further ones are left out."""
     app_tool_bytes: int = 10_000_000
-    """The result of one. Beyond, an error."""
+    """The size of the result of such a tool. A larger one is an error."""
     app_tools_interval: float = 1.0
-    """Seconds between two looks at a View's tools, however often it says that they changed."""
+    """Seconds between two `tools/list` requests to a View, however often it reports a change."""
 
     def __post_init__(self) -> None:
         check_limits(self, _AT_LEAST_ONE)

@@ -9,13 +9,16 @@ State = Literal["connecting", "ready", "retrying", "failed", "closed"]
 
 @dataclass(frozen=True)
 class Status:
-    """Where a connection stands. `reason` is what went wrong last, in words a person can act on."""
+    """The state of the connection to a server: `host.servers[name].status`."""
 
     state: State
+    """`connecting`, `ready`, `retrying`, `failed` (permanently) or `closed`."""
     reason: str | None = None
+    """What went wrong last, or that the server does not answer, and what to do about it; or None."""
     attempt: int = 1
+    """The number of the current attempt, from 1."""
     delay: float | None = None
-    """Seconds until the next attempt, while `retrying`."""
+    """While `retrying`: the seconds until the next attempt."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ MakeSession = Callable[[ViewRecord, TaskGroup], Session]
 
 
 class UnknownView(FanlightError, KeyError):
-    """No open View has this id."""
+    """No open View has this id. Also a KeyError."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -4,6 +4,7 @@ from typing import Any, Final, Protocol
 
 from fanlight.host.line import Channel, Frame
 from fanlight.host.session import Session
+from fanlight.host.store import AuditKind
 
 JSONObject = dict[str, Any]
 
@@ -24,7 +25,7 @@ _CONTEXT: Final = frozenset(
 class Desk(Protocol):
     """Whom a page's words concern."""
 
-    def noticed(self, session: Session, kind: str, name: str, what: str) -> None: ...
+    def noticed(self, session: Session, kind: AuditKind, name: str, what: str) -> None: ...
 
 
 class PageLink:

@@ -24,29 +24,32 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class PolicyError(FanlightError):
-    """Rules that cannot be followed; says where and what to write instead."""
+    """The rules of a policy are invalid. The message says where, and what to write instead."""
 
 
 @dataclass(frozen=True)
 class Allow:
-    """Go ahead."""
+    """Allow the request."""
 
 
 @dataclass(frozen=True)
 class Deny:
-    """Refuse, and tell the View why."""
+    """Refuse the request."""
 
     reason: str
+    """Why, in one sentence. The View gets it as the error message."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """Let the user decide. `question` is what would happen, in one sentence that needs no context."""
+    """Let the user decide."""
 
     question: str
+    """What would happen, in one sentence that needs no context."""
 
 
 Decision = Allow | Deny | Ask
+"""What a policy decides about one request."""
 
 Choice = Literal["allow", "ask", "deny"]
 ToolChoice = Literal["allow", "ask", "deny", "read-only"]
@@ -54,21 +57,26 @@ ToolChoice = Literal["allow", "ask", "deny", "read-only"]
 
 @dataclass(frozen=True)
 class App:
-    """Whom a decision is about: one View of one server."""
+    """The app that a decision is about: one View of one server."""
 
     view: str
+    """The id of the View."""
     server: str
+    """The server, by the name that `Host` has for it."""
     uri: str
+    """The `ui://` URI of the View."""
     tool: str
+    """The tool whose call opened the View."""
     conversation: str | None = None
+    """The conversation that was given to `Host.call_tool`, or None."""
     sha256: str | None = None
-    """Of the document, once it is known."""
+    """The digest of the document, where the decision is about showing it; otherwise None."""
 
     @property
     def name(self) -> str:
-        """What a person can call it. What a View says of itself is not in it.
+        """A name for people: `tool (server)`.
 
-        The server chose the tool's name, so it is kept from hiding who the server is.
+        It has no invisible characters, and a long tool name is cut, so that a tool's name cannot hide the server's.
         """
         visible = "".join(char if unicodedata.category(char) not in _INVISIBLE else " " for char in self.tool)
         tool = " ".join(visible.split())
@@ -77,42 +85,56 @@ class App:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is decided where no server has rules of its own.
+    """The rules of a policy, for all servers or for one.
 
-    `tools` and `app_tools` may be "read-only": what is annotated as read-only passes, the rest is asked for.
+    A choice is "allow", "ask" (the user decides) or "deny". For tools there is also "read-only": tools that are
+    annotated as read-only are allowed, and the user is asked about others.
     """
 
     tools: ToolChoice = "read-only"
+    """Calls of the server's tools by a View."""
     app_tools: ToolChoice = "read-only"
+    """Calls of a View's tools by the model."""
     tool: Mapping[str, Choice] = field(default_factory=dict)
-    """For single tools, by name."""
+    """Choices for single tools, by name."""
     links: Choice = "ask"
+    """Opening web links."""
     downloads: Choice = "ask"
+    """Saving files."""
     messages: Choice = "ask"
+    """Adding messages to the conversation in the user's name."""
     sampling: Choice = "ask"
+    """Requests of a View to the model."""
     model_context: Choice = "allow"
+    """What a View wants the model to know."""
     widget_state: Choice = "deny"
-    """Whether the model is told what a View for ChatGPT keeps with `setWidgetState`. It is kept in any case."""
+    """Whether the model gets what a View for ChatGPT keeps with `setWidgetState`. It is kept in any case."""
     permissions: tuple[Permission, ...] = ()
-    """What is granted if a View asks for it."""
+    """The permissions that are granted to Views that ask for them."""
     profile: Profile = "strict"
+    """The CSP of Views: "strict" follows the standard, "compat" also allows `eval`, `blob:` and `data:`."""
     allow_domains: tuple[str, ...] | None = None
-    """If given, nothing else can be reached, whatever is declared."""
+    """If given, Views reach no other domains, whatever they declare."""
     block_domains: tuple[str, ...] = ()
+    """Domains that Views cannot reach, even if they declare them."""
     external_domains: tuple[str, ...] = ()
-    """Where whole pages may come from that a server wants to be framed as its View (mcp-ui's external URLs)."""
+    """Origins of web pages that may be framed as a View (the external URLs of mcp-ui)."""
     allow_documents: tuple[str, ...] | None = None
-    """SHA-256 digests; if given, nothing else is shown."""
+    """SHA-256 digests of documents. If given, no other documents are shown."""
     block_documents: tuple[str, ...] = ()
+    """SHA-256 digests of documents that are not shown."""
     pin_documents: bool = False
-    """Whether a document that changed since it was first shown has to be approved."""
+    """Whether the user has to approve a document that has changed since it was first shown."""
 
 
 class Policy:
-    """Decides what Views may do. Without rules: what is harmless passes, the rest is asked for, permissions are denied.
+    """Decides what Views may do. Give it rules as data, or subclass it and override methods.
 
-    `rules` are those of `Rules` by name, and under "servers" the same for single servers:
-    `Policy({"links": "allow", "servers": {"maps": {"permissions": ["geolocation"]}}})`.
+    Without rules, harmless requests are allowed, the user is asked about others, and permissions are denied.
+
+    Args:
+        rules: The fields of `Rules` by name, and under "servers" the same for single servers:
+            `Policy({"links": "allow", "servers": {"maps": {"permissions": ["geolocation"]}}})`.
     """
 
     def __init__(self, rules: Mapping[str, Any] | None = None) -> None:
@@ -144,46 +166,46 @@ class Policy:
     # What a View does
 
     def tool_call(self, app: App, tool: JSONObject, arguments: JSONObject) -> Decision:
-        """Decide on a View's call of a tool of its server (its entry in `tools/list`)."""
+        """Decide on a View's call of a tool of its server. `tool` is the entry of `tools/list`."""
         rules = self.rules(app)
         name = str(tool.get("name"))
         question = f"{app.name} wants to run the tool {name!r} of {app.server}."
         return _for_tool(rules.tool.get(name, rules.tools), tool.get("annotations"), question, name)
 
     def link(self, app: App, url: str) -> Decision:
-        """Decide on opening a web link. Links of other schemes never come here: they are refused."""
+        """Decide on opening a web link. Links with other schemes are refused before."""
         return _by_choice(self.rules(app).links, f"{app.name} wants to open {url}", "open links")
 
     def download(self, app: App, names: Sequence[str]) -> Decision:
-        """Decide on saving files, under names that are safe already."""
+        """Decide on saving files. The names are sanitized."""
         return _by_choice(self.rules(app).downloads, f"{app.name} wants to save {', '.join(names)}.", "save files")
 
     def message(self, app: App, content: Sequence[JSONObject]) -> Decision:
-        """Decide on a message that would stand in the conversation as the user's."""
+        """Decide on a message that a View wants to add to the conversation in the user's name."""
         return _by_choice(
             self.rules(app).messages, f"{app.name} wants to send a message in your name.", "send messages"
         )
 
     def model_context(self, app: App, update: JSONObject) -> Decision:
-        """Decide on what the model learns from the View with its next turn."""
+        """Decide on what a View wants the model to know from the next turn on."""
         return _by_choice(
             self.rules(app).model_context, f"{app.name} wants to tell the model something.", "tell the model anything"
         )
 
     def widget_state(self, app: App, state: Any) -> Decision:
-        """Decide whether the model is told what a View for ChatGPT keeps. A View is not told of a no."""
+        """Decide whether the model gets the state that a View for ChatGPT keeps. The View does not see a refusal."""
         return _by_choice(
             self.rules(app).widget_state, f"{app.name} wants to tell the model its state.", "tell the model their state"
         )
 
     def sampling(self, app: App, params: JSONObject) -> Decision:
-        """Decide on a View's own question to the model."""
+        """Decide on a sampling request of a View."""
         return _by_choice(self.rules(app).sampling, f"{app.name} wants to ask the model.", "ask the model")
 
     # What the model does with a View
 
     def app_tool(self, app: App, tool: JSONObject, arguments: JSONObject) -> Decision:
-        """Decide on the model's call of a tool that the View offers. Its annotations are the View's own word."""
+        """Decide on the model's call of a tool that the View offers. Its annotations are claims of the View."""
         rules = self.rules(app)
         name = str(tool.get("name"))
         question = f"The model wants to run {name!r} inside {app.name}."
@@ -192,7 +214,7 @@ class Policy:
     # What a document gets
 
     def document(self, app: App, sha256: str, pinned: str | None) -> Decision:
-        """Decide whether a document is shown. `pinned` is the one that was shown or approved last, if any."""
+        """Decide whether a document is shown. `pinned` is the digest that was shown or approved last, or None."""
         rules = self.rules(app)
         if sha256 in rules.block_documents:
             return Deny("This document is blocked here.")
@@ -203,7 +225,7 @@ class Policy:
         return Allow()
 
     def domain(self, app: App, source: str) -> Decision:
-        """Decide on one declared domain."""
+        """Decide on one domain that a View declares."""
         rules = self.rules(app)
         if any(_overlap(source, blocked) for blocked in rules.block_domains):
             return Deny(f"{source} is blocked here.")
@@ -212,7 +234,7 @@ class Policy:
         return Allow()
 
     def external(self, app: App, url: str, source: str) -> Decision:
-        """Decide whether a page is framed as the View. `source` is its origin; its domain has to be allowed, too."""
+        """Decide whether a web page is framed as the View. `source` is its origin, which `domain` has to allow too."""
         allowed = self.rules(app).external_domains
         if any(_within(source, domain) and _same_way(source, domain) for domain in allowed):
             return self.domain(app, source)

@@ -9,22 +9,22 @@ JSONObject = dict[str, Any]
 
 @dataclass(frozen=True)
 class Profile:
-    """Narrows what Views and servers are offered, to be like another host. Without arguments it narrows nothing."""
+    """What a host offers to Views and servers, to behave like another host. By default, everything it can do."""
 
     info: Mapping[str, Any] | None = None
-    """What the host calls itself; None: what `Host(info=...)` says."""
+    """The name and version that Views see. None means those of `Host(info=...)`."""
     capabilities: Mapping[str, Any] | None = None
-    """The `hostCapabilities` that Views are told of, less those that this host lacks; None: all it has."""
+    """The `hostCapabilities` that are advertised to Views, without those that this host lacks. None means all."""
     refused: Collection[str] = ()
-    """Capabilities that are not served either. What is only untold is served all the same, as some hosts do."""
+    """Capabilities whose requests are refused. One that is merely not advertised still works, as in some hosts."""
     display_modes: Collection[str] = ("inline", "fullscreen", "pip")
-    """The display modes that a View may have."""
+    """The display modes that Views may use."""
     silent: Collection[str] = ()
     """Methods that are never sent to Views."""
     withheld: Collection[str] = ()
-    """Keys of the host context that Views are not told, such as "toolInfo"."""
+    """Keys of the host context that Views do not get, such as "toolInfo"."""
     extension: bool = True
-    """Whether servers are told that Views can be shown. One that is not shows text."""
+    """Whether the MCP Apps extension is advertised to servers. Without it, servers answer in text."""
 
     def served(self, capabilities: JSONObject) -> JSONObject:
         """Return what is served of the capabilities that the host has."""

@@ -27,7 +27,13 @@ _ELICITED: Final[TypeAdapter[types.ElicitResult]] = TypeAdapter(types.ElicitResu
 
 
 class Declined(FanlightError):
-    """Raised by a handler to refuse a request; the server is told why. -1 is MCP's code for a user's refusal."""
+    """Raise it in `on_server_sampling` or `on_elicitation` to refuse a server's request.
+
+    Args:
+        message: The reason, which the server gets.
+        code: The JSON-RPC error code. -1 is MCP's code for a refusal by the user.
+        data: The `data` of the JSON-RPC error.
+    """
 
     def __init__(self, message: str = "The user declined.", code: int = -1, data: Any = None) -> None:
         super().__init__(message)

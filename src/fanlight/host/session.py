@@ -47,11 +47,13 @@ class Progress(Protocol):
 
 
 class RequestFailed(Exception):
-    """A request ended without a result. `code` is the JSON-RPC code the View gets."""
+    """A request to or from a View failed or was refused."""
 
     def __init__(self, message: str, code: int = REFUSED, data: Any = None) -> None:
         self.code = code
+        """The JSON-RPC error code."""
         self.data = data
+        """The `data` of the JSON-RPC error, or None."""
         super().__init__(message)
 
 
@@ -112,22 +114,22 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long the host waits, in seconds."""
+    """How long the host waits, in seconds from 0 up. `math.inf` means without a limit."""
 
     tools: float = 5.0
-    """For servers to answer for the first time, counted from their start, when `host.tools()` is asked."""
+    """For servers to answer for the first time, counted from their start, when `Host.tools` is called."""
     connect: float = 10.0
-    """For a server that is not connected, when it is called."""
+    """For a server to connect, when one of its tools is called."""
     call: float = 300.0
     """For a server to run a tool."""
     teardown: float = 2.0
-    """For a View to get ready to go."""
+    """For a View to answer `ui/resource-teardown`."""
     browser: float = 30.0
-    """For a page to do something, such as opening a link."""
+    """For a page to do something, such as opening a link, or to reconnect while a question is open."""
     app_tool: float = 30.0
     """For a View to run one of its own tools (D-SEC-04)."""
     question: float = 120.0
-    """For a user to answer a question; then the answer is no."""
+    """For a user to answer a question. After that it counts as denied."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

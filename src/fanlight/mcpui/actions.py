@@ -5,14 +5,16 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 UIActionType = Literal["tool", "prompt", "link", "intent", "notify"]
+"""The `type` of a UI action."""
 
 
 class _Action(BaseModel):
     messageId: str | None = None
+    """Identifies the action, if the widget waits for a response."""
 
 
 class UIActionResultToolCall(_Action):
-    """Call a tool of the server."""
+    """The action that calls a tool of the server."""
 
     class ToolCallPayload(BaseModel):
         """Which tool, and with what."""
@@ -21,11 +23,13 @@ class UIActionResultToolCall(_Action):
         params: dict[str, Any]
 
     type: Literal["tool"] = "tool"
+    """Always `"tool"`."""
     payload: ToolCallPayload
+    """The tool and its arguments."""
 
 
 class UIActionResultPrompt(_Action):
-    """Say something in the conversation, as the user."""
+    """The action that adds a message to the conversation in the user's name."""
 
     class PromptPayload(BaseModel):
         """What to say."""
@@ -33,11 +37,13 @@ class UIActionResultPrompt(_Action):
         prompt: str
 
     type: Literal["prompt"] = "prompt"
+    """Always `"prompt"`."""
     payload: PromptPayload
+    """The message."""
 
 
 class UIActionResultLink(_Action):
-    """Open a page."""
+    """The action that opens a web page."""
 
     class LinkPayload(BaseModel):
         """Which page."""
@@ -45,11 +51,13 @@ class UIActionResultLink(_Action):
         url: str
 
     type: Literal["link"] = "link"
+    """Always `"link"`."""
     payload: LinkPayload
+    """The address of the page."""
 
 
 class UIActionResultIntent(_Action):
-    """Tell the host what the user wants, for the host to decide how."""
+    """The action that tells the host what the user wants; the host decides how to do it."""
 
     class IntentPayload(BaseModel):
         """What the user wants."""
@@ -58,11 +66,13 @@ class UIActionResultIntent(_Action):
         params: dict[str, Any]
 
     type: Literal["intent"] = "intent"
+    """Always `"intent"`."""
     payload: IntentPayload
+    """What the user wants."""
 
 
 class UIActionResultNotification(_Action):
-    """Let the host know something."""
+    """The action that notifies the host of something."""
 
     class NotificationPayload(BaseModel):
         """What to know."""
@@ -70,7 +80,9 @@ class UIActionResultNotification(_Action):
         message: str
 
     type: Literal["notify"] = "notify"
+    """Always `"notify"`."""
     payload: NotificationPayload
+    """The notification."""
 
 
 UIActionResult = (
@@ -80,30 +92,31 @@ UIActionResult = (
     | UIActionResultIntent
     | UIActionResultNotification
 )
+"""Any UI action."""
 
 
 def ui_action_result_tool_call(tool_name: str, params: dict[str, Any]) -> UIActionResultToolCall:
-    """Make the action that calls a tool."""
+    """Create the action that calls a tool."""
     payload = UIActionResultToolCall.ToolCallPayload(toolName=tool_name, params=params)
     return UIActionResultToolCall(payload=payload)
 
 
 def ui_action_result_prompt(prompt: str) -> UIActionResultPrompt:
-    """Make the action that says something in the conversation."""
+    """Create the action that adds a message to the conversation."""
     return UIActionResultPrompt(payload=UIActionResultPrompt.PromptPayload(prompt=prompt))
 
 
 def ui_action_result_link(url: str) -> UIActionResultLink:
-    """Make the action that opens a page."""
+    """Create the action that opens a web page."""
     return UIActionResultLink(payload=UIActionResultLink.LinkPayload(url=url))
 
 
 def ui_action_result_intent(intent: str, params: dict[str, Any]) -> UIActionResultIntent:
-    """Make the action that tells what the user wants."""
+    """Create the action that tells the host what the user wants."""
     return UIActionResultIntent(payload=UIActionResultIntent.IntentPayload(intent=intent, params=params))
 
 
 def ui_action_result_notification(message: str) -> UIActionResultNotification:
-    """Make the action that lets the host know something."""
+    """Create the action that notifies the host of something."""
     payload = UIActionResultNotification.NotificationPayload(message=message)
     return UIActionResultNotification(payload=payload)

@@ -15,7 +15,7 @@ _INTENTS = ["prompt", "ignore"]
 
 
 def get_adapter_mime_type(adapters: Mapping[str, Any] | None) -> str | None:
-    """Return the MIME type of HTML with the adapter that is enabled, or None if none is."""
+    """Return the MIME type of HTML with the enabled adapter, or None if none is enabled."""
     match _enabled(adapters):
         case "appsSdk", options:
             return str(options.get("mimeType") or SKYBRIDGE_MIME_TYPE)
@@ -28,7 +28,7 @@ def get_adapter_mime_type(adapters: Mapping[str, Any] | None) -> str | None:
 def wrap_html_with_adapters(
     html: str, adapters: Mapping[str, Any] | None, render_data: Mapping[str, Any] | None = None
 ) -> str:
-    """Return HTML with the adapter that is enabled, before any script of its own; the HTML itself if none is."""
+    """Return HTML with the script of the enabled adapter before its own scripts, or unchanged if none is enabled."""
     if _enabled(adapters) is None:
         return html
     at = first_script(html)

@@ -11,16 +11,16 @@ from fanlight.protocol.errors import RegistrationError
 
 
 class MCPUIServerError(RegistrationError):
-    """A UI resource cannot be made as it was asked for."""
+    """The base class: a UI resource cannot be created from these options. Also a `RegistrationError`."""
 
 
 class InvalidURIError(MCPUIServerError):
-    """The URI is not a `ui://` URI."""
+    """The URI is not a valid `ui://` URI."""
 
 
 class InvalidContentError(MCPUIServerError):
-    """The content or an option is not one that there is."""
+    """The content or an option is invalid."""
 
 
 class EncodingError(MCPUIServerError):
-    """The content cannot be written in UTF-8."""
+    """The content cannot be encoded as UTF-8."""

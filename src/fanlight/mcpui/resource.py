@@ -27,6 +27,7 @@ from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.metadata import UI_KEY, check_uri
 
 URI = str
+"""A `ui://` URI."""
 Encoding = Literal["text", "blob"]
 MimeType = Literal[
     "text/html;profile=mcp-app",
@@ -36,8 +37,10 @@ MimeType = Literal[
     "application/vnd.mcp-ui.remote-dom+javascript; framework=react",
     "application/vnd.mcp-ui.remote-dom+javascript; framework=webcomponents",
 ]
+"""The MIME types that `create_ui_resource` writes."""
 
 UI_METADATA_PREFIX = "mcpui.dev/ui-"
+"""The prefix of the keys of `uiMetadata` in `_meta`."""
 
 _OPTIONS = {
     "uri": "uri",
@@ -78,27 +81,39 @@ class RemoteDomPayload(TypedDict):
 
 
 ResourceContentPayload = RawHtmlPayload | ExternalUrlPayload | RemoteDomPayload
+"""The `content` of a UI resource: HTML, a web page, or a remote-dom script."""
 
 
 class CreateUIResourceOptions(TypedDict, total=False):
-    """What `create_ui_resource` takes in a dict."""
+    """The dict that `create_ui_resource` accepts, with the names of mcp-ui."""
 
     uri: Required[URI]
+    """A `ui://` URI."""
     content: Required[ResourceContentPayload]
+    """HTML, a web page, or a remote-dom script."""
     encoding: Encoding
+    """`"text"` or `"blob"`."""
     uiMetadata: Mapping[str, Any]
+    """Keys for `_meta`, written with `UI_METADATA_PREFIX`."""
     metadata: Mapping[str, Any]
+    """Keys for `_meta`, written unchanged."""
     resourceProps: Mapping[str, Any]
+    """Further fields of the resource."""
     embeddedResourceProps: Mapping[str, Any]
+    """`annotations` and `_meta` of the block around the resource."""
     adapters: Mapping[str, Any]
+    """The adapter to enable."""
     legacy: bool
+    """Whether to write the MIME types of mcp-ui."""
 
 
 class UIMetadataKey:
-    """The keys of `uiMetadata` that hosts know."""
+    """The keys of `uiMetadata` that hosts of mcp-ui understand."""
 
     PREFERRED_FRAME_SIZE = "preferred-frame-size"
+    """Width and height of the frame, as CSS lengths or pixels."""
     INITIAL_RENDER_DATA = "initial-render-data"
+    """Data that the widget gets when it starts."""
 
 
 class _Text(TextResourceContents):
@@ -110,10 +125,10 @@ class _Blob(BlobResourceContents):
 
 
 class UIResource(EmbeddedResource):
-    """A resource for the content of a tool's result, or for `view=` of `apps.tool`."""
+    """A UI resource, an `mcp_types.EmbeddedResource`. Return it from a tool, or give it to `apps.tool(view=...)`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as it goes over the wire."""
+        """Return the resource as it goes over the wire."""
         return self.model_dump(by_alias=True, mode="json", exclude_none=True, serialize_as_any=True)
 
 
@@ -131,9 +146,25 @@ def create_ui_resource(
     adapters: Mapping[str, Any] | None = None,
     legacy: bool | None = None,
 ) -> UIResource:
-    """Make a UI resource from a dict, with the names that mcp-ui gives its options, or from keywords.
+    """Create a UI resource from a dict with the names of mcp-ui, from keywords, or from both.
 
-    It has the standard's MIME type for HTML. `legacy=True` makes what hosts of mcp-ui itself read instead.
+    HTML gets the MIME type of MCP Apps, or that of mcp-ui with `legacy=True`.
+
+    Args:
+        options: The same options as a dict with the names of mcp-ui, such as `uiMetadata`.
+        uri: A `ui://` URI, used byte for byte.
+        content: `{"type": "rawHtml", "htmlString"}`, `{"type": "externalUrl", "iframeUrl"}` or
+            `{"type": "remoteDom", "script", "framework"}`.
+        encoding: `"text"`, which is the default, or `"blob"`.
+        ui_metadata: Keys for `_meta`, written with the prefix `mcpui.dev/ui-`: `preferred-frame-size` and
+            `initial-render-data`.
+        metadata: Keys for `_meta`, written unchanged. They override `ui_metadata`. `{"ui": {...}}` is the metadata of
+            MCP Apps.
+        resource_props: Further fields of the resource. Its `_meta` overrides all others.
+        embedded_resource_props: `annotations` and `_meta` of the block around the resource.
+        adapters: `{"mcpApps": {"enabled": True}}` or `{"appsSdk": {"enabled": True}}`, one of them. `config` takes
+            `intentHandling` and `timeout`; `appsSdk` also takes `mimeType`.
+        legacy: Whether to write the MIME types of mcp-ui instead of the standard's.
     """
     keywords = {
         "uri": uri,

@@ -75,17 +75,21 @@ def _suggestion(value: str) -> str:
 
 @dataclass(frozen=True)
 class Csp:
-    """The origins that a View may reach. What is not declared is not reachable (CSP-02, CSP-03).
+    """The origins that a View may reach. Origins that are not declared cannot be reached (CSP-02, CSP-03).
 
-    Each list takes origins such as `https://api.example.com` or `https://*.example.com`:
-    `connect_domains` for fetch and sockets, `resource_domains` for scripts, styles, images, fonts and
-    media, `frame_domains` for nested frames, `base_uri_domains` for `<base>`.
+    Each entry is one origin: an optional scheme (`http`, `https`, `ws` or `wss`), a host name whose first label may be
+    `*`, and an optional port. Anything else raises `RegistrationError`: paths, `*` alone, bare schemes, keywords,
+    quotes, separators and white space.
     """
 
     connect_domains: Iterable[str] = ()
+    """For fetch, XMLHttpRequest, EventSource and WebSocket."""
     resource_domains: Iterable[str] = ()
+    """For scripts, styles, images, fonts and media."""
     frame_domains: Iterable[str] = ()
+    """For nested frames."""
     base_uri_domains: Iterable[str] = ()
+    """For `<base href>`."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -98,7 +102,7 @@ class Csp:
             object.__setattr__(self, field.name, checked)
 
     def wire(self) -> dict[str, list[str]]:
-        """What goes into `_meta.ui.csp`. An empty list means the same as none and is left out (CSP-09)."""
+        """Return the value of `_meta.ui.csp`. An empty list means the same as none and is left out (CSP-09)."""
         names = {
             "connectDomains": self.connect_domains,
             "resourceDomains": self.resource_domains,

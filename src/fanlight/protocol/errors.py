@@ -12,19 +12,21 @@ from pathlib import Path
 
 
 class FanlightError(Exception):
-    """Everything that Fanlight raises on purpose."""
+    """The base class of all errors that Fanlight raises on purpose."""
 
 
 class RegistrationError(FanlightError, ValueError):
-    """An author declared something that cannot be served; raised where it was declared."""
+    """A tool, a View or one of its options is invalid. Raised where it is registered. Also a ValueError."""
 
 
 class BundleError(RegistrationError):
-    """A View's files cannot be made one document. `path` and `line` say where."""
+    """The files of a View cannot be bundled into one document."""
 
     def __init__(self, path: Path | str, line: int | None, message: str) -> None:
         self.path = path
+        """The file that the error is in."""
         self.line = line
+        """The line in that file, or None."""
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {message}")
 

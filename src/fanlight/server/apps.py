@@ -35,12 +35,13 @@ class Registry(Protocol):
 
 
 class Apps:
-    """The apps of one server: its Views, the tools that show them, and who gets to see both.
+    """The apps of one server: links its tools to Views. Create one per server.
 
-    `server` is an `mcp.server.MCPServer` or a `fastmcp.FastMCP`. With `negotiate="strict"` a client that
-    did not negotiate MCP Apps sees ordinary text tools and nothing else; `"always"` sends everything to
-    everyone, for hosts that show Views without asking for them. With `also=["openai"]` tools and Views have
-    ChatGPT's own keys too, and Views run where there is `window.openai` and no other host.
+    Args:
+        server: An `mcp.server.MCPServer` or a `fastmcp.FastMCP` (4.x).
+        negotiate: `"strict"` shows apps only to clients that negotiated MCP Apps; other clients see ordinary text
+            tools. `"always"` shows them to every client, for hosts that show Views without negotiation.
+        also: `["openai"]` adds ChatGPT's own metadata keys to tools and Views, and lets Views run on `window.openai`.
     """
 
     def __init__(
@@ -77,7 +78,22 @@ class Apps:
         encoding: Encoding = "text",
         listed: bool = True,
     ) -> View:
-        """Register a View and return it. The options are those of `View`; a `View` or a resource brings its own."""
+        """Register a View and return it.
+
+        Args:
+            source: What `View` takes; or a `View`, or what `fanlight.mcpui.create_ui_resource` returned, which have
+                options of their own.
+            uri: As for `View`.
+            name: As for `View`.
+            title: As for `View`.
+            description: As for `View`.
+            csp: As for `View`.
+            permissions: As for `View`.
+            domain: As for `View`.
+            prefers_border: As for `View`.
+            encoding: As for `View`.
+            listed: As for `View`.
+        """
         if isinstance(source, EmbeddedResource):
             source = self._view_of(source)
         if not isinstance(source, View):
@@ -111,12 +127,22 @@ class Apps:
         invoked: str | None = None,
         **options: Any,
     ) -> Callable[[Function], Function]:
-        """Register a tool, linked to a View; `options` are those of the server's own tool decorator.
+        """Register a function as a tool that is linked to a View. Use it as a decorator, always with parentheses.
 
-        `view` is a path to an `.html` file or to a folder, relative to the file that registers it; a
-        `View`; what `fanlight.mcpui.create_ui_resource` returned; or the `ui://` URI of a registered one.
-        `visibility=["app"]` makes a tool that only the View can call, with or without a View of its own.
-        With `also=["openai"]` ChatGPT says `invoking` while the tool runs and `invoked` after it.
+        The function may be sync or async and return anything that the server accepts. A result with structured content
+        and no text gets its content as text, so that the model and clients without MCP Apps can read it.
+
+        Args:
+            name: The name of the tool. Default: the name of the function.
+            view: A path to an `.html` file or to a folder with an `index.html`, relative to the file that registers it;
+                a `View`; what `fanlight.mcpui.create_ui_resource` returned; or the `ui://` URI of a registered View.
+                Tools that name the same file share one View.
+            visibility: `["model"]`, `["app"]` or both, which is the default. `["app"]` makes a tool that only Views can
+                call; it needs no View of its own.
+            invoking: What ChatGPT shows while the tool runs, up to 64 characters. Needs `also=["openai"]`.
+            invoked: What ChatGPT shows after the tool has run, up to 64 characters. Needs `also=["openai"]`.
+            options: The options of the server's own tool decorator: `title`, `description`, `annotations`, `meta`,
+                `structured_output` and so on.
         """
         if callable(name):
             raise TypeError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
@@ -144,7 +170,11 @@ class Apps:
         return decorate
 
     def supported(self, ctx: Any) -> bool:
-        """Tell whether the client of a request negotiated apps, so that a tool can answer otherwise in text."""
+        """Return whether the client of a request negotiated MCP Apps, also under `negotiate="always"`.
+
+        Args:
+            ctx: The context that a tool receives, of either kind of server.
+        """
         return self._negotiation.supported(ctx)
 
     def _linked(self, view: "str | Path | Maker | View | EmbeddedResource") -> View:

@@ -51,10 +51,14 @@ _MOST_PAGES = 1000
 def negotiate(
     server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode = "strict", also: Iterable[Dialect] = ()
 ) -> None:
-    """Make a server negotiate MCP Apps, whoever registered its UI tools.
+    """Make a server negotiate MCP Apps, for tools with Views that other code registered.
 
-    `mode="always"` sends everything to every client, for hosts that show Views without asking. With
-    `also=["openai"]` ChatGPT counts as a client that asked, and its keys are taken off for those that did not.
+    A server that has `Apps` negotiates already; calling this again changes nothing.
+
+    Args:
+        server: An `mcp.server.lowlevel.Server`, an `mcp.server.MCPServer` or a `fastmcp.FastMCP`.
+        mode: `"strict"` shows apps only to clients that negotiated them, `"always"` to every client.
+        also: `["openai"]` treats ChatGPT as a client that negotiated, and removes its keys for clients that did not.
     """
     install(server, mode, also)
 

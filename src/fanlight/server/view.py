@@ -32,11 +32,28 @@ class _Text:
 
 
 class View:
-    """An HTML document that a host shows beside a tool's result.
+    """A `ui://` HTML document that a host shows beside a tool's result.
 
-    `source` is a path to an `.html` file or to a folder with an `index.html`, relative to the file that
-    makes the View; or a function, sync or async, that returns the HTML for each read. For a string there
-    is `View.html(...)`. Without a `uri` the View takes `ui://<server name>/<stem>` when it is registered.
+    Each read serves the current content: a change to the file, or to a file that it refers to, shows at the next read.
+
+    Args:
+        source: A path to an `.html` file or to a folder with an `index.html`, relative to the file that creates the
+            View; or a function, sync or async, that returns the HTML for each read. For a string use `View.html`.
+        uri: The URI by which hosts read it, used byte for byte. Default: `ui://<server name>/<stem>`. A string or a
+            lambda has no stem and needs a URI.
+        name: The name for `resources/list`. Default: the stem of the file or folder, or the name of the function.
+        title: The title for `resources/list`. Default: the document's `<title>`; for a function, none.
+        description: The description for `resources/list`. Default: the document's `<meta name="description">`; for a
+            function, its docstring; otherwise a sentence with the title or name.
+        csp: The origins that the View may reach. Default: none, so there is no network at all.
+        permissions: Any of `camera`, `microphone`, `geolocation` and `clipboard-write`. Default: none.
+        domain: A dedicated origin: a bare host name in the form that the target host documents. Hosts may refuse a View
+            whose domain they do not accept. Default: none.
+        prefers_border: Whether the host should draw a border and a background. Default: the host decides.
+        encoding: `"text"`, or `"blob"` to serve the document as base64.
+        listed: False keeps the View out of `resources/list`, for hosts that prefetch whatever is listed.
+        also: `["openai"]` for ChatGPT's own keys and `window.openai`. `Apps` adds its own to the Views that it
+            registers.
     """
 
     def __init__(
@@ -82,16 +99,16 @@ class View:
 
     @classmethod
     def html(cls, text: str, uri: str | None = None, **options: Any) -> Self:
-        """Make a View from a string; `options` are those of `View`."""
+        """Create a View from a string. It needs a `uri`; `options` are those of `View`."""
         if not isinstance(text, str):
             raise RegistrationError(f"View.html takes the document as a str, not {type(text).__name__}.")
         return cls(_Text(text), uri, **options)
 
     @classmethod
     def embedded(cls, resource: EmbeddedResource, also: Iterable[Dialect] = ()) -> Self:
-        """Make a View from an embedded resource, such as those of `fanlight.mcpui`.
+        """Create a View from an embedded resource, such as those of `fanlight.mcpui`.
 
-        It brings its URI, its HTML and what its `_meta` declares. A piece of HTML becomes a document.
+        The URI, the HTML and what `_meta` declares are those of the resource. An HTML fragment becomes a document.
         """
         contents = resource.resource
         kind = (contents.mime_type or "").split(";")[0].strip().lower()
@@ -108,6 +125,7 @@ class View:
 
     @property
     def uri(self) -> str:
+        """The URI by which hosts read it. Raise `RegistrationError` if the View has none yet."""
         if self._uri is None:
             raise RegistrationError(
                 "This View has no URI yet. Register it with apps.view(...) or apps.tool(view=...), "
@@ -116,7 +134,7 @@ class View:
         return self._uri
 
     def speak(self, also: Iterable[Dialect]) -> None:
-        """Speak other dialects too, besides those that the View was made with."""
+        """Add dialects to those that the View was created with."""
         also = openai.check_dialects((*self.also, *also))
         if also != self.also:
             self.also = also
@@ -156,7 +174,7 @@ class View:
         return tool_meta(self.uri, chosen, self.also, invoking, invoked)
 
     def resource(self) -> Resource:
-        """The View's entry for `resources/list`."""
+        """Return the entry for `resources/list`."""
         return Resource(
             uri=self.uri,
             name=self.name or self.uri,
@@ -167,7 +185,7 @@ class View:
         )
 
     async def contents(self) -> list[TextResourceContents | BlobResourceContents]:
-        """What `resources/read` answers: one content item with the document as it is now (RES-03 to RES-06)."""
+        """Return the content items for `resources/read`: one item with the current document (RES-03 to RES-06)."""
         meta = self.meta or None
         content = await self.read()
         if isinstance(content, bytes):
@@ -176,7 +194,7 @@ class View:
         return [TextResourceContents(uri=self.uri, text=content, mime_type=MIME_TYPE, _meta=meta)]
 
     async def read(self) -> str | bytes:
-        """Read the document as it is now: a str, or bytes for `encoding="blob"`."""
+        """Return the current document: a str, or bytes for `encoding="blob"`."""
         text = await self._document.read()
         return text.encode("utf-8") if self.encoding == "blob" else text
 

@@ -24,6 +24,8 @@ from fanlight.protocol.errors import FanlightError
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
+__all__ = ["BrowserMissing", "SharedBrowsers", "find_browser", "launched"]
+
 VARIABLE: Final = "FANLIGHT_BROWSER"
 
 # The headless shell is the same engine without the windows around it: a page costs a fifth of the processor time.
@@ -49,11 +51,11 @@ _SWITCHES: Final = (
 
 
 class BrowserMissing(FanlightError):
-    """No browser can be started here; says what to install."""
+    """No browser can be started. The message says what to install."""
 
 
 def find_browser() -> str | None:
-    """Return the path of a browser on this machine; None if only Playwright's own can be tried."""
+    """Return the path of a browser on this machine, or None if only Playwright's own is left to try."""
     named = os.environ.get(VARIABLE)
     if named:
         found = shutil.which(named)
@@ -65,7 +67,10 @@ def find_browser() -> str | None:
 
 @asynccontextmanager
 async def launched(path: str | Path | None = None, switches: Sequence[str] = ()) -> AsyncIterator["Browser"]:
-    """Launch the browser at `path`, or one that is found, with more command-line switches. Raises BrowserMissing."""
+    """Launch a browser for a block: the one at `path`, or one that is found. Raise `BrowserMissing` if there is none.
+
+    `switches` are more options for the browser's command line.
+    """
     try:
         from playwright.async_api import async_playwright
     except ModuleNotFoundError:

@@ -44,6 +44,8 @@ from fanlight.host.resources import view_uri
 from fanlight.host.session import RequestFailed
 from fanlight.protocol.errors import FanlightError
 
+__all__ = ["Displayed", "HostUnderTest", "Suite", "SuiteError"]
+
 JSONObject = dict[str, Any]
 
 FRAME: Final = "mcp-app iframe"
@@ -54,33 +56,47 @@ _MOST_BODY: Final = 10_000_000
 
 
 class SuiteError(FanlightError):
-    """What a suite asked for cannot be done; says why."""
+    """A request of a conformance suite cannot be served. The message says why."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """What `display_test_app` opens: a tool with a View, and what it is called with."""
+    """What `display_test_app` opens: a tool with a View, and its arguments."""
 
     server: str
+    """The server."""
     tool: str
+    """The tool."""
     arguments: JSONObject = field(default_factory=dict)
+    """The arguments of the call."""
 
 
 @dataclass(frozen=True)
 class Displayed:
-    """An app on show. `url` is a page with it, for any browser; `frame` finds the sandbox's frame there."""
+    """An app that is displayed."""
 
     conversation: str
+    """The conversation of the call."""
     view: str
+    """The id of the View."""
     url: str
+    """A page with the View, for any browser."""
     frame: str = FRAME
+    """The CSS selector of the sandbox's frame in that page."""
 
 
 class HostUnderTest:
-    """A host with a conversation and no model. Use it with `async with`, and `serving` for browsers and suites.
+    """A host with a conversation and no model, for conformance suites. Use it with `async with`.
 
-    `servers` and `options` are those of `fanlight.host.Host`. Without `suites`, each tool that has a View is one, named
-    `server/tool`. What the host would ask its user, it asks `confirm_action`.
+    Questions to the user are answered with `confirm_action`.
+
+    Args:
+        servers: The servers, as for `Host`.
+        suites: What `display_test_app` can open, by name. Default: each tool with a View, named `server/tool`.
+        policy: Decides what Views may do, as for `Host`.
+        sampling: Answers sampling requests of Views.
+        patience: How many seconds `confirm_action` waits for a question.
+        options: The options of `Host`.
     """
 
     def __init__(
@@ -94,9 +110,11 @@ class HostUnderTest:
         **options: Any,
     ) -> None:
         self.token = secrets.token_urlsafe(18)
-        """What a suite sends with every request: `Authorization: Bearer <token>`."""
+        """The token that a suite sends with every request: `Authorization: Bearer <token>`."""
         self.url: str | None = None
-        """Where the pages are, while `serving`."""
+        """The address of the pages while `serving`, otherwise None."""
+        self.host: Host
+        """The host."""
         self.host = Host(servers, policy=policy, **options)
         self.host.on_message(self._heard)
         self.host.on_question(self._asked, instead_of_pages=True)
@@ -117,7 +135,7 @@ class HostUnderTest:
             Route("/test/{method}", self._method, methods=["POST"]),
         ]
         self.app: ASGIApp = self.host.wrap(Starlette(routes=routes))
-        """The pages and the interface, as an ASGI program."""
+        """The ASGI program with the pages and the interface."""
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.host.lifetime())
@@ -131,7 +149,7 @@ class HostUnderTest:
 
     @asynccontextmanager
     async def serving(self, port: int = 0) -> AsyncIterator[str]:
-        """Serve the pages and the interface on this machine alone, and return their address."""
+        """Serve the pages and the interface on loopback for a block, and return their address."""
         with socket.create_server(("127.0.0.1", port)) as listener:
             config = uvicorn.Config(
                 self.app,
@@ -155,7 +173,7 @@ class HostUnderTest:
     # The interface
 
     async def display_test_app(self, suite: str, arguments: JSONObject | None = None) -> Displayed:
-        """Open the app of a suite in a new conversation, and return where it is shown."""
+        """Open the app of a suite in a new conversation."""
         chosen = await self._suite(suite)
         self._begin_conversation()
         given = chosen.arguments if arguments is None else arguments
@@ -163,7 +181,7 @@ class HostUnderTest:
         return self._displayed(called)
 
     async def reset_environment(self) -> None:
-        """Close every View, deny what is pending, and forget conversations, grants and changes of the context."""
+        """Close all Views, deny pending questions, and reset conversation, grants and context."""
         self._deny_all()
         async with anyio.create_task_group() as tasks:
             for view in self._calls:
@@ -176,11 +194,11 @@ class HostUnderTest:
         self._begin_conversation()
 
     def get_conversation(self) -> list[JSONObject]:
-        """Return what was said in this conversation: messages of the user and of Views, calls and their results."""
+        """Return the conversation: messages of the user and of Views, tool calls and their results."""
         return list(self._said)
 
     async def get_conversation_context(self) -> JSONObject:
-        """Return what the model would be given with its next turn."""
+        """Return what the model would get with its next turn: `tools` and `modelContext`."""
         tools = [
             {
                 "name": tool.name,
@@ -197,14 +215,14 @@ class HostUnderTest:
         return {"tools": tools, "modelContext": self.host.model_context(self._conversation)}
 
     def change_host_context(self, **changes: Any) -> None:
-        """Change what Views know of the host, such as `theme`; whatever their page says, they are told this."""
+        """Override keys of the host context, such as `theme`. None removes an override."""
         self._pinned |= changes.keys()
         self.host.pin_context(**changes)
 
     async def confirm_action(self, kind: str | None = None, allow: bool = True, always: bool = False) -> JSONObject:
-        """Answer for the user the oldest question, or the oldest of a kind; wait for it if none is there yet.
+        """Answer the oldest question for the user, or the oldest of a kind. Wait for one if there is none yet.
 
-        The kinds are tool, app-tool, link, download, message, model-context, sampling, document and external.
+        The kinds are those of `fanlight.host.Question`.
         """
         pending = await self._next_pending(kind)
         self._pending.remove(pending)

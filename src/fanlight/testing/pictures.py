@@ -12,22 +12,27 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
 
+__all__ = ["Comparison", "compare", "contact_sheet", "is_blank"]
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """How two pictures differ."""
+    """The difference between two pictures."""
 
     different: int
-    """How many points do."""
+    """The number of pixels that differ."""
     total: int
+    """The number of pixels."""
     expected: tuple[int, int]
-    """Width and height."""
+    """Width and height of the expected picture."""
     actual: tuple[int, int]
+    """Width and height of the actual picture."""
     picture: bytes | None
-    """Expected, actual and difference beside each other, as PNG; None if they are the same."""
+    """Expected, actual and difference side by side, as PNG; None if they are equal."""
 
     @property
     def share(self) -> float:
-        """The share of points that differ, from 0 to 1."""
+        """The share of pixels that differ, from 0 to 1."""
         return self.different / self.total
 
     def __str__(self) -> str:
@@ -38,14 +43,14 @@ class Comparison:
 
 
 async def is_blank(browser: "Browser", png: bytes) -> bool:
-    """Tell whether a picture has only one colour."""
+    """Return whether a PNG has only one colour."""
     async with _desk(browser) as desk:
         blank: bool = await desk.evaluate("data => pictures.isBlank(data)", _text(png))
         return blank
 
 
 async def compare(browser: "Browser", expected: bytes, actual: bytes, *, colour: int = 8) -> Comparison:
-    """Compare two pictures. A point differs if its red, green or blue does by more than `colour`, of 255."""
+    """Compare two PNGs. A pixel differs if its red, green or blue differs by more than `colour`, of 255."""
     async with _desk(browser) as desk:
         found: dict[str, Any] = await desk.evaluate(
             "given => pictures.compare(given)", [_text(expected), _text(actual), colour]
@@ -61,7 +66,7 @@ async def compare(browser: "Browser", expected: bytes, actual: bytes, *, colour:
 
 
 async def contact_sheet(browser: "Browser", pictures: Sequence[tuple[str, bytes]], *, scale: float = 1) -> bytes:
-    """Put pictures and their captions on one sheet."""
+    """Return one PNG with several pictures, given as pairs of caption and PNG."""
     async with _desk(browser, scale) as desk:
         named = [[caption, _text(png)] for caption, png in pictures]
         width, height = await desk.evaluate("given => pictures.sheet(given)", [named, scale])

@@ -57,19 +57,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass
 class Evidence:
-    """What a test leaves behind if it fails: files by name, in a folder with the test's name."""
+    """The files that a failed test leaves behind, in a folder with the test's name."""
 
     folder: Path
+    """The folder."""
     files: dict[str, bytes] = field(default_factory=dict)
+    """The files by name, which are written if the test fails."""
     _begun: bool = False
 
     def name(self, kind: str) -> str:
-        """Return a name that is free: view, view-2 ..."""
+        """Return an unused name: `view`, `view-2` and so on."""
         number = 1 + sum(1 for name in self.files if name.startswith(kind) and name.endswith(".jsonl"))
         return kind if number == 1 else f"{kind}-{number}"
 
     def write(self, name: str, data: bytes) -> Path:
-        """Write a file now."""
+        """Write a file now, whether or not the test fails."""
         if not self._begun:
             shutil.rmtree(self.folder, ignore_errors=True)  # what an earlier run left
             self._begun = True
@@ -79,7 +81,7 @@ class Evidence:
         return path
 
     async def keep(self, view: "LiveView") -> None:
-        """Keep what can be seen of a View before it goes."""
+        """Keep messages, console and a screenshot of a View."""
         from anyio import move_on_after
 
         name = self.name("view")
@@ -110,7 +112,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def fanlight_evidence(request: pytest.FixtureRequest) -> Evidence:
-    """What this test leaves behind if it fails. `write` adds a file of your own."""
+    """The files that this test leaves behind if it fails. `write` adds one of your own."""
     node: pytest.Item = request.node
     if _evidence not in node.stash:
         output = Path(request.config.getoption("--fanlight-output"))
@@ -124,21 +126,21 @@ def fanlight_evidence(request: pytest.FixtureRequest) -> Evidence:
 
 @pytest.fixture
 def fanlight_context() -> JSONObject:
-    """What Views are told of the host, such as {"theme": "dark"}."""
+    """The host context of all Views, such as `{"theme": "dark"}`. Override it; the default is `{}`."""
     return {}
 
 
 @pytest.fixture
 def fanlight_policy() -> "Policy | None":
-    """What Views may do; None allows what they ask for."""
+    """The policy for all Views. Override it; the default, None, allows everything."""
     return None
 
 
 @pytest.fixture
 def fanlight_browser() -> "Browser | str | Path | None":
-    """The browser: a running one of Playwright, the path of one to launch, or None to find one.
+    """The browser: a Playwright `Browser` that runs, the path of one to launch, or None to find one.
 
-    A browser that is launched by path or found is shared by all tests of the run.
+    Override it. A browser that is launched or found is shared by all tests of the run.
     """
     return None
 
@@ -154,7 +156,7 @@ def fanlight_browsers() -> "Iterator[SharedBrowsers]":
 
 @pytest.fixture
 def fanlight_options() -> JSONObject:
-    """Options of `Stage.open` for every View of `open_view`, such as {"freeze": True}."""
+    """The options of `Stage.open` for all Views of `open_view`, such as `{"freeze": True}`. The default is `{}`."""
     return {}
 
 
@@ -162,36 +164,36 @@ def fanlight_options() -> JSONObject:
 
 
 class AppHost:
-    """Runs hosts in memory: `async with app_host(server) as host`."""
+    """What the fixture `app_host` provides: `async with app_host(server) as host`."""
 
     def __init__(self, options: JSONObject) -> None:
         self._options = options
 
     def using(self, **options: Any) -> "AppHost":
-        """Return the same with options of `Host`."""
+        """Return a copy with options of `Host`."""
         return AppHost({**self._options, **options})
 
     def __call__(self, servers: object) -> "AbstractAsyncContextManager[Host]":
-        """Run a host with a server (called "server"), or with several by name."""
+        """Run a host with one server, which is named "server", or with several by name."""
         from fanlight.testing.scripted import app_host
 
         return app_host(servers, **self._options)
 
 
 class ScriptedViews:
-    """Opens Views in Python: `async with scripted_view(server, "get_time", zone="UTC") as view`."""
+    """What the fixture `scripted_view` provides: `async with scripted_view(server, "get_time", zone="UTC") as view`."""
 
     def __init__(self, evidence: Evidence, options: JSONObject) -> None:
         self._evidence = evidence
         self._options = options
 
     def using(self, **options: Any) -> "ScriptedViews":
-        """Return the same with options of `fanlight.testing.scripted.scripted_view`."""
+        """Return a copy with options of `fanlight.testing.scripted.scripted_view`."""
         return ScriptedViews(self._evidence, {**self._options, **options})
 
     @asynccontextmanager
     async def __call__(self, server: object, tool: str, /, **arguments: Any) -> "AsyncIterator[ScriptedView]":
-        """Call a tool of a server, or of a host that runs, and open its View."""
+        """Call a tool of a server, or of a running host, and open its View."""
         from fanlight.testing.scripted import scripted_view
 
         options = dict(self._options)
@@ -205,7 +207,7 @@ class ScriptedViews:
 
 
 class OpenViews:
-    """Opens Views in a browser: `async with open_view(server, "get_time", zone="UTC") as view`."""
+    """What the fixture `open_view` provides: `async with open_view(server, "get_time", zone="UTC") as view`."""
 
     def __init__(
         self,
@@ -220,7 +222,7 @@ class OpenViews:
         self._options = options
 
     def using(self, **options: Any) -> "OpenViews":
-        """Return the same with options of `Stage.open`: theme, size, mode, locale, freeze ..."""
+        """Return a copy with options of `Stage.open`: `theme`, `size`, `mode`, `locale`, `freeze` and so on."""
         return OpenViews(self._evidence, self._browser, self._policy, {**self._options, **options})
 
     @asynccontextmanager
@@ -235,7 +237,7 @@ class OpenViews:
 
 
 class Pictures:
-    """Compares pictures with the accepted ones: `await assert_picture(view, "empty")`."""
+    """What the fixture `assert_picture` provides: `await assert_picture(view, "empty")`."""
 
     def __init__(self, evidence: Evidence, browser: GetBrowser, folder: Path, update: bool) -> None:
         self._evidence = evidence
@@ -244,10 +246,15 @@ class Pictures:
         self._update = update
 
     async def __call__(self, seen: "LiveView | bytes", name: str, *, tolerance: float = 0.001, colour: int = 8) -> None:
-        """Fail if a View, or a PNG, does not look as it was accepted.
+        """Fail if a View, or a PNG, differs from the accepted picture.
 
-        A point differs if its red, green or blue does by more than `colour`, of 255. `tolerance` is the share of points
-        that may differ.
+        The accepted picture is `pictures/<test file>/<name>.png`.
+
+        Args:
+            seen: The View, or a PNG.
+            name: The name of the picture.
+            tolerance: The share of pixels that may differ.
+            colour: A pixel differs if its red, green or blue differs by more than this, of 255.
         """
         __tracebackhide__ = True
         actual = seen if isinstance(seen, bytes) else await self._picture(seen)
@@ -291,13 +298,13 @@ class Pictures:
 
 
 class Conformance:
-    """Holds servers against the rules: `await assert_conforms(server)`."""
+    """What the fixture `assert_conforms` provides: `await assert_conforms(server)`."""
 
     def __init__(self, browser: GetBrowser) -> None:
         self._browser = browser
 
     async def __call__(self, server: object, **options: Any) -> None:
-        """Fail if a server or one of its Views breaks a rule that must be kept. `options` are those of `check`."""
+        """Fail if a server or one of its Views violates a MUST. `options` are those of `fanlight.check.check`."""
         __tracebackhide__ = True
         check = import_module("fanlight.check").check
         if options.get("browser", True) is True:
@@ -309,7 +316,7 @@ class Conformance:
 
 @pytest.fixture
 def app_host(fanlight_context: JSONObject, fanlight_policy: "Policy | None") -> AppHost:
-    """Run hosts in memory, with no port."""
+    """Run hosts in memory, without a port."""
     return AppHost({"context": fanlight_context, "policy": fanlight_policy})
 
 
@@ -317,7 +324,7 @@ def app_host(fanlight_context: JSONObject, fanlight_policy: "Policy | None") -> 
 def scripted_view(
     fanlight_evidence: Evidence, fanlight_context: JSONObject, fanlight_policy: "Policy | None"
 ) -> ScriptedViews:
-    """Open Views that are written in Python, with no browser."""
+    """Open Views that the test plays in Python, without a browser."""
     return ScriptedViews(fanlight_evidence, {"context": fanlight_context, "policy": fanlight_policy})
 
 
@@ -342,14 +349,14 @@ def open_view(
 
 @pytest.fixture
 def assert_picture(request: pytest.FixtureRequest, fanlight_evidence: Evidence, _get_browser: GetBrowser) -> Pictures:
-    """Compare Views with the pictures of them that were accepted."""
+    """Compare Views with accepted pictures of them."""
     folder = request.node.path.parent / "pictures" / request.node.path.stem
     return Pictures(fanlight_evidence, _get_browser, folder, request.config.getoption("--fanlight-update-pictures"))
 
 
 @pytest.fixture
 def assert_conforms(_get_browser: GetBrowser) -> Conformance:
-    """Hold servers against the rules of the standard."""
+    """Check servers against the rules of the standard."""
     return Conformance(_get_browser)
 
 

@@ -17,8 +17,11 @@ _BROKEN: Final = re.compile(
 _WAITING: Final = re.compile(r"(?:loading|waiting|connecting|please wait|initiali[sz]ing)\b.{0,40}", re.IGNORECASE)
 
 
+__all__ = ["not_rendered", "picture"]
+
+
 async def not_rendered(view: LiveView, png: bytes) -> str | None:
-    """Say why a View is not called rendered: it shows nothing, or its own word for an error. None if it is."""
+    """Return why a View does not count as rendered, such as that it is blank or shows an error; None if it does."""
     result = view.call.result or {}
     if result.get("isError"):
         return f"The tool answered with an error: {_short(_text_of(result))}"
@@ -41,7 +44,7 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
 
 
 async def picture(view: LiveView, *, full: bool = True, may_fail: bool = False) -> bytes:
-    """Return the picture of a View that is rendered, or raise StageError. With `may_fail`, an error is one, too."""
+    """Return a PNG of a View, or raise `StageError` if it is not rendered. `may_fail` accepts an error on show."""
     png = await view.screenshot(full=full)
     reason = await not_rendered(view, png)
     if reason is not None and not may_fail:

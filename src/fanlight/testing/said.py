@@ -5,26 +5,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+__all__ = ["Said", "json_lines"]
+
 JSONObject = dict[str, Any]
 By = Literal["host", "view"]
 
 
 @dataclass(frozen=True)
 class Said:
-    """A message between a View and the host. `at` is in seconds since the View was opened."""
+    """A message between a View and the host."""
 
     by: By
+    """Who sent it: `"view"` or `"host"`."""
     message: JSONObject
+    """The JSON-RPC message."""
     at: float
+    """When it was sent, in seconds since the View was opened."""
 
     @property
     def method(self) -> str | None:
-        """The method of a request or notification; None for an answer."""
+        """The method of a request or notification; None for a response."""
         method = self.message.get("method")
         return method if isinstance(method, str) else None
 
     @property
     def params(self) -> JSONObject:
+        """The params of a request or notification; empty without any."""
         params = self.message.get("params")
         return params if isinstance(params, dict) else {}
 

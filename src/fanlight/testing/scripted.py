@@ -28,6 +28,8 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.testing.given import ALLOW, served
 from fanlight.testing.said import By, Said, json_lines
 
+__all__ = ["Refusal", "ScriptedView", "app_host", "scripted_view"]
+
 JSONObject = dict[str, Any]
 Handler = Callable[[JSONObject], JSONObject]
 
@@ -36,41 +38,45 @@ _OUTCOMES: Final = ("ui/notifications/tool-result", "ui/notifications/tool-cance
 
 
 class Refusal(FanlightError):
-    """The host answered a request with a JSON-RPC error."""
+    """The host answered a request of the View with a JSON-RPC error."""
 
     def __init__(self, error: JSONObject) -> None:
         self.code: int = error["code"]
+        """The JSON-RPC error code."""
         self.message: str = error["message"]
+        """The message of the host."""
         self.data: Any = error.get("data")
+        """The `data` of the JSON-RPC error, or None."""
         super().__init__(f"{self.message} ({self.code})")
 
 
 class ScriptedView:
-    """One View, and the page around it, both played by a test."""
+    """A View that a test plays in Python, with the page around it. `scripted_view` opens one."""
 
     limit = 1_000_000
     attached = True
 
     def __init__(self, host: Host, call: Call, tasks: TaskGroup, within: float) -> None:
         self.host = host
+        """The host."""
         self.call = call
         """The tool call that the View shows."""
         self.messages: list[Said] = []
-        """Every message, both ways, in order."""
+        """All messages in both directions, in order."""
         self.context: JSONObject = {}
-        """What the host told of itself, with all changes."""
+        """The host context, with all changes."""
         self.capabilities: JSONObject = {}
-        """What the host offers."""
+        """The capabilities of the host."""
         self.links: list[str] = []
-        """The addresses that the page was told to open."""
+        """The links that the page was asked to open."""
         self.downloads: list[JSONObject] = []
-        """The files that the page was told to save."""
+        """The files that the page was asked to save."""
         self.questions: list[str] = []
-        """What the page asked the user."""
+        """The questions that the page asked the user."""
         self.decision = "deny"
-        """What the user answers: "once", "always" or "deny"."""
+        """What the user answers to questions: `"once"`, `"always"` or `"deny"`, which is the default."""
         self.handlers: dict[str, Handler] = {"ping": lambda params: {}, "ui/resource-teardown": lambda params: {}}
-        """How the View answers requests of the host, by method: `handler(params)` returns the result."""
+        """Handlers for requests of the host, by method: `handler(params)` returns the result."""
         self._tasks = tasks
         self._within = within
         self._began = monotonic()
@@ -84,7 +90,7 @@ class ScriptedView:
     # What a test says
 
     async def initialize(self, capabilities: JSONObject | None = None, info: JSONObject | None = None) -> JSONObject:
-        """Shake hands, as every View does first; return what the host answered."""
+        """Do the handshake, as every View does first, and return the host's response."""
         hello = {
             "protocolVersion": PROTOCOL_VERSION,
             "appInfo": info or {"name": "scripted", "version": "1"},
@@ -97,7 +103,7 @@ class ScriptedView:
         return answer
 
     async def request(self, method: str, params: JSONObject | None = None) -> JSONObject:
-        """Ask the host, and return its answer. Raises Refusal."""
+        """Send a request and return the result. Raise `Refusal` if the host answers with an error."""
         id = next(self._ids)
         await self.say({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
         answer = await self._next(lambda said: "method" not in said.message and said.message.get("id") == id, method)
@@ -107,16 +113,19 @@ class ScriptedView:
         return result
 
     async def notify(self, method: str, params: JSONObject | None = None) -> None:
-        """Tell the host something that needs no answer."""
+        """Send a notification."""
         await self.say({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
     async def say(self, message: object) -> None:
-        """Send whatever a View could post, also what is wrong."""
+        """Send any message that a View could post, also an invalid one."""
         self._note("view", message)
         await self._tell({"type": "message", "message": message})
 
     async def expect(self, method: str) -> JSONObject:
-        """Wait for the next message of a method, and return its params. Each message is given out once."""
+        """Wait for the next message with a method, and return its params. Each message is returned once.
+
+        Raise an AssertionError that says what came instead.
+        """
         return (await self._next(lambda said: said.method == method, method)).params
 
     async def call_tool(self, name: str, /, **arguments: Any) -> JSONObject:
@@ -124,46 +133,46 @@ class ScriptedView:
         return await self.request("tools/call", {"name": name, "arguments": arguments})
 
     async def update_model_context(self, text: str | None = None, **structured: Any) -> None:
-        """Tell the model something."""
+        """Update the model context with text, structured content or both."""
         content = [] if text is None else [{"type": "text", "text": text}]
         update: JSONObject = {"content": content, **({"structuredContent": structured} if structured else {})}
         await self.request("ui/update-model-context", update)
 
     async def send_message(self, text: str) -> None:
-        """Put a message into the conversation."""
+        """Add a message to the conversation."""
         await self.request("ui/message", {"role": "user", "content": [{"type": "text", "text": text}]})
 
     async def open_link(self, url: str) -> None:
-        """Ask for a link to be opened."""
+        """Request to open a link."""
         await self.request("ui/open-link", {"url": url})
 
     async def request_display_mode(self, mode: str) -> str:
-        """Ask for a display mode, and return the one of now."""
+        """Request a display mode, and return the resulting one."""
         now: str = (await self.request("ui/request-display-mode", {"mode": mode}))["mode"]
         return now
 
     # What a test sees
 
     def received(self, method: str) -> list[JSONObject]:
-        """Return the params of each message of a method that the host sent."""
+        """Return the params of each message with a method that the host sent."""
         return [said.params for said in self.messages if said.by == "host" and said.method == method]
 
     @property
     def arguments(self) -> JSONObject | None:
-        """The arguments of the call, if the View has them."""
+        """The arguments of the call, or None before the View got them."""
         told = self.received("ui/notifications/tool-input")
         return told[-1].get("arguments") if told else None
 
     @property
     def result(self) -> JSONObject:
-        """The result of the call. An AssertionError if the View has none."""
+        """The result of the call. Raise an AssertionError if the View has none."""
         told = self.received("ui/notifications/tool-result")
         assert told, f"The View has no result. {self._heard()}"
         return told[-1]
 
     @property
     def model_context(self) -> JSONObject | None:
-        """What the View told the model last; None if nothing."""
+        """The last model context update of the View, or None."""
         for told in self.host.model_context():
             if told["view"] == self.call.view:
                 return {key: value for key, value in told.items() if key not in ("view", "server")}
@@ -190,17 +199,17 @@ class ScriptedView:
     # The page's end of the line
 
     async def open(self) -> None:
-        """Open the View, as a page does."""
+        """Open the View, as its page does. `scripted_view` calls it."""
         frame: JSONObject = {"type": "open", "view": self.call.view, "token": self.call.token, "context": {}}
         self._link = await self.host.open(frame, _ORIGINS, cast(Socket, self))
 
     async def close(self) -> None:
-        """Let the page go away."""
+        """Close the page. `scripted_view` calls it at the end of its block."""
         if self._link is not None:
             await self._link.lost()
 
     async def send(self, text: str) -> None:
-        """Take what the host sends to the page."""
+        """Receive a frame that the host sends to the page. The host calls it."""
         frame: JSONObject = json.loads(text)
         self._seen = frame.get("n", self._seen)
         match frame["type"]:
@@ -220,7 +229,7 @@ class ScriptedView:
             self._tasks.start_soon(self._link.receive, {"type": "ack", "ack": self._seen}, 0)
 
     async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> str:
-        """Decide for the user."""
+        """Answer a question for the user with `decision`. Override it to decide otherwise."""
         self.questions.append(text)
         return self.decision
 
@@ -255,7 +264,13 @@ class ScriptedView:
 
 @asynccontextmanager
 async def app_host(servers: object, *, policy: Policy | None = None, **options: Any) -> AsyncIterator[Host]:
-    """Run a host in memory, with one server (called "server") or several by name. `options` are those of `Host`."""
+    """Run a host in memory for a block.
+
+    Args:
+        servers: One server, which is named "server", or several by name.
+        policy: Decides what Views may do. Default: everything is allowed.
+        options: The options of `Host`.
+    """
     given = servers if isinstance(servers, Mapping) and "command" not in servers and "url" not in servers else None
     named = {"server": servers} if given is None else given
     host = Host({name: served(server) for name, server in named.items()}, policy=policy or Policy(ALLOW), **options)
@@ -277,10 +292,18 @@ async def scripted_view(
     within: float = 5.0,
     **options: Any,
 ) -> AsyncIterator[ScriptedView]:
-    """Call a tool and open its View in Python.
+    """Call a tool and open its View as a `ScriptedView` for a block.
 
-    `server` is a server, or a `Host` that runs already and has one called `name`. Without `initialize`, the View has
-    said nothing yet; without `run`, the call has only begun. `options` are those of `Host`.
+    Args:
+        server: A server, or a running `Host` that has a server called `name`.
+        tool: The tool to call.
+        arguments: The arguments of the call.
+        name: The name of the server in the host.
+        initialize: Whether to do the handshake.
+        run: Whether to run the call. If not, it has only begun.
+        capabilities: The capabilities of the View for the handshake.
+        within: How many seconds to wait for a message of the host.
+        options: The options of `Host`.
     """
     if not isinstance(server, Host):
         async with (

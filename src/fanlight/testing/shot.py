@@ -15,6 +15,8 @@ from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered
 from fanlight.testing.stage import LiveView, Mode, Stage, StageError, Step, Theme, Unsettled
 
+__all__ = ["Look", "Picture", "Shot", "looks"]
+
 JSONObject = dict[str, Any]
 
 _AT_ONCE: Final = 3
@@ -22,12 +24,16 @@ _AT_ONCE: Final = 3
 
 @dataclass(frozen=True)
 class Look:
-    """One way to show a View."""
+    """One combination of theme, size, display mode and locale."""
 
     theme: Theme = "light"
+    """`"light"` or `"dark"`."""
     size: tuple[int, int] = (800, 600)
+    """Width and height of the window."""
     mode: Mode = "inline"
+    """The display mode: `"inline"`, `"fullscreen"` or `"pip"`."""
     locale: str = "en-US"
+    """The locale, such as `"de-DE"`."""
 
     def __str__(self) -> str:
         width, height = self.size
@@ -36,23 +42,26 @@ class Look:
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture. `notes` are what a person should know of it."""
+    """One picture of a View."""
 
     look: Look
+    """How the View was shown."""
     png: bytes
+    """The picture."""
     failure: str | None
-    """Why the View is not called rendered, if it is not."""
+    """Why the View does not count as rendered, or None."""
     notes: tuple[str, ...] = ()
+    """Warnings for people, such as errors in the View."""
     step: Step = "render"
-    """How far it came, if it failed."""
+    """The step that failed, if there is a failure."""
     shown: bool = True
-    """Whether it is the View that is seen; if that did not come, it is the page without it."""
+    """Whether the picture shows the View. If the View did not appear, it shows the page without it."""
 
 
 def looks(
     themes: Sequence[Theme], sizes: Sequence[tuple[int, int]], modes: Sequence[Mode], locales: Sequence[str]
 ) -> list[Look]:
-    """Return every combination."""
+    """Return every combination of the given values."""
     return [
         Look(theme, size, mode, locale)
         for locale, mode, size, theme in itertools.product(locales, modes, sizes, themes)
@@ -61,24 +70,35 @@ def looks(
 
 @dataclass(frozen=True)
 class Shot:
-    """What to take pictures of, and how."""
+    """What to take pictures of, and how: the work of `fanlight shot`."""
 
     server: object
+    """What `Stage` accepts for a server."""
     tool: str
+    """The tool to call."""
     arguments: JSONObject
+    """The arguments of the call."""
     looks: Sequence[Look]
+    """How to show the View, a picture each."""
     freeze: bool = False
+    """Whether to fix time, random numbers and animations."""
     full: bool = False
+    """Whether to show the whole View, not only the part in the window."""
     scale: float = 1
+    """Device pixels per CSS pixel."""
     time_zone: str = "UTC"
+    """The time zone of the browser."""
     timeout: float = 20.0
+    """How many seconds to wait for the View."""
     browser: str | Path | None = None
+    """The path of a browser to start. Default: one that is found."""
     profile: Profile = "strict"
+    """The Content-Security-Policy of the View: `"strict"` or `"compat"`."""
 
     async def take(self) -> tuple[bytes, list[Picture]]:
-        """Return one PNG (of several pictures, a sheet), and the pictures. Raises StageError or BrowserMissing.
+        """Return one PNG, which is a contact sheet if there are several pictures, and the pictures.
 
-        The tool is called once: all pictures show the same data.
+        The tool is called once, so all pictures show the same data. Raise `StageError` or `BrowserMissing`.
         """
         policy = Policy({**ALLOW, "profile": self.profile})
         async with Stage({"server": self.server}, browser=self.browser, policy=policy) as stage:

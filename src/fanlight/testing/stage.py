@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, ConsoleMessage, Frame, Page, ViewportSize
     from playwright.async_api import Request as BrowserRequest
 
+__all__ = ["ConsoleLine", "LiveView", "Stage", "StageError", "Unsettled", "Violation", "open_view"]
+
 JSONObject = dict[str, Any]
 Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
@@ -79,15 +81,16 @@ _LOOK = 'window[Symbol.for("fanlight.stage")]?.look()'
 
 
 class StageError(FanlightError):
-    """A View could not be shown. `step` says how far it came."""
+    """A View could not be shown. The message says why."""
 
     def __init__(self, step: Step, message: str) -> None:
         self.step = step
+        """The step that failed: `connect`, `tool`, `call`, `open`, `initialize`, `settle` or `render`."""
         super().__init__(message)
 
 
 class Unsettled(StageError):
-    """A View was shown, and did not come to rest in time."""
+    """A View was shown and did not settle in time. The message says what is still going on."""
 
     def __init__(self, message: str) -> None:
         super().__init__("settle", message)
@@ -95,13 +98,16 @@ class Unsettled(StageError):
 
 @dataclass(frozen=True)
 class ConsoleLine:
-    """What a View wrote to the console, or the browser about it. `kind` is "error", "warning", "log" ..."""
+    """A line in the browser console, from the View or about it."""
 
     kind: str
+    """`error`, `warning`, `log` and so on."""
     text: str
+    """The text of the line."""
     url: str
-    """Where it came from: the View's own document has its `ui://` address here."""
+    """The document that it comes from. For the View's own document this is its `ui://` URI."""
     line: int
+    """The line in that document."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text} ({self.url}:{self.line})"
@@ -109,18 +115,24 @@ class ConsoleLine:
 
 @dataclass(frozen=True)
 class Violation:
-    """What the View's Content-Security-Policy blocked."""
+    """A violation of the View's Content-Security-Policy."""
 
     directive: str
+    """The directive that was violated."""
     blocked: str
+    """What was blocked."""
     url: str
+    """The document that caused it. For the View's own document this is its `ui://` URI."""
     line: int
+    """The line in that document."""
     column: int
+    """The column in that line."""
     sample: str
+    """The beginning of the blocked code, if any."""
 
     @property
     def is_probe(self) -> bool:
-        """Whether it is the harmless question of schema libraries whether code may be compiled."""
+        """Whether it is the harmless test of a schema library whether it may compile code."""
         return is_probe({"blocked": self.blocked, "sample": self.sample})
 
     def __str__(self) -> str:
@@ -215,23 +227,29 @@ class _Web(uvicorn.Server):
 
 
 class LiveView:
-    """A View on show in a browser."""
+    """A View in a browser. `Stage.open` and `open_view` open one.
+
+    The View's policy forbids `eval`, so Playwright's `frame.wait_for_function` does not work; `frame.evaluate`,
+    locators and `expect` do.
+    """
 
     def __init__(
         self, page: "Page", host: Host, call: Call, cue: _Cue, uri: str, conversation: str, frozen: bool
     ) -> None:
         self.page = page
-        """The host page, of Playwright."""
+        """The host page, a Playwright `Page`."""
         self.host = host
+        """The host."""
         self.call = call
         """The tool call that the View shows."""
         self.uri = uri
+        """The `ui://` URI of the View."""
         self.console: list[ConsoleLine] = []
-        """What the View wrote to the console, and the browser about it."""
+        """The lines in the browser console, from the View or about it."""
         self.errors: list[str] = []
         """Uncaught exceptions in the View."""
         self.violations: list[Violation] = []
-        """What the View's Content-Security-Policy blocked."""
+        """The violations of the View's Content-Security-Policy."""
         self._cue = cue
         self._conversation = conversation
         # Where time is held, every animation has an end.
@@ -245,7 +263,7 @@ class LiveView:
 
     @property
     def frame(self) -> "Frame":
-        """The View's own document, as a frame of Playwright."""
+        """The View's own document, a Playwright `Frame`."""
         frame = self._frame()
         if frame is None:
             raise StageError("open", "The page shows no View now.")
@@ -260,27 +278,27 @@ class LiveView:
 
     @property
     def messages(self) -> list[Said]:
-        """Every message, both ways, in order."""
+        """All messages in both directions, in order."""
         return self._cue.messages
 
     def sent(self, method: str) -> list[JSONObject]:
-        """Return the params of each message of a method that the View sent."""
+        """Return the params of each message with a method that the View sent."""
         return [said.params for said in self.messages if said.by == "view" and said.method == method]
 
     def received(self, method: str) -> list[JSONObject]:
-        """Return the params of each message of a method that the host sent."""
+        """Return the params of each message with a method that the host sent."""
         return [said.params for said in self.messages if said.by == "host" and said.method == method]
 
     @property
     def model_context(self) -> JSONObject | None:
-        """What the View told the model last; None if nothing."""
+        """The last model context update of the View, or None."""
         for told in self.host.model_context(self._conversation):
             return {key: value for key, value in told.items() if key not in ("view", "server")}
         return None
 
     @property
     def conversation(self) -> list[JSONObject]:
-        """The messages that the View put into the conversation: `role` and `content` of each."""
+        """The messages that the View added to the conversation, each with `role` and `content`."""
         return self._cue.conversation
 
     def log(self) -> str:
@@ -288,7 +306,7 @@ class LiveView:
         return json_lines(self.messages)
 
     async def initialized(self, within: float = 15.0) -> None:
-        """Wait until the View has said that it is ready. Raises StageError with what is missing."""
+        """Wait until the handshake is done. Raise `StageError` with what is missing."""
         with anyio.move_on_after(within):
             while not self.sent("ui/notifications/initialized"):
                 await self._check()
@@ -305,9 +323,9 @@ class LiveView:
         )
 
     async def settled(self, within: float = 10.0) -> None:
-        """Wait until the View is at rest: it has its result, nothing is under way, and nothing has changed for a while.
+        """Wait until the View is idle: it has its result, nothing is pending, and nothing has changed for a while.
 
-        Raises Unsettled, with what still goes on, if that takes longer than `within` seconds.
+        Raise `Unsettled` if that takes longer than `within` seconds.
         """
         await self.initialized(within)
         state = ""
@@ -370,7 +388,7 @@ class LiveView:
         return f" {told[0].splitlines()[0]}" if told else ""
 
     async def screenshot(self, path: str | Path | None = None, *, full: bool = True) -> bytes:
-        """Return a picture of the View as PNG; without `full`, only what is in the window."""
+        """Return a PNG of the View, and write it to `path` if given. Without `full`, only the part in the window."""
         size = self.page.viewport_size
         box = await self.page.locator("mcp-app iframe").first.bounding_box()
         if box is None or size is None or box["height"] < 1 or box["width"] < 1:
@@ -427,10 +445,16 @@ class LiveView:
 
 
 class Stage:
-    """Serves a host with some servers, and opens their Views in a browser. Use it with `async with`.
+    """A host on a free port of this machine, and a browser that shows its Views. Use it with `async with`.
 
-    `servers` maps names to what `Host` takes, or to what the command line takes: a .py file, a folder, a URL. `browser`
-    is a Playwright browser that runs already, or the path of one to start. `options` are those of `Host`.
+    Views of several servers can be open at once. A View that is opened stays open until the end of its block.
+
+    Args:
+        servers: Names mapped to what `Host` accepts, or to what the command line accepts: a `.py` file, a folder, a
+            URL.
+        browser: A Playwright browser that runs, or the path of one to start. Default: one that is found.
+        policy: Decides what Views may do. Default: everything is allowed.
+        options: The options of `Host`.
     """
 
     def __init__(
@@ -443,10 +467,12 @@ class Stage:
     ) -> None:
         given = {name: served(server) for name, server in servers.items()}
         self.host: Host
+        """The host."""
         self.host = self._host = _StageHost(given, policy=policy or Policy(ALLOW), **options)
         self.address = ""
-        """Of the host page, while the stage is open."""
+        """The address of the host page, while the stage is open."""
         self.browser: Browser
+        """The Playwright browser, while the stage is open."""
         self._given = browser
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
@@ -518,13 +544,28 @@ class Stage:
         on_leave: Callable[[LiveView], Awaitable[None]] | None = None,
         script: str = "",
     ) -> AsyncIterator[LiveView]:
-        """Call a tool and show its View, with the whole window for it. Of several that a result brings, the first.
+        """Call a tool and show its View in a window of its own, for a block. Raise `StageError` if it does not appear.
 
-        `context` is what the View is told of the host beside what the browser tells. `freeze` pins time, chance and
-        animations. With `result`, that is shown and the tool is not called. Without `run`, the call has only begun:
-        `view.call.run(arguments)` goes on. With `settle`, the View is waited for: StageError says why it did not come;
-        a View that is never at rest is left at that. `on_leave` is given the View before its page is closed, also
-        where it did not come. `script` runs in each document before its own.
+        Of several Views that a result brings, the first is shown.
+
+        Args:
+            server: The server to call.
+            tool: The tool to call.
+            arguments: The arguments of the call.
+            theme: The theme of the browser, which the View gets too.
+            size: Width and height of the window.
+            mode: The display mode.
+            locale: The locale of the browser, which the View gets too.
+            time_zone: The time zone of the browser, which the View gets too.
+            context: Further keys of the host context.
+            freeze: Whether to fix time, random numbers and animations.
+            scale: Device pixels per CSS pixel.
+            run: Whether to run the call. If not, it has only begun: use `view.call.feed`, `run` and `cancel`.
+            result: A result to show, instead of calling the tool.
+            settle: Whether to wait until the View is idle. A View that never is idle is not an error.
+            within: How many seconds to wait.
+            on_leave: `await on_leave(view)` is called before the page is closed, also if the View did not appear.
+            script: JavaScript that runs in each document before its own.
         """
         told = context or {}
         cue = _Cue({**told, "displayMode": mode})
@@ -602,7 +643,16 @@ async def open_view(
     policy: Policy | None = None,
     **options: Any,
 ) -> AsyncIterator[LiveView]:
-    """Open one View of one server. `options` are those of `Stage.open`."""
+    """Open one View of one server for a block, with a stage of its own.
+
+    Args:
+        server: What `Stage` accepts for a server.
+        tool: The tool to call.
+        arguments: The arguments of the call.
+        browser: As for `Stage`.
+        policy: As for `Stage`.
+        options: The options of `Stage.open`.
+    """
     async with (
         Stage({"server": server}, browser=browser, policy=policy) as stage,
         stage.open("server", tool, arguments, **options) as view,

@@ -68,6 +68,7 @@ def test_every_script_is_found_where_its_author_wrote_it(folder: Path, monkeypat
     assert place(runs, html, 'globalThis[Symbol.for("fanlight")]=') is None  # the View SDK
 
 
+@pytest.mark.process
 def test_what_esbuild_bundles_is_found_in_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "js" / "typed.ts").write_text(
         "interface Row {\n  label: string;\n}\n\nexport const draw = (row: Row): void => {\n  missing(row);\n};\n",

@@ -187,6 +187,7 @@ def test_an_import_map_that_cannot_work_is_refused(content: str, message: str) -
 # esbuild
 
 
+@pytest.mark.process
 def test_modules_that_import_each_other_become_one(folder: Path) -> None:
     (folder / "lib").mkdir()
     (folder / "lib" / "b.js").write_text('import { c } from "../c.js"; export const b = c + "</script>";')
@@ -207,6 +208,7 @@ def test_modules_that_import_each_other_become_one(folder: Path) -> None:
     assert set(bundle.files[1:]) == {folder / "a.js", folder / "c.js", folder / "lib" / "b.js"}
 
 
+@pytest.mark.process
 def test_a_script_in_the_document_may_import_files_and_packages(folder: Path) -> None:
     bundle = _bundle(
         folder,
@@ -221,6 +223,7 @@ def test_a_script_in_the_document_may_import_files_and_packages(folder: Path) ->
     assert all(path.is_file() for path in bundle.files)
 
 
+@pytest.mark.process
 def test_typescript_and_jsx_files_are_compiled(folder: Path) -> None:
     bundle = _bundle(
         folder,
@@ -237,6 +240,7 @@ def test_typescript_and_jsx_files_are_compiled(folder: Path) -> None:
     assert [path.name for path in bundle.files] == ["view.html", "a.ts", "b.tsx"]
 
 
+@pytest.mark.process
 def test_an_image_that_a_module_imports_becomes_a_data_uri(folder: Path) -> None:
     bundle = _bundle(
         folder, '<script type=module>import a from "./a.svg"; console.log(a)</script>', a_svg="<svg></svg>"
@@ -246,6 +250,7 @@ def test_an_image_that_a_module_imports_becomes_a_data_uri(folder: Path) -> None
     assert bundle.files[1] == folder / "a.svg"
 
 
+@pytest.mark.process
 def test_a_module_imported_when_it_is_needed_is_in_the_document_too(folder: Path) -> None:
     bundle = _bundle(folder, '<script type=module>await import("./a.js")</script>', a_js="console.log('here')")
 
@@ -253,6 +258,7 @@ def test_a_module_imported_when_it_is_needed_is_in_the_document_too(folder: Path
     assert 'import("./a.js")' not in bundle.html
 
 
+@pytest.mark.process
 def test_the_stylesheets_that_modules_import_stand_before_the_script_in_the_order_of_the_imports(folder: Path) -> None:
     bundle = _bundle(
         folder,
@@ -277,6 +283,7 @@ def test_the_stylesheets_that_modules_import_stand_before_the_script_in_the_orde
     assert all(path.is_file() for path in bundle.files)
 
 
+@pytest.mark.process
 def test_a_script_in_the_document_may_import_a_stylesheet_with_fonts(folder: Path) -> None:
     html = _bundle(
         folder,
@@ -289,6 +296,7 @@ def test_a_script_in_the_document_may_import_a_stylesheet_with_fonts(folder: Pat
     assert html.index('[["A","Zg==",{}]]);</script><script type=module>') > 0
 
 
+@pytest.mark.process
 def test_a_stylesheet_of_a_script_that_waits_stays_where_the_script_stood(folder: Path) -> None:
     html = _bundle(
         folder, "<script defer src=a.ts></script><p></p></body>", a_ts='import "./a.css"; x()', a_css="a{}"
@@ -306,6 +314,7 @@ def test_a_stylesheet_of_a_script_that_waits_stays_where_the_script_stood(folder
         ("a{}\n\n@font-face{font-family:A;src:url(a.eot)}", r"lib/a\.css:3: no source of this @font-face is"),
     ],
 )
+@pytest.mark.process
 def test_an_error_in_a_stylesheet_that_a_module_imports_has_its_file_and_line(
     folder: Path, sheet: str, message: str
 ) -> None:
@@ -317,6 +326,7 @@ def test_an_error_in_a_stylesheet_that_a_module_imports_has_its_file_and_line(
 
 
 @pytest.mark.parametrize("specifier", ["./a.module.css", "./a.css?inline"])
+@pytest.mark.process
 def test_a_stylesheet_that_is_imported_for_its_value_is_refused_where_it_is_imported(
     folder: Path, specifier: str
 ) -> None:
@@ -332,12 +342,14 @@ def test_a_stylesheet_that_is_imported_for_its_value_is_refused_where_it_is_impo
     assert caught.value.path == folder / "b.ts"
 
 
+@pytest.mark.process
 def test_a_stylesheet_that_is_not_there_is_reported_in_the_module_that_imports_it(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'a\.ts:2: esbuild: Could not resolve "\./none\.css"'):
         _bundle(folder, "<script type=module src=/a.ts></script>", a_ts='\nimport "./none.css"')
 
 
 @pytest.mark.parametrize("module", ["fs", "fs/promises", "node:path", "child_process"])
+@pytest.mark.process
 def test_a_module_of_node_is_refused_because_a_view_runs_in_a_browser(folder: Path, module: str) -> None:
     with pytest.raises(BundleError, match=rf'view\.html:3: .*"{module}" is a part of Node, .* in a browser') as caught:
         _bundle(folder, f'<script type=module>\nimport x from "{module}"; x()</script>')
@@ -352,6 +364,7 @@ def test_a_module_of_node_is_refused_without_esbuild_too(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("specifier", ["\\ud800", "\\u0000"])
+@pytest.mark.process
 def test_a_specifier_that_no_program_can_be_given_is_refused(folder: Path, specifier: str) -> None:
     body = (
         f'<script type=importmap>{{"imports": {{"{specifier}": "https://a.com/t.js"}}}}</script>'
@@ -362,6 +375,7 @@ def test_a_specifier_that_no_program_can_be_given_is_refused(folder: Path, speci
         _bundle(folder, body, Csp(resource_domains=["https://a.com"]), a_js="")
 
 
+@pytest.mark.process
 def test_a_url_that_a_bundled_module_imports_is_checked_where_it_stands(folder: Path) -> None:
     script = "\n\nimport x from 'https://a.com/x.js'; console.log(x)"
     body = '<script type=module>import "./a.js"</script>'
@@ -371,6 +385,7 @@ def test_a_url_that_a_bundled_module_imports_is_checked_where_it_stands(folder: 
     assert "https://a.com/x.js" in _bundle(folder, body, Csp(resource_domains=["https://a.com"]), a_js=script).html
 
 
+@pytest.mark.process
 def test_what_an_import_map_maps_is_left_to_it_by_esbuild(folder: Path) -> None:
     body = (
         '<script type=importmap>{"imports": {"three": "https://a.com/t.js", "x/": "https://a.com/x/"}}</script>'
@@ -383,6 +398,7 @@ def test_what_an_import_map_maps_is_left_to_it_by_esbuild(folder: Path) -> None:
     assert 'import "x/y.js"' in html
 
 
+@pytest.mark.process
 def test_a_name_that_the_sdk_does_not_have_is_reported_in_the_module_that_imports_it(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'b\.js:2: "fanlight" has no export "app"\. Did you mean "App"'):
         _bundle(
@@ -392,6 +408,7 @@ def test_a_name_that_the_sdk_does_not_have_is_reported_in_the_module_that_import
         )
 
 
+@pytest.mark.process
 def test_an_error_of_esbuild_has_the_file_and_line_of_the_module(folder: Path) -> None:
     with pytest.raises(BundleError, match=r"b\.js:3: esbuild: Cannot use \"let\" as an identifier here\.") as caught:
         _bundle(folder, '<script type=module>import "./b.js"</script>', b_js="\n\nlet let let")
@@ -399,6 +416,7 @@ def test_an_error_of_esbuild_has_the_file_and_line_of_the_module(folder: Path) -
     assert caught.value.path == folder / "b.js"
 
 
+@pytest.mark.process
 def test_an_error_of_esbuild_in_the_document_has_the_line_of_the_document(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'view\.html:4: esbuild: Could not resolve "\./none\.js"') as caught:
         _bundle(folder, '<p>\n<script type=module>\nimport "./none.js"</script>')
@@ -406,11 +424,13 @@ def test_an_error_of_esbuild_in_the_document_has_the_line_of_the_document(folder
     assert caught.value.path == folder / "view.html"
 
 
+@pytest.mark.process
 def test_a_package_that_is_not_installed_is_reported_with_how_to_install_it(folder: Path) -> None:
     with pytest.raises(BundleError, match=r"view\.html:2: .*Install it with `npm install @no/such`"):
         _bundle(folder, '<script type=module>import "@no/such/thing.js"</script>')
 
 
+@pytest.mark.process
 def test_the_react_hooks_are_refused_in_a_bundled_module_too(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'a\.js:2: the import ".*/react" is not in the View SDK'):
         _bundle(
@@ -458,6 +478,7 @@ def test_the_nearest_esbuild_is_taken_before_the_one_on_path(tmp_path: Path, mon
     assert esbuild.find_esbuild(inner) == str(nearest)
 
 
+@pytest.mark.process
 def test_an_esbuild_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _program(tmp_path / "node_modules" / ".bin" / "esbuild", "import threading; threading.Event().wait()")
     monkeypatch.setattr(esbuild, "TIMEOUT", 0.2)
@@ -466,6 +487,7 @@ def test_an_esbuild_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest
         _bundle(tmp_path, '<script type=module>import "./a.js"</script>')
 
 
+@pytest.mark.process
 def test_an_esbuild_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     _program(tmp_path / "node_modules" / ".bin" / "esbuild", "").write_text("#!/no/such/program\n")
 
@@ -476,6 +498,7 @@ def test_an_esbuild_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
 # Output of other bundlers
 
 
+@pytest.mark.process
 def test_the_single_file_of_another_bundler_comes_out_character_for_character(tmp_path: Path) -> None:
     script = "import { App } from 'ext-apps-2/app-with-deps'; new App({});"
     program = esbuild.find_esbuild(ROOT)
