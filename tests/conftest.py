@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -13,6 +14,12 @@ from support.browser import chromium
 # The Node inside Playwright needs libatomic1, which a bare Debian lacks; the one that setup.py links needs nothing.
 if (node := Path(sys.executable).with_name("node")).exists():
     os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", str(node))
+
+# The same engine without the windows around it: a page costs a fifth of the processor time. It does not scroll the page
+# for a click inside a View, so tests open pages that are tall enough. The tests of attacks use the browser that people
+# have (`support.browser.profile`).
+if shell := shutil.which("chromium-headless-shell"):
+    os.environ.setdefault("FANLIGHT_BROWSER", shell)
 
 # Generous, because the machine may be busy. A wait ends as soon as its condition holds.
 expect.set_options(timeout=20_000)

@@ -125,7 +125,7 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
     said: list[str] = []
     host.on_message(lambda conversation, role, content: said.append(content[0]["text"]))
     with program_of(host) as program:
-        async with program.shown(browser, "probe", "probe_host", {"fail": True}) as (page, _):
+        async with program.shown(browser, "probe", "probe_host", {"fail": True}, height=6000) as (page, _):
             view = await view_frame(page)
             found = await finished(view, report)
             assert failures(found) == {}

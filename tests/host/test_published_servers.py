@@ -305,7 +305,7 @@ async def test_a_call_of_the_model_is_cancelled_when_the_server_dies_and_later_o
     transport: str, browser: Browser, program: Program, published: dict[str, Published]
 ) -> None:
     server = f"debug-{transport}"
-    async with program.shown(browser, server, "debug-tool", None) as (page, _):
+    async with program.shown(browser, server, "debug-tool", None, height=2400) as (page, _):
         view = await view_frame(page)
         call = asyncio.create_task(program.inside(program.call.run({"delayMs": 100_000})))
         assert await logged(view, "ontoolinput") == {"arguments": {"delayMs": 100_000}}

@@ -59,8 +59,8 @@ async def opened(
     await page.goto(f"{address}/?token={inspector.guard.token}")
     assert inspector.guard.token not in page.url
     if place:
+        await page.goto("about:blank")  # or the page that is there would write its own state into the address
         await page.goto(f"{address}/{place}")
-        await page.reload()
     yield page, problems
     await page.close()
 

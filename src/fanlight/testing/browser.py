@@ -1,7 +1,7 @@
 """The browser for tests: one that is installed on this machine, driven by Playwright.
 
-Searched in this order: the program named by the variable FANLIGHT_BROWSER, the system's headless shell, Chromium or
-Chrome, the one of Playwright. `launched` starts a browser for one block; `SharedBrowsers` keeps one for a test run.
+Searched in this order: the program named by the variable FANLIGHT_BROWSER, the system's Chromium or Chrome, the one of
+Playwright. `launched` starts a browser for one block; `SharedBrowsers` keeps one for a test run.
 """
 
 import asyncio
@@ -28,15 +28,7 @@ __all__ = ["BrowserMissing", "SharedBrowsers", "find_browser", "launched"]
 
 VARIABLE: Final = "FANLIGHT_BROWSER"
 
-# The headless shell is the same engine without the windows around it: a page costs a fifth of the processor time.
-_NAMES: Final = (
-    "chromium-headless-shell",
-    "chrome-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-)
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # These keep it from looking for the internet by itself, and make letters the same on every screen.
 _SWITCHES: Final = (
     "--disable-gpu",
