@@ -54,7 +54,7 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 _BROWSER_FIXTURES = {"browser", "context", "outcomes", "shimmed"}
-_PROCESS_FIXTURES = {"raw", "child", "published", "pytester"}
+_PROCESS_FIXTURES = {"raw", "child", "published", "pytester", "site"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -46,6 +46,7 @@ def validate(schema: str, *files: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("schema", "pattern"), SCHEMAS.items(), ids=SCHEMAS)
 def test_files_for_github_are_valid(schema: str, pattern: str) -> None:
     files = sorted(GITHUB.glob(pattern))
@@ -54,6 +55,7 @@ def test_files_for_github_are_valid(schema: str, pattern: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.process
 def test_an_invalid_workflow_is_found(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yml"
     text = WORKFLOWS["ci.yml"].read_text(encoding="utf-8")

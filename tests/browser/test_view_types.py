@@ -11,10 +11,10 @@ import pytest
 from support.node import node, node_module
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.process
+
 VIEW = """
 import { App, applyDocumentTheme } from "fanlight";
-
-pytestmark = pytest.mark.process
 const app = new App({ name: "Clock", version: "1" }, { availableDisplayModes: ["inline"] });
 app.ontoolresult = ({ structuredContent }) => console.log(structuredContent);
 await app.connect();

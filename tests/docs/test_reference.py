@@ -118,6 +118,7 @@ def test_every_part_of_a_public_class_has_an_entry(name: str, entries: Counter[s
     assert missing - methods == LEFT_OUT.get(name, set())
 
 
+@pytest.mark.process
 def test_the_methods_of_sqlite_store_are_those_of_store() -> None:
     assert parts("fanlight.host.SqliteStore") == parts("fanlight.host.Store")
 

@@ -72,6 +72,7 @@ OPEN = "# A\n\n<!-- api: fanlight.View -->\n"
         pytest.param({"README.md": "# A\n"}, ["README.md", "b.md"], {"there is no such page": 1}, id="no page"),
     ],
 )
+@pytest.mark.process
 def test_the_build_fails_for(
     tmp_path: Path, pages: dict[str, str], nav: list[str] | None, problems: dict[str, int]
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
+from playwright.async_api import Browser
 
 from fanlight.host import Policy
 from fanlight.testing.given import ALLOW
@@ -24,20 +25,20 @@ TOOLS = {
 
 
 @pytest.fixture(scope="module")
-async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+async def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     servers: dict[str, Any] = {
         name: Published(f"@modelcontextprotocol/server-{name}", tmp_path_factory.mktemp(name)).command()
         for name in TOOLS
     }
     async with Stage(
         {**servers, "strict": servers["threejs"]},
+        browser=browser,
         policy=Policy({**ALLOW, "servers": {"threejs": {"profile": "compat"}}}),
     ) as stage:
         yield stage
 
 
 @pytest.mark.parametrize("name", TOOLS)
-@pytest.mark.process
 async def test_a_published_view_comes_to_rest_and_is_rendered(name: str, stage: Stage) -> None:
     async with stage.open(name, TOOLS[name]) as view:
         # The debug View is higher than the window, and none of it may be missing.

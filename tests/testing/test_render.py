@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from mcp.server import MCPServer
+from playwright.async_api import Browser
 
 from fanlight import Apps, View
 from fanlight.testing.render import not_rendered, picture
@@ -68,18 +69,17 @@ NOT_RENDERED: dict[str, tuple[str, str, Callable[[], str], str]] = {
 
 
 @pytest.fixture(scope="module")
-async def stage() -> AsyncIterator[Stage]:
+async def stage(browser: Browser) -> AsyncIterator[Stage]:
     servers: dict[str, MCPServer[Any]] = {}
     cases = {**{name: (body, "", fine, "") for name, body in RENDERED.items()}, **NOT_RENDERED}
     for name, (body, script, answer, _) in cases.items():
         server = servers[name] = MCPServer("x")
         Apps(server).tool("x", description="x", view=View.html(PAGE % (body, script), uri="ui://x/x"))(answer)
-    async with Stage(servers) as stage:
+    async with Stage(servers, browser=browser) as stage:
         yield stage
 
 
 @pytest.mark.parametrize("name", RENDERED)
-@pytest.mark.process
 async def test_a_view_that_shows_something_is_rendered(name: str, stage: Stage) -> None:
     async with stage.open(name, "x") as view:
         assert await not_rendered(view, await view.screenshot()) is None

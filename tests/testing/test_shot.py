@@ -10,6 +10,8 @@ import pytest
 
 from fanlight.cli import main
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 TODO = str(ROOT / "examples" / "todo")
 
@@ -24,8 +26,6 @@ apps = Apps(server)
 def page(body):
     return f"""<!doctype html><html><head><title>x</title></head><body>{body}<script type="module">
 import {{ App }} from "@modelcontextprotocol/ext-apps";
-
-pytestmark = pytest.mark.process
 await new App({{ name: "x", version: "1" }}).connect();
 </script></body></html>"""
 
