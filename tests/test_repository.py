@@ -16,6 +16,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))
 WORKFLOWS = {path.name: path for path in sorted((GITHUB / "workflows").glob("*.yml"))}
@@ -80,7 +81,10 @@ def test_ci_runs_the_fast_tests_on_every_supported_python_and_system() -> None:
         "os": ["ubuntu-latest", "macos-latest", "windows-latest"],
         "python": supported,
     }
-    assert '-m pytest -m "not browser and not process"' in commands_of(job)
+    # Windows has no make, so the workflow repeats what `make quick` selects.
+    selected = re.search(r"^fast:.*\n\t\$\(PYTEST\) (-m .*)$", MAKEFILE, re.MULTILINE)
+    assert selected
+    assert f"-m pytest {selected[1]}" in commands_of(job)
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
@@ -123,14 +127,18 @@ def test_only_a_tag_publishes_and_no_secret_is_used() -> None:
 
 
 def test_the_hooks_run_the_tools_of_make_lint() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     assert lint
     (repository,) = read_yaml(ROOT / ".pre-commit-config.yaml")["repos"]
-    hooks = "\n".join(hook["entry"] for hook in repository["hooks"])
+    hooks = {hook["id"]: hook for hook in repository["hooks"]}
+    entries = "\n".join(hook["entry"] for hook in hooks.values())
     tools = re.compile(r"ruff check|ruff format|[\w/]+/(?:eslint\.js|prettier\.cjs)")
-    assert tools.findall(hooks) == tools.findall(lint[1])
-    assert len(tools.findall(hooks)) == len(repository["hooks"]) == lint[1].count("\n")
+    assert tools.findall(entries) == tools.findall(lint[1])
+    assert len(tools.findall(entries)) == len(hooks) == lint[1].count("\n")
+    linted = re.search(r"eslint\.js (.*)", lint[1])
+    assert linted
+    for folder in linted[1].split():
+        assert re.search(hooks["eslint"]["files"], f"{folder}/some.js"), folder
 
 
 def test_every_tool_breaks_lines_at_the_same_column() -> None:
@@ -151,8 +159,19 @@ def test_every_folder_is_on_the_map() -> None:
     for name in packages:
         assert f"`src/fanlight/{name}`" in page
     tests = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and not path.name.startswith("_")}
-    for name in tests - {*packages, "examples"}:
+    same = {*packages, *(path.name for path in ROOT.iterdir() if path.is_dir())}
+    assert "js" in tests - same
+    for name in tests - same:
         assert f"`tests/{name}`" in page
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "CONTRIBUTING.md"])
+def test_every_command_that_a_page_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)
+    assert len(named) > 2
+    for name in named:
+        assert re.search(rf"^{name}:", MAKEFILE, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
