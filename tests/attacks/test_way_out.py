@@ -35,7 +35,7 @@ TRY = "([id, place]) => new Promise((done) => setTimeout(() => attempt(id, place
 # Without waiting, since there may be nobody left to answer.
 TRY_LATER = "([id, place]) => { setTimeout(() => attempt(id, place)) }"
 LIKE: dict[Way, Literal["strict", "compat", "html"]] = {"compat": "compat", "html": "html"}
-SECONDS = 10
+SECONDS = 45
 """How long an attempt has to leave its sign. What is stopped is told by the sign, so no time is too short for it."""
 
 

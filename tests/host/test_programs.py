@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,11 @@ class Program:
             yield Page(socket)
 
     def children(self) -> list[int]:
-        tasks = Path(f"/proc/{self.process.pid}/task")
-        return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+        found: list[int] = []
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError):  # a thread that has ended meanwhile
+                found += map(int, (task / "children").read_text().split())
+        return found
 
 
 @dataclass

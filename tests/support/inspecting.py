@@ -54,6 +54,7 @@ async def opened(
     browser: Browser, inspector: Inspector, address: str, place: str = "", **options: Any
 ) -> AsyncIterator[tuple[Page, list[str]]]:
     """Open the page; what it complains of is collected."""
+    options.setdefault("viewport", {"width": 1280, "height": 1400})
     page = await browser.new_page(**options)
     problems = problems_of(page)
     await page.goto(f"{address}/?token={inspector.guard.token}")

@@ -75,7 +75,7 @@ class Program:
         tool: str,
         arguments: dict[str, Any] | None,
         *,
-        height: int = 600,
+        height: int = 1200,
     ) -> AsyncIterator[tuple[Page, list[str]]]:
         """Show the page of a call, and what goes wrong in it. Without arguments, the call has only begun."""
         page = await browser.new_page(viewport={"width": 700, "height": height})
