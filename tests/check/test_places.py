@@ -49,19 +49,35 @@ FILES = {
 }
 
 
-@pytest.fixture
-async def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
-    # Both modules become one, with esbuild, which runs on Node.
-    paths = [ROOT / "node_modules/.bin", Path(sys.executable).parent, os.environ["PATH"]]
-    monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "app").mkdir()
-    (tmp_path / "app/server.py").write_text(SERVER, encoding="utf-8")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("places")
+    (folder / "app").mkdir()
+    (folder / "app/server.py").write_text(SERVER, encoding="utf-8")
     for name, text in FILES.items():
-        path = tmp_path / "app/view" / name
+        path = folder / "app/view" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return await check("app/server.py", browser=False, only=["REV"])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in the folder, with esbuild and its Node, by which both modules become one."""
+    paths = [ROOT / "node_modules/.bin", Path(sys.executable).parent, os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
+    monkeypatch.chdir(folder)
+
+
+_reports: dict[Path, Report] = {}
+
+
+@pytest.fixture
+async def report(folder: Path) -> Report:
+    """What `check` finds there, checked once."""
+    if folder not in _reports:
+        _reports[folder] = await check("app/server.py", browser=False, only=["REV"])
+    return _reports[folder]
 
 
 EXPECTED = {

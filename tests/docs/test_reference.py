@@ -20,6 +20,8 @@ from fanlight.testing.stage import Step
 from support.docs import ROOT
 from support.scripts import script
 
+pytestmark = pytest.mark.process  # the reader of docstrings asks git where the code comes from
+
 api_pages = script("api_pages")
 site_markdown = script("site_markdown")
 
@@ -118,7 +120,6 @@ def test_every_part_of_a_public_class_has_an_entry(name: str, entries: Counter[s
     assert missing - methods == LEFT_OUT.get(name, set())
 
 
-@pytest.mark.process
 def test_the_methods_of_sqlite_store_are_those_of_store() -> None:
     assert parts("fanlight.host.SqliteStore") == parts("fanlight.host.Store")
 
