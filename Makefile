@@ -6,7 +6,10 @@ export PATH := $(CURDIR)/$(VENV):$(PATH)
 
 TIMED = $(VENV)/python scripts/timed.py
 # Tests are moved from the busier to the idler process while they run, and those of a file mostly stay together.
-PYTEST = $(VENV)/pytest -n auto --dist worksteal
+PARALLEL = -n auto --dist worksteal
+PYTEST = $(VENV)/pytest $(PARALLEL)
+# Each of the static checks uses one core, so two run at once; make 3.81 of macOS cannot keep their output apart.
+TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 .PHONY: help demo test quick unit fast js types lint format docs docs-serve coverage stress bench screenshots clean \
   setup-demo setup python
@@ -18,10 +21,10 @@ demo: setup-demo ## Show the example apps in fanlight dev; EXAMPLE=clock serves 
 	@$(VENV)/python scripts/demo.py $(EXAMPLE)
 
 test: setup ## Set everything up and run every check
-	@$(TIMED) "make test" $(MAKE) --no-print-directory lint types js docs unit
+	@$(TIMED) "make test" sh -c '$(TOGETHER) lint types js docs && $(MAKE) --no-print-directory unit'
 
 quick: setup ## The checks that need neither a browser nor child processes
-	@$(TIMED) "make quick" $(MAKE) --no-print-directory lint types js fast
+	@$(TIMED) "make quick" sh -c '$(TOGETHER) lint types js && $(MAKE) --no-print-directory fast'
 
 unit: setup ## The Python tests
 	$(PYTEST)
@@ -34,7 +37,7 @@ coverage: setup ## Line and branch coverage of each package, by all Python tests
 	$(VENV)/python scripts/coverage_table.py
 
 stress: setup ## The tests, three times on a busy machine; ARGS="tests/host --runs 5" runs others
-	$(VENV)/python scripts/stress.py $(ARGS)
+	$(VENV)/python scripts/stress.py $(PARALLEL) $(ARGS)
 
 js: setup ## The JavaScript tests, under Node
 	$(NODE) --test tests/js/*.test.js

@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def run_tests(arguments: list[str], timeout: float) -> tuple[int, str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", *arguments]
     try:
         done = subprocess.run(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout

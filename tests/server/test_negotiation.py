@@ -1,5 +1,4 @@
 import logging
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -12,6 +11,7 @@ from mcp.server.lowlevel import Server
 
 from fanlight import Apps, RegistrationError, View, negotiate
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
+from support.forked import over_forked_stdio
 from support.shop import ALL_KINDS, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build
 from support.wire import (
     NO_UI,
@@ -23,7 +23,6 @@ from support.wire import (
     at_url,
     in_memory,
     over_http,
-    over_stdio,
     serving,
 )
 
@@ -31,24 +30,6 @@ pytestmark = pytest.mark.anyio
 
 versions = pytest.mark.parametrize("version", VERSIONS)
 kinds = pytest.mark.parametrize("kind", ALL_KINDS)
-
-STDIO_SERVER = """
-import sys
-sys.path.insert(0, {tests!r})
-from support.shop import build
-server = build({kind!r})
-if {kind!r} == "lowlevel":
-    import anyio
-    from mcp.server.stdio import stdio_server
-    async def main():
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
-    anyio.run(main)
-elif {kind!r} == "FastMCP":
-    server.run(transport="stdio", show_banner=False)
-else:
-    server.run("stdio")
-"""
 
 
 async def assert_sees_everything(client: Wire) -> None:
@@ -104,14 +85,10 @@ async def test_a_client_gets_all_of_the_apps_or_none_of_them(connect: Connect, k
 @versions
 @kinds
 @pytest.mark.process
-async def test_a_client_gets_all_of_the_apps_or_none_of_them_over_stdio(
-    kind: Kind, version: str, tmp_path: Path
-) -> None:
-    script = tmp_path / "server.py"
-    script.write_text(STDIO_SERVER.format(tests=str(Path(__file__).parents[1]), kind=kind), encoding="utf-8")
-    async with over_stdio(script, version, UI) as client:
+async def test_a_client_gets_all_of_the_apps_or_none_of_them_over_stdio(kind: Kind, version: str) -> None:
+    async with over_forked_stdio(kind, version, UI) as client:
         await assert_sees_everything(client)
-    async with over_stdio(script, version, NO_UI) as client:
+    async with over_forked_stdio(kind, version, NO_UI) as client:
         await assert_sees_text_only(client)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import anyio
 import httpx2
 import uvicorn
-from anyio.abc import Process
+from anyio.abc import ByteReceiveStream, ByteSendStream
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
@@ -146,15 +146,20 @@ async def in_memory(server: object, version: str, capabilities: dict[str, Any]) 
 @asynccontextmanager
 async def over_stdio(script: Path, version: str, capabilities: dict[str, Any]) -> AsyncIterator[Wire]:
     async with await anyio.open_process([sys.executable, str(script)], stderr=None) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            yield await Wire(_StdioChannel(process), version, capabilities).open()
+            yield await Wire(LineChannel(process.stdin, process.stdout), version, capabilities).open()
         finally:
             process.kill()
 
 
-class _StdioChannel:
-    def __init__(self, process: Process) -> None:
-        self._process = process
+class LineChannel:
+    """Messages as lines of two byte streams: the stdin and stdout of a server."""
+
+    def __init__(self, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
         self._buffer = b""
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -165,13 +170,11 @@ class _StdioChannel:
                 return answer
 
     async def tell(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        await self._process.stdin.send(json.dumps(message).encode() + b"\n")
+        await self._stdin.send(json.dumps(message).encode() + b"\n")
 
     async def _line(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
         while b"\n" not in self._buffer:
-            self._buffer += await self._process.stdout.receive()
+            self._buffer += await self._stdout.receive()
         line, _, self._buffer = self._buffer.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
         return message
