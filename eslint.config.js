@@ -76,7 +76,7 @@ export default [
   },
   {
     // Put into one page, one after the other, so that they share their names.
-    files: ["src/fanlight/check/probe/pages/*.js"],
+    files: ["src/fanlight/probe/pages/*.js"],
     languageOptions: {
       sourceType: "script",
       globals: readonly(

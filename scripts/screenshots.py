@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from playwright.async_api import Page, expect  # noqa: E402
 
-from fanlight.host.targets import servers  # noqa: E402
+from fanlight.dev.targets import servers  # noqa: E402
 from support.browser import chromium  # noqa: E402
 from support.inspecting import call, opened, running, view  # noqa: E402
 

@@ -6,7 +6,7 @@ package costs nothing to those who need one part of it.
 
 from typing import TYPE_CHECKING
 
-from fanlight.lazily import lazily
+from fanlight.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from fanlight.protocol.csp import Csp as Csp

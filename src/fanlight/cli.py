@@ -121,7 +121,7 @@ def _add_dev(commands: Any) -> None:
 
 
 def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
-    from fanlight.inspector.serve import serve
+    from fanlight.inspector.startup import serve
     from fanlight.protocol.errors import FanlightError
 
     try:
@@ -238,8 +238,8 @@ def _add_probe(commands: Any) -> None:
 
 def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
     try:
-        from fanlight.check.probe.server import probe_server
         from fanlight.check.writable import why_not_writable
+        from fanlight.probe.server import probe_server
     except ModuleNotFoundError as error:
         print(f"fanlight probe needs {error.name}: pip install 'fanlight[host]'", file=sys.stderr)
         return 2

@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from fanlight import Apps, Csp, View
 from fanlight.host.call import Call
+from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
-from fanlight.host.policy import Policy
 from support.browser import until, view_frames
 from support.mcpui import embedding, html_resource
 from support.program import chat_page

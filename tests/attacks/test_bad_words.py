@@ -23,11 +23,11 @@ from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp, RegistrationError, negotiate
 from fanlight.host import Host, Policy
-from fanlight.host.desk import is_web_link
-from fanlight.host.downloads import safe_name
-from fanlight.host.origins import Names, app_label
-from fanlight.host.resources import _csp
-from fanlight.host.web import Refused
+from fanlight.host.views.documents import _csp
+from fanlight.host.views.downloads import safe_name
+from fanlight.host.views.requests import is_web_link
+from fanlight.host.web.asgi import Refused
+from fanlight.host.web.origins import Names, app_label
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives
 from support.browser import profile

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from attacks.arena import hostile
 from attacks.catalogue import attack
 from fanlight.host import Host, Limits, Policy
-from fanlight.host.line import Line, decode, encode
-from fanlight.host.origins import Names
+from fanlight.host.views.channel import Line, decode, encode
+from fanlight.host.web.origins import Names
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.dialects import ROWS

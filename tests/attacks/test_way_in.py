@@ -17,7 +17,7 @@ from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, host
 from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp
-from fanlight.host.origins import app_label
+from fanlight.host.web.origins import app_label
 from support.browser import profile, until
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from fanlight.check.observation import HANGS, Answer, Called, Document, Flaw, Look, Said, Scene, Seen, ViewSeen
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 URI = "ui://clock/view"
 MIME = "text/html;profile=mcp-app"

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route as WebRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fanlight.check.probe.server import probe_server
+from fanlight.probe.server import probe_server
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import policy, view_directives
 from support.browser import until

@@ -16,12 +16,12 @@ from playwright.async_api import Browser
 
 from check.views import WRONG, raw
 from fanlight import Apps, View
-from fanlight.check import CannotConnect, Report, UsageError, check, scenes, script
+from fanlight.check import CannotConnect, Report, UsageError, check, scenes, scripted_host
 from fanlight.check.observation import Document, Seen, ViewSeen
 from fanlight.check.run import judged
 from fanlight.check.scenes import play
-from fanlight.check.script import Pages, Part
-from fanlight.host.config import target
+from fanlight.check.scripted_host import Pages, Part
+from fanlight.host.upstream.config import target
 from support.docs import ROOT
 from support.examples import server_of
 from support.published import Published
@@ -264,7 +264,7 @@ async def test_a_view_finds_nothing_of_the_scene_before_on_the_same_page(browser
 async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script, "_AGAIN", 500)
+    monkeypatch.setattr(scripted_host, "_AGAIN", 500)
     pages = Pages(browser)
     hangs = raw("addEventListener('pagehide', () => { for (;;); }); await start();")
     await scenes._scene(pages, part_of(hangs), "error")
@@ -276,7 +276,7 @@ async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
 
 
 async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "_HANGS", 3.0)
+    monkeypatch.setattr(scripted_host, "_HANGS", 3.0)
     hangs = raw("await start(); setTimeout(() => { for (;;); }, 50);")
     (view,) = await play(browser, [part_of(hangs)], lambda words: None, ["plain", "error"])
     found = {finding.rule.id: finding for finding in judged(Seen("wrong", [], [view]))}
@@ -287,7 +287,7 @@ async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, mo
 async def test_a_page_that_cannot_begin_is_closed_and_the_scene_says_why(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script, "HOST_ORIGIN", "nonsense:")
+    monkeypatch.setattr(scripted_host, "HOST_ORIGIN", "nonsense:")
     before = len(browser.contexts)
     played = await scenes._scene(Pages(browser), part_of(raw("await start();")), "error")
     assert str(played.unfinished).startswith("the browser could not go on: ")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight.check import CannotConnect, Report, UsageError, check
-from fanlight.check.flaws import flaws_in
+from fanlight.check.schema_errors import flaws_in
 from fanlight.cli import main
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]

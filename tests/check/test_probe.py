@@ -10,11 +10,11 @@ import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from check.stand import finished, ids, probe_frame, stand, until_report
-from fanlight.check.probe.report import ReportError, checked, summary
-from fanlight.check.probe.rules import HOST_RULES
-from fanlight.check.probe.server import probe_server
 from fanlight.cli import main
 from fanlight.host import Host, Policy, Profile
+from fanlight.probe.report import ReportError, checked, summary
+from fanlight.probe.rules import HOST_RULES
+from fanlight.probe.server import probe_server
 from support.browser import until, view_frame
 from support.program import program_of
 from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
@@ -22,7 +22,7 @@ from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
-PAGES = ROOT / "src" / "fanlight" / "check" / "probe" / "pages"
+PAGES = ROOT / "src" / "fanlight" / "probe" / "pages"
 
 POLICY = {"tools": "allow", "messages": "allow", "permissions": ["clipboard-write"]}
 STYLES = {"variables": {"--color-text-primary": "light-dark(#111, #eee)", "--font-sans": "sans-serif"}}

@@ -13,9 +13,9 @@ import pytest
 
 import fanlight.testing
 from fanlight.host import Host, Limits, Rules, Timeouts
-from fanlight.host.gate import Kind
-from fanlight.host.news import State
-from fanlight.host.store import AuditKind
+from fanlight.host.consent.consent import Kind
+from fanlight.host.store.base import AuditKind
+from fanlight.host.upstream.events import State
 from fanlight.testing.stage import Step
 from support.docs import ROOT
 from support.scripts import script

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fanlight.check.probe.rules import HOST_RULES
 from fanlight.check.rules import RULES
+from fanlight.probe.rules import HOST_RULES
 from support.docs import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "rules.md"

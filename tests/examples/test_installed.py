@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fanlight.host.targets import EXAMPLES as NAMES
+from fanlight.dev.targets import EXAMPLES as NAMES
 from support.examples import EXAMPLES, VIEWS
 from support.wire import UI, over_stdio
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 ROOT = EXAMPLES.parent
 PRINT_FOLDERS = """
-from fanlight.host.targets import servers
+from fanlight.dev.targets import servers
 for name, served in servers([]).items():
     print(name, served.folder)
 """

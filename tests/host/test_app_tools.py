@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from fanlight import Apps, View
 from fanlight.host import Host, Limits, Policy, RequestFailed, UnknownView
-from fanlight.host.origins import Names
+from fanlight.host.web.origins import Names
 from support.page import Page
 from support.wire import serving
 

@@ -14,8 +14,8 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from fanlight.host.connection import Connection, ConnectionLost, NotConnected, ServerError
-from fanlight.host.news import StatusChanged
+from fanlight.host.upstream.connection import Connection, ConnectionLost, NotConnected, ServerError
+from fanlight.host.upstream.events import StatusChanged
 from support.connected import connected, hung, modes
 from support.raw_web import Exchange, Tool, raw_web
 from support.shop import build

@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
-from fanlight.host.audit import Audit
-from fanlight.host.store import AuditQuery
+from fanlight.host.consent.audit import Audit
+from fanlight.host.store.base import AuditQuery
 from host.test_gate import HELLO, ORIGINS, answered, board, call, opened
 from support.page import Page
 
@@ -200,7 +200,7 @@ async def test_a_request_of_a_view_and_what_it_causes_is_one_trace(monkeypatch: 
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("mcp-python-sdk")
-    monkeypatch.setattr("fanlight.host.session._tracer", tracer)
+    monkeypatch.setattr("fanlight.host.views.session._tracer", tracer)
     monkeypatch.setattr("mcp.shared._otel._tracer", tracer)
     host = Host({"board": board()}, policy=OPEN)
     async with opened(host) as page:

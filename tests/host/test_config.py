@@ -9,7 +9,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 
-from fanlight.host.config import Command, ConfigError, InProcess, Streams, Url, load_config, target
+from fanlight.host.upstream.config import Command, ConfigError, InProcess, Streams, Url, load_config, target
 
 
 def written(folder: Path, document: object) -> Path:
@@ -23,7 +23,7 @@ def test_a_command_line_is_split_as_a_shell_would() -> None:
 
 
 def test_on_windows_a_backslash_stays_part_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanlight.host.config.os.name", "nt")
+    monkeypatch.setattr("fanlight.host.upstream.config.os.name", "nt")
     assert target(r'C:\py\python.exe "C:\my files\s.py"') == Command(r"C:\py\python.exe", (r"C:\my files\s.py",))
 
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from fanlight.host.connection import (
+from fanlight.host.upstream.connection import (
     Backoff,
     BadAnswer,
     CallTimeout,
@@ -16,8 +16,8 @@ from fanlight.host.connection import (
     NotConnected,
     ServerError,
 )
-from fanlight.host.news import News, PromptsChanged, ResourcesChanged, StatusChanged, ToolsChanged
-from fanlight.host.servers import Servers
+from fanlight.host.upstream.events import News, PromptsChanged, ResourcesChanged, StatusChanged, ToolsChanged
+from fanlight.host.upstream.servers import Servers
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
 from support.connected import ERAS, connected, hung, modes
 from support.raw_web import Exchange, raw_web

@@ -29,12 +29,12 @@ from fanlight.host import (
     SqliteStore,
     ViewRecord,
 )
-from fanlight.host.documents import ServedDocument
-from fanlight.host.gate import Answer
-from fanlight.host.origins import Names
-from fanlight.host.resources import ViewDocument, ViewError, embedded_view, view_uri
-from fanlight.host.shims import known_at_start, served_html
-from fanlight.host.web import Refused
+from fanlight.host.consent.consent import Answer
+from fanlight.host.views.documents import ViewDocument, ViewError, embedded_view, view_uri
+from fanlight.host.web.asgi import Refused
+from fanlight.host.web.dialect_documents import known_at_start, served_html
+from fanlight.host.web.document_server import ServedDocument
+from fanlight.host.web.origins import Names
 from fanlight.protocol.dialects import ROWS
 from support.mcpui import embedding, html_resource
 from support.page import Page

@@ -1,7 +1,7 @@
 import gzip
 
 from fanlight import Csp
-from fanlight.host.documents import Documents, served_document
+from fanlight.host.web.document_server import Documents, served_document
 
 HTML = "<!doctype html><title>ä</title>" + "x" * 1000
 ANCESTORS = ("http://localhost:8000", "http://sandbox.localhost:8000")

@@ -23,9 +23,9 @@ from fanlight.host import (
     SqliteStore,
     Timeouts,
 )
-from fanlight.host.gate import visible
-from fanlight.host.origins import Names
-from fanlight.host.web import Refused
+from fanlight.host.consent.consent import visible
+from fanlight.host.web.asgi import Refused
+from fanlight.host.web.origins import Names
 from support.page import Page
 
 pytestmark = pytest.mark.anyio

@@ -18,9 +18,9 @@ from mcp.server.mcpserver import Context
 
 from fanlight import Apps, View
 from fanlight.host import Host, NotConnected, Policy, Timeouts, Unfinished, UnknownView
-from fanlight.host.downloads import safe_name
-from fanlight.host.origins import Names
-from fanlight.host.web import Refused
+from fanlight.host.views.downloads import safe_name
+from fanlight.host.web.asgi import Refused
+from fanlight.host.web.origins import Names
 from support.page import Page
 from support.shop import build
 

@@ -4,7 +4,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host.line import ACK_EVERY, MOST_DEPTH, Line, decode, encode
+from fanlight.host.views.channel import ACK_EVERY, MOST_DEPTH, Line, decode, encode
 
 pytestmark = pytest.mark.anyio
 

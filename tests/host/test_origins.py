@@ -1,6 +1,6 @@
 import pytest
 
-from fanlight.host.origins import Names, app_label
+from fanlight.host.web.origins import Names, app_label
 
 LABEL = app_label("clock", "ui://clock/view")
 

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from fanlight.host.pace import Pace
+from fanlight.host.views.throttle import Pace
 
 
 def stream(size: int, piece: int, seconds: float, pause_every: int = 0) -> list[tuple[float, int]]:

@@ -5,7 +5,7 @@ import pytest
 
 from fanlight import Csp
 from fanlight.host import Allow, App, Ask, Deny, Policy, PolicyError
-from fanlight.host.policy import allowed_domains
+from fanlight.host.consent.policy import allowed_domains
 
 APP = App("v1", "maps", "ui://maps/view", "show_map")
 SAFE = {"name": "search", "annotations": {"readOnlyHint": True}}

@@ -4,9 +4,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fanlight.host.connection import ConnectionLost, NotConnected
-from fanlight.host.process import STOP_LIMIT
-from fanlight.host.servers import Servers
+from fanlight.host.upstream.connection import ConnectionLost, NotConnected
+from fanlight.host.upstream.process import STOP_LIMIT
+from fanlight.host.upstream.servers import Servers
 from support.connected import assert_gone, connected, failure, pids_of, watch
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]

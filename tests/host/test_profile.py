@@ -9,8 +9,8 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 from fanlight.host import Host, Profile, ServerError
-from fanlight.host.origins import Names
-from fanlight.host.servers import Servers
+from fanlight.host.upstream.servers import Servers
+from fanlight.host.web.origins import Names
 from support.page import Page
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
 from fanlight.host import Host, Policy, RequestFailed
-from fanlight.host.connection import ConnectionLost
+from fanlight.host.upstream.connection import ConnectionLost
 from support.browser import colours, until, view_frame
 from support.program import Program, program_of
 from support.published import Published
@@ -191,7 +191,7 @@ async def test_each_button_of_the_debug_view_reaches_the_host_and_gets_its_answe
         await press("Open Link")
         assert await logged(view, "open-link-result") == {}
         assert await page.evaluate("links") == ["https://modelcontextprotocol.io/"]
-        (line,) = [record for record in caplog.records if record.name == "fanlight.host.views"]
+        (line,) = [record for record in caplog.records if record.name == "fanlight.views"]
         assert (line.levelname, line.message) == ("WARNING", f"{program.call.view}: 'Something odd'")
 
         await press("400x300")

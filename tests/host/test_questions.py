@@ -7,8 +7,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve, Sample
 from pydantic import BaseModel
 
-from fanlight.host.connection import ServerError
-from fanlight.host.questions import Declined
+from fanlight.host.upstream.callbacks import Declined
+from fanlight.host.upstream.connection import ServerError
 from support.connected import connected, modes
 from support.wire import serving
 

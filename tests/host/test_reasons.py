@@ -6,7 +6,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from fanlight.host.process import Child
+from fanlight.host.upstream.process import Child
 from support.connected import failure
 from support.wire import serving
 
@@ -28,7 +28,7 @@ async def test_a_file_that_ends_without_serving_is_told_what_it_lacks() -> None:
 def test_what_a_program_wrote_long_before_it_left_is_not_why(monkeypatch: pytest.MonkeyPatch) -> None:
     child = Child()
     child.hear(b"an old error")
-    monkeypatch.setattr("fanlight.host.process._END", -1.0)
+    monkeypatch.setattr("fanlight.host.upstream.process._END", -1.0)
     assert child.last_words() == ["an old error"]  # it lives, and this may be why it is silent
     child.left = True
     assert child.last_words() == []

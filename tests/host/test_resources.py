@@ -9,9 +9,10 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, Csp, View
-from fanlight.host.connection import ConnectionLost, ServerError
-from fanlight.host.news import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
-from fanlight.host.resources import (
+from fanlight.host.upstream.connection import ConnectionLost, ServerError
+from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
+from fanlight.host.upstream.servers import Servers
+from fanlight.host.views.documents import (
     ViewDocument,
     ViewError,
     Views,
@@ -23,7 +24,6 @@ from fanlight.host.resources import (
     view_uri,
     visibility,
 )
-from fanlight.host.servers import Servers
 from fanlight.protocol.extension import MIME_TYPE
 from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
 

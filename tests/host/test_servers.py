@@ -12,10 +12,10 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import MCPServer
 
-from fanlight.host.config import ConfigError
-from fanlight.host.connection import Backoff, NotConnected
-from fanlight.host.news import News, StatusChanged
-from fanlight.host.servers import Servers, UnknownServer
+from fanlight.host.upstream.config import ConfigError
+from fanlight.host.upstream.connection import Backoff, NotConnected
+from fanlight.host.upstream.events import News, StatusChanged
+from fanlight.host.upstream.servers import Servers, UnknownServer
 from support.connected import CHILD, pids_of
 from support.shop import build
 

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host.session import Heard, Progress, RequestFailed, Session, Timeouts
+from fanlight.host.views.session import Heard, Progress, RequestFailed, Session, Timeouts
 from fanlight.protocol.bridge import Bridge, State
 from support.page import Page
 
@@ -159,10 +159,10 @@ async def test_a_request_reaches_the_host_and_its_answer_the_view(
 async def test_what_a_view_logs_is_one_line_of_bounded_length(
     level: str, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("DEBUG", "fanlight.host.views")
+    caplog.set_level("DEBUG", "fanlight.views")
     async with live() as stage:
         await stage.tell("notifications/message", {"level": level, "data": {"text": "a\nb" + "c" * 10_000}})
-    (line,) = [record for record in caplog.records if record.name == "fanlight.host.views"]
+    (line,) = [record for record in caplog.records if record.name == "fanlight.views"]
     assert line.levelname == logged
     assert line.message.startswith(r"v1: {'text': 'a\nbccc")
     assert len(line.message) < 2100

@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fanlight.host.config import Url
-from fanlight.host.connection import Connection
+from fanlight.host.upstream.config import Url
+from fanlight.host.upstream.connection import Connection
 from support.connected import connected, failure, modes
 from support.shop import build
 from support.wire import serving

@@ -9,9 +9,9 @@ import anyio
 import pytest
 from anyio.abc import Process
 
+from fanlight.dev.prewarm import Spares, imports
 from fanlight.host import Host
-from fanlight.host.config import Command
-from fanlight.host.spares import Spares, imports
+from fanlight.host.upstream.config import Command
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 

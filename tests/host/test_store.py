@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from fanlight.host.store import SqliteStore, ViewRecord, open_store
+from fanlight.host.store.base import ViewRecord
+from fanlight.host.store.open import open_store
+from fanlight.host.store.sqlite import SqliteStore
 
 RECORD = ViewRecord("v1", "secret", "clock", "get_time", "ui://clock/view", conversation="c1", arguments={"zone": "Ö"})
 

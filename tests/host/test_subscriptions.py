@@ -5,8 +5,8 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
-from fanlight.host.connection import ConnectionLost
-from fanlight.host.news import ResourceUpdated, ToolsChanged
+from fanlight.host.upstream.connection import ConnectionLost
+from fanlight.host.upstream.events import ResourceUpdated, ToolsChanged
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
 from support.wire import serving

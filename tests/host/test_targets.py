@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fanlight.host.config import Command, ConfigError, Url
-from fanlight.host.targets import EXAMPLES, servers
+from fanlight.dev.targets import EXAMPLES, servers
+from fanlight.host.upstream.config import Command, ConfigError, Url
 from fanlight.inspector.watch import look
 
 

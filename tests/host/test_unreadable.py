@@ -8,8 +8,8 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from pydantic import ValidationError
 
-from fanlight.host.connection import BadAnswer, CallTimeout, Connection
-from fanlight.host.unreadable import in_place_of
+from fanlight.host.upstream.connection import BadAnswer, CallTimeout, Connection
+from fanlight.host.upstream.malformed import in_place_of
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
 

@@ -12,10 +12,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fanlight.host.documents import Documents
-from fanlight.host.line import encode
-from fanlight.host.origins import Names, Origins, app_label
-from fanlight.host.web import Refused, Socket, Web, proxy_url
+from fanlight.host.views.channel import encode
+from fanlight.host.web.asgi import Refused, Socket, Web, proxy_url
+from fanlight.host.web.document_server import Documents
+from fanlight.host.web.origins import Names, Origins, app_label
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
 
 from fanlight import Apps, View
-from fanlight.host.connection import ServerError
-from fanlight.host.wire import without_wire_fields
+from fanlight.host.upstream.connection import ServerError
+from fanlight.host.upstream.wire import without_wire_fields
 from support.connected import connected, modes
 from support.wire import serving
 

@@ -10,8 +10,8 @@ import pytest
 
 from fanlight import __version__
 from fanlight.cli import main
-from fanlight.host.spares import Spares
-from fanlight.host.targets import servers
+from fanlight.dev.prewarm import Spares
+from fanlight.dev.targets import servers
 from support.inspecting import mirror, running
 
 
@@ -43,7 +43,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.process
 def test_what_takes_others_time_begins_before_anything_heavy_is_loaded() -> None:
-    code = "import sys; import fanlight.inspector.serve; print(*sys.modules)"
+    code = "import sys; import fanlight.inspector.startup; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert not {"mcp", "starlette", "uvicorn", "pydantic"} & set(done.stdout.split())
 
@@ -52,7 +52,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "fanlight.inspector.web", raising=False)
+    monkeypatch.delitem(sys.modules, "fanlight.inspector.server", raising=False)
     assert main(["dev"]) == 2
     assert capsys.readouterr().err == "fanlight dev: uvicorn is missing: pip install 'fanlight[dev]'\n"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from fanlight.host.targets import EXAMPLES as NAMES
+from fanlight.dev.targets import EXAMPLES as NAMES
 from support.inspecting import EXAMPLES, call, form, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio

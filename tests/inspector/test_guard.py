@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fanlight.inspector.app import Inspector
+from fanlight.inspector.inspector import Inspector
 from support.inspecting import running
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Browser, expect
 
-from fanlight.host.spares import Spares
-from fanlight.host.targets import servers
-from fanlight.inspector import app
+from fanlight.dev.prewarm import Spares
+from fanlight.dev.targets import servers
+from fanlight.inspector import inspector as app
 from support.inspecting import EXAMPLES, call, expect_anew, form, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio

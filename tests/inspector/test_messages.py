@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from fanlight.host.targets import servers
+from fanlight.dev.targets import servers
 from fanlight.inspector.recording import BadRecording, Recording
 from support.inspecting import call, in_process, mirror, opened, running, view
 

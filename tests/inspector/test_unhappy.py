@@ -14,7 +14,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from fanlight.cli import main
-from fanlight.host.targets import servers
+from fanlight.dev.targets import servers
 from support.inspecting import call, in_process, opened, running, view
 
 pytestmark = pytest.mark.anyio

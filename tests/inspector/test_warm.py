@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from attacks.listener import listening
-from fanlight.host.targets import servers
+from fanlight.dev.targets import servers
 from support.inspecting import call, opened, running, view, view_frame
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp.shared.dispatcher import ProgressFnT
 
-from fanlight.host.connection import Backoff, Connection
-from fanlight.host.servers import Servers
+from fanlight.host.upstream.connection import Backoff, Connection
+from fanlight.host.upstream.servers import Servers
 
 modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}

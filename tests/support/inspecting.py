@@ -10,9 +10,9 @@ from typing import Any
 
 from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page, expect
 
-from fanlight.host.config import Command, target
-from fanlight.host.targets import Served, servers
-from fanlight.inspector.app import Inspector
+from fanlight.dev.targets import Served, servers
+from fanlight.host.upstream.config import Command, target
+from fanlight.inspector.inspector import Inspector
 from support.browser import problems_of, view_frames
 from support.wire import serving_pages
 

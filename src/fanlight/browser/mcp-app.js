@@ -248,7 +248,7 @@ class McpApp extends HTMLElement {
   #socket;
   #resume = false;
   #tries = 0;
-  // The frames of each direction are numbered, and ours are kept until the host has them: fanlight/host/line.py.
+  // The frames of each direction are numbered, and ours are kept until the host has them: host/views/channel.py.
   /** @type {{ n: number, text: string }[]} */
   #kept = [];
   #keptSize = 0;

@@ -14,7 +14,7 @@ from fanlight.check.report import Report, as_json, as_junit, as_sarif, in_colour
 from fanlight.check.run import UsageError, check
 from fanlight.check.visit import PATIENCE, CannotConnect
 from fanlight.check.writable import why_not_writable
-from fanlight.host.config import ConfigError
+from fanlight.host.upstream.config import ConfigError
 from fanlight.protocol.errors import FanlightError
 from fanlight.signals import ended_alike
 

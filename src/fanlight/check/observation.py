@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from fanlight.host.lines import Place
+from fanlight.dev.source_lines import Place
 from fanlight.protocol.extension import URI_SCHEME
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY
-
-JSONObject = dict[str, Any]
 
 HANGS: Final = "it hangs"
 """Of a scene that did not end: a script of the View ran without end."""

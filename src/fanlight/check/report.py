@@ -12,8 +12,7 @@ from urllib.parse import quote
 from fanlight import __version__
 from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import RULES
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 _MOST_PLACES: Final = 12
 """How many places a line for people names, of what is the same in all of them."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fanlight.check.observation import Document, Seen, chosen, html_of
 from fanlight.check.rule import Problem
-from fanlight.protocol.lines import after
+from fanlight.protocol.source_lines import after
 
 Severity = Literal["high", "medium", "low"]
 

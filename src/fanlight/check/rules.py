@@ -11,8 +11,8 @@ from typing import Final
 from fanlight.check import review as r
 from fanlight.check import server_rules as s
 from fanlight.check import view_rules as v
-from fanlight.check.probe.rules import HOST_RULES
 from fanlight.check.rule import Check, Rule, Strength
+from fanlight.probe.rules import HOST_RULES
 
 # Why a row cannot be checked from outside.
 PROBE: Final = "It binds hosts. `fanlight probe` tests the host that shows it."

@@ -9,32 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import (
-    Answer,
-    Called,
-    Document,
-    JSONObject,
-    Look,
-    Seen,
-    ViewSeen,
-    html_of,
-    ui_of,
-)
+from fanlight.check.observation import Answer, Called, Document, Look, Seen, ViewSeen, html_of, ui_of
 from fanlight.check.report import CheckedServer, Report
 from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import BY_NAME, RULES
 from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
-from fanlight.host.config import Target, target
-from fanlight.host.lines import Lines
-from fanlight.host.resources import for_app
-from fanlight.host.targets import servers
+from fanlight.dev.source_lines import Lines
+from fanlight.dev.targets import servers
+from fanlight.host.upstream.config import Target, target
+from fanlight.host.views.documents import for_app
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
+from fanlight.protocol.jsonrpc import JSONObject
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-    from fanlight.check.script import Answers, Part
+    from fanlight.check.scripted_host import Answers, Part
 
 Tell = Callable[[str], None]
 SAVED: Final = "saved"
@@ -298,7 +289,7 @@ async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Vi
 def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> "Part":
     """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
     from fanlight.check.scenes import synthetic
-    from fanlight.check.script import Part
+    from fanlight.check.scripted_host import Part
 
     look = seen.best()
     assert look is not None

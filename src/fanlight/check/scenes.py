@@ -7,7 +7,7 @@
     error     a result that is an error
     ours      Fanlight's own host, with its three origins; and the page loaded again
 
-All but the last are played by a scripted host (`fanlight.check.script`).
+All but the last are played by a scripted host (`fanlight.check.scripted_host`).
 """
 
 import json
@@ -20,12 +20,24 @@ import anyio
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import HANGS, JSONObject, Said, Scene, ViewSeen
-from fanlight.check.script import AGE, Hangs, Pages, Part, Script, Silent, Timers, first_line, is_own_words, page_file
-from fanlight.check.stand_in import stand_in
+from fanlight.check.observation import HANGS, Said, Scene, ViewSeen
+from fanlight.check.replay_server import stand_in
+from fanlight.check.scripted_host import (
+    AGE,
+    Hangs,
+    Pages,
+    Part,
+    Script,
+    Silent,
+    Timers,
+    first_line,
+    is_own_words,
+    page_file,
+)
 from fanlight.check.view_rules import app_tools, is_slow
-from fanlight.host.policy import Policy
+from fanlight.host.consent.policy import Policy
 from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import JSONObject
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Error

@@ -8,22 +8,12 @@ from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any, Final
 
-from fanlight.check.observation import (
-    Answer,
-    Called,
-    JSONObject,
-    Look,
-    Seen,
-    chosen,
-    html_of,
-    meta_of,
-    texts,
-    ui_of,
-)
+from fanlight.check.observation import Answer, Called, Look, Seen, chosen, html_of, meta_of, texts, ui_of
 from fanlight.check.rule import Problem, steady
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, URI_SCHEME
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import FLAT_URI_KEY
 
 _CSP_LISTS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")

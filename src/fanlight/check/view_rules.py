@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanlight.check.observation import HANGS, LATER, JSONObject, Said, Scene, ViewSeen
+from fanlight.check.observation import HANGS, LATER, Said, Scene, ViewSeen
 from fanlight.check.rule import Problem, steady
-from fanlight.inspector.presets import PRESETS, Preset
+from fanlight.dev.presets import PRESETS, Preset
+from fanlight.protocol.jsonrpc import JSONObject
 
 _STANDARD: Final = frozenset(
     {

@@ -25,17 +25,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.flaws import flaws_in
-from fanlight.check.observation import Answer, Called, Flaw, JSONObject, Look
-from fanlight.host.attempt import Attempt, open_transport
-from fanlight.host.config import InProcess, Streams, Target
-from fanlight.host.process import CannotStart
-from fanlight.host.reasons import cause, last_words, not_mcp, why_ended, why_failed
-from fanlight.host.resources import for_model
-from fanlight.host.unreadable import Unreadable
-from fanlight.host.wire import at_cursor, without_wire_fields
+from fanlight.check.observation import Answer, Called, Flaw, Look
+from fanlight.check.schema_errors import flaws_in
+from fanlight.host.upstream.config import InProcess, Streams, Target
+from fanlight.host.upstream.diagnostics import cause, last_words, not_mcp, why_ended, why_failed
+from fanlight.host.upstream.malformed import Unreadable
+from fanlight.host.upstream.process import CannotStart
+from fanlight.host.upstream.transport import Attempt, open_transport
+from fanlight.host.upstream.wire import at_cursor, without_wire_fields
+from fanlight.host.views.documents import for_model
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
+from fanlight.protocol.jsonrpc import JSONObject
 
 VERSIONS: Final = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 

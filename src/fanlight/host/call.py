@@ -1,19 +1,18 @@
 """One tool call of the model, with the Views that show it."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from fanlight.host.checks import check_arguments, shown
-from fanlight.host.connection import Unfinished
-from fanlight.host.pace import Pace
-from fanlight.host.resources import is_embedded
+from fanlight.host.upstream.connection import Unfinished
+from fanlight.host.validation import check_arguments, shown
+from fanlight.host.views.documents import is_embedded
+from fanlight.host.views.throttle import Pace
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.partial import PartialArguments
 
 if TYPE_CHECKING:
     from fanlight.host.host import Host
-
-JSONObject = dict[str, Any]
 
 
 class CallView(NamedTuple):

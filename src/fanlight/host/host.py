@@ -17,11 +17,21 @@ from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
 from fanlight.browser import watch_element
-from fanlight.host.app_tools import AppTool, AppTools
-from fanlight.host.audit import Audit, Keep, now
 from fanlight.host.background import guarded
 from fanlight.host.call import Call, CallView
-from fanlight.host.checks import (
+from fanlight.host.consent.audit import Audit, Keep, now
+from fanlight.host.consent.consent import Gate, QuestionHandler
+from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
+from fanlight.host.limits import Limits, Rate
+from fanlight.host.profile import Profile
+from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Store, ViewRecord
+from fanlight.host.store.open import open_store
+from fanlight.host.upstream.callbacks import Handler
+from fanlight.host.upstream.config import load_config
+from fanlight.host.upstream.connection import Connection, NotConnected, ServerError, Unfinished
+from fanlight.host.upstream.events import News, PromptsChanged, ResourcesChanged, ToolsChanged
+from fanlight.host.upstream.servers import Servers
+from fanlight.host.validation import (
     check_arguments,
     check_callable,
     check_hosts,
@@ -31,23 +41,9 @@ from fanlight.host.checks import (
     check_seconds,
     check_text,
 )
-from fanlight.host.config import load_config
-from fanlight.host.connection import Connection, NotConnected, ServerError, Unfinished
-from fanlight.host.desk import Desk, MessageHandler, SamplingHandler, app_of
-from fanlight.host.documents import Documents
-from fanlight.host.gate import Gate, QuestionHandler
-from fanlight.host.limits import Limits, Rate
-from fanlight.host.line import Frame, encode
-from fanlight.host.news import News, PromptsChanged, ResourcesChanged, ToolsChanged
-from fanlight.host.open_views import OpenViews
-from fanlight.host.origins import Names, Origins, app_label
-from fanlight.host.pace import PAUSE
-from fanlight.host.page import PageLink, browser_context
-from fanlight.host.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
-from fanlight.host.prelude import put_first
-from fanlight.host.profile import Profile
-from fanlight.host.questions import Handler
-from fanlight.host.resources import (
+from fanlight.host.views.app_tools import AppTool, AppTools
+from fanlight.host.views.channel import Frame, encode
+from fanlight.host.views.documents import (
     ViewDocument,
     ViewError,
     Views,
@@ -58,18 +54,22 @@ from fanlight.host.resources import (
     link_row,
     view_uri,
 )
-from fanlight.host.servers import Servers
-from fanlight.host.session import RequestFailed, Session, Timeouts
-from fanlight.host.shims import known_at_start, served_html
-from fanlight.host.store import AuditQuery, AuditRecord, Grant, Store, ViewRecord, open_store
-from fanlight.host.violations import is_probe
-from fanlight.host.web import Authorize, Refused, Socket, Web, proxy_url
+from fanlight.host.views.page import PageLink, browser_context
+from fanlight.host.views.registry import OpenViews
+from fanlight.host.views.requests import Desk, MessageHandler, SamplingHandler, app_of
+from fanlight.host.views.session import RequestFailed, Session, Timeouts
+from fanlight.host.views.throttle import PAUSE
+from fanlight.host.web.asgi import Authorize, Refused, Socket, Web, proxy_url
+from fanlight.host.web.csp_reports import is_probe
+from fanlight.host.web.dialect_documents import known_at_start, served_html
+from fanlight.host.web.document_server import Documents
+from fanlight.host.web.inject import put_first
+from fanlight.host.web.origins import Names, Origins, app_label
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.dialects import EMBEDDED
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 _REPORTS_PER_SECOND = 50.0
 _UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")

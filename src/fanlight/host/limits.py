@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fanlight.host.checks import check_limits
+from fanlight.host.validation import check_limits
 
 _AT_LEAST_ONE = ("message_bytes", "messages_per_second", "requests_in_flight", "size_changes_per_second")
 

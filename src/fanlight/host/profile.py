@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 
 @dataclass(frozen=True)

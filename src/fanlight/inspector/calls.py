@@ -1,15 +1,14 @@
 """The calls that a developer makes: their arguments written at once or as a model would, paused, stepped, cancelled."""
 
 import secrets
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.lowlevel
 import orjson
 
 from fanlight.host import Call, Host, Unfinished
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 _PIECE: Final = 4
 """Characters that are written at a time: about a token."""

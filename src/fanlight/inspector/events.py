@@ -1,14 +1,14 @@
 """What happens, told to the pages that are open."""
 
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import orjson
 from anyio.streams.memory import MemoryObjectSendStream
 from starlette.responses import Response, StreamingResponse
 
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 _MOST_WAITING: Final = 5_000
 

@@ -5,11 +5,9 @@
 
 import json
 from collections import deque
-from typing import Any
 
 from fanlight.protocol.errors import FanlightError
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject
 
 _ASKED_OF_SERVERS = frozenset({"tools/call", "resources/read", "resources/list", "resources/templates/list"})
 _INPUT = "ui/notifications/tool-input"

@@ -54,9 +54,7 @@ from fanlight.protocol.events import (
     TeardownRequested,
     ToolCalled,
 )
-from fanlight.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, RequestId
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, JSONObject, Message, RequestId
 
 PROTOCOL_VERSION: Final = "2026-01-26"
 KNOWN_VERSIONS: Final = frozenset({PROTOCOL_VERSION})

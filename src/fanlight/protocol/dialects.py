@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, OLDER_EXTENSION_ID
+from fanlight.protocol.jsonrpc import JSONObject
 
 Message = dict[str, Any]
-JSONObject = dict[str, Any]
 
 Dialect = Literal["first draft", "early drafts", "guides", "mcp-ui", "ChatGPT"]
 Kind = Literal["method", "heard", "key", "field", "type", "result", "extension", "action", "message", "member"]

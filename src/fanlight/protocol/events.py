@@ -6,9 +6,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from fanlight.protocol.jsonrpc import RequestId
-
-JSONObject = dict[str, Any]
+from fanlight.protocol.jsonrpc import JSONObject, RequestId
 
 
 @dataclass(frozen=True, slots=True)

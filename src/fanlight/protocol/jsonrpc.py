@@ -4,6 +4,7 @@ from typing import Any, Final, TypeGuard
 
 RequestId = int | str
 Message = dict[str, Any]
+JSONObject = dict[str, Any]
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600

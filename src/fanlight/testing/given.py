@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from fanlight.host.targets import servers as named_servers
+from fanlight.dev.targets import servers as named_servers
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.metadata import Permission
 

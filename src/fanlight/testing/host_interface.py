@@ -38,15 +38,15 @@ from starlette.types import ASGIApp
 
 from fanlight.host import Host, Policy, Question, Unfinished, UnknownView
 from fanlight.host.call import Call, CallView
-from fanlight.host.desk import SamplingHandler
-from fanlight.host.gate import Answer
-from fanlight.host.resources import view_uri
-from fanlight.host.session import RequestFailed
+from fanlight.host.consent.consent import Answer
+from fanlight.host.views.documents import view_uri
+from fanlight.host.views.requests import SamplingHandler
+from fanlight.host.views.session import RequestFailed
 from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import JSONObject
 
 __all__ = ["Displayed", "HostUnderTest", "Suite", "SuiteError"]
 
-JSONObject = dict[str, Any]
 
 FRAME: Final = "mcp-app iframe"
 """Where the frame of the sandbox is in a page that shows an app; the View is the frame inside it."""

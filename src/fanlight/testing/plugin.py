@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fanlight.protocol.jsonrpc import JSONObject
+
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from fanlight.testing.scripted import ScriptedView
     from fanlight.testing.stage import LiveView
 
-JSONObject = dict[str, Any]
 GetBrowser = Callable[[], Awaitable["Browser"]]
 
 _UNPLAIN = re.compile(r"[^A-Za-z0-9_]+")

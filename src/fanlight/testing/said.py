@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from fanlight.protocol.jsonrpc import JSONObject
 
 __all__ = ["Said", "json_lines"]
 
-JSONObject = dict[str, Any]
 By = Literal["host", "view"]
 
 

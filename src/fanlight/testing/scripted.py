@@ -18,19 +18,19 @@ import anyio
 from anyio.abc import TaskGroup
 
 from fanlight.host.call import Call
+from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
-from fanlight.host.origins import Origins
-from fanlight.host.policy import Policy
-from fanlight.host.web import Socket
+from fanlight.host.web.asgi import Socket
+from fanlight.host.web.origins import Origins
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import PROTOCOL_VERSION
 from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.given import ALLOW, served
 from fanlight.testing.said import By, Said, json_lines
 
 __all__ = ["Refusal", "ScriptedView", "app_host", "scripted_view"]
 
-JSONObject = dict[str, Any]
 Handler = Callable[[JSONObject], JSONObject]
 
 _ORIGINS: Final = Origins("http://localhost", "http://sandbox.localhost")

@@ -4,12 +4,13 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
-from fanlight.host.policy import Policy
+from fanlight.host.consent.policy import Policy
 from fanlight.protocol.headers import Profile
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.given import ALLOW
 from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered
@@ -17,7 +18,6 @@ from fanlight.testing.stage import LiveView, Mode, Stage, StageError, Step, Them
 
 __all__ = ["Look", "Picture", "Shot", "looks"]
 
-JSONObject = dict[str, Any]
 
 _AT_ONCE: Final = 3
 

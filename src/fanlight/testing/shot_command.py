@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 
 import anyio
 
-from fanlight.host.targets import servers
+from fanlight.dev.targets import servers
 from fanlight.protocol.errors import FanlightError
 from fanlight.testing.browser import BrowserMissing
 from fanlight.testing.shot import Picture, Shot, looks

@@ -32,18 +32,19 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from fanlight.host.call import Call
-from fanlight.host.connection import Unfinished
+from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
-from fanlight.host.line import Frame as LineFrame
-from fanlight.host.line import Line
-from fanlight.host.origins import Origins
-from fanlight.host.page import PageLink
-from fanlight.host.policy import Policy
-from fanlight.host.session import Session
-from fanlight.host.store import ViewRecord
-from fanlight.host.violations import is_probe
-from fanlight.host.web import Socket
+from fanlight.host.store.base import ViewRecord
+from fanlight.host.upstream.connection import Unfinished
+from fanlight.host.views.channel import Frame as LineFrame
+from fanlight.host.views.channel import Line
+from fanlight.host.views.page import PageLink
+from fanlight.host.views.session import Session
+from fanlight.host.web.asgi import Socket
+from fanlight.host.web.csp_reports import is_probe
+from fanlight.host.web.origins import Origins
 from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.browser import launched, running_loop
 from fanlight.testing.given import ALLOW, served
 from fanlight.testing.said import By, Said, json_lines
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsoleLine", "LiveView", "Stage", "StageError", "Unsettled", "Violation", "open_view"]
 
-JSONObject = dict[str, Any]
 Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
 Step = Literal["connect", "tool", "call", "open", "initialize", "settle", "render"]

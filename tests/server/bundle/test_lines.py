@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanlight.protocol.csp import Csp
-from fanlight.protocol.lines import VARIABLE, Run, find
+from fanlight.protocol.source_lines import VARIABLE, Run, find
 from fanlight.server.bundle import bundle_file, bundle_text
 
 DOCUMENT = """<!doctype html>

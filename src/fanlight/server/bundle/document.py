@@ -7,9 +7,9 @@ from pathlib import Path
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError
 from fanlight.server.bundle.elements import Elements
-from fanlight.server.bundle.lines import keep, wanted
 from fanlight.server.bundle.markup import Scanner, skip_comment
 from fanlight.server.bundle.source import Source, decode
+from fanlight.server.bundle.source_map import keep, wanted
 
 _DOCTYPE = re.compile(
     r"""<!doctype\s++html\s*+(?:system\s++(?:"about:legacy-compat"|'about:legacy-compat')\s*+)?>""", re.IGNORECASE

@@ -7,14 +7,14 @@ from dataclasses import replace as changed
 from pathlib import Path
 
 from fanlight.protocol.csp import Csp
-from fanlight.protocol.lines import Run
+from fanlight.protocol.source_lines import Run
 from fanlight.server.bundle.fontface import Face, font_element
-from fanlight.server.bundle.lines import trace
 from fanlight.server.bundle.markup import Attribute, Tag, escape_attribute
 from fanlight.server.bundle.modules import Modules, Script
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.sdk import sdk_element
 from fanlight.server.bundle.source import Source, replace
+from fanlight.server.bundle.source_map import trace
 from fanlight.server.bundle.stylesheet import declarations, may_refer, merge, merge_file, style_text
 
 _CLASSIC_TYPES = frozenset(

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from fanlight.protocol.errors import BundleError
-from fanlight.protocol.lines import Run
-from fanlight.server.bundle.lines import of_source_map, wanted
+from fanlight.protocol.source_lines import Run
+from fanlight.server.bundle.source_map import of_source_map, wanted
 
 TIMEOUT = 60.0  # seconds that esbuild may take for one script
 

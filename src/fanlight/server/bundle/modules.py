@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from fanlight.protocol.errors import BundleError
-from fanlight.protocol.lines import Run
+from fanlight.protocol.source_lines import Run
 from fanlight.server.bundle.esbuild import (
     Entry,
     Output,
@@ -21,11 +21,11 @@ from fanlight.server.bundle.esbuild import (
     run_esbuild,
 )
 from fanlight.server.bundle.imports import Import, find_imports
-from fanlight.server.bundle.lines import name_of, wanted
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
 from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
 from fanlight.server.bundle.source import Source, decode
+from fanlight.server.bundle.source_map import name_of, wanted
 from fanlight.server.bundle.stylesheet import Sheet, merge_file
 
 _COMPILED = frozenset({".ts", ".mts", ".cts", ".tsx", ".jsx"})

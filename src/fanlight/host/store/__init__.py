@@ -1,0 +1,1 @@
+"""What a host remembers: the `Store` protocol, its records, and SQLite."""

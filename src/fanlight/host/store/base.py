@@ -1,0 +1,151 @@
+"""The `Store` protocol, and the records that a store keeps."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+from fanlight.protocol.jsonrpc import JSONObject
+
+
+@dataclass(frozen=True)
+class ViewRecord:
+    """What the store keeps of one View."""
+
+    id: str
+    """The id, for `<mcp-app view=...>`."""
+    token: str
+    """The token, for `<mcp-app token=...>`."""
+    server: str
+    """The server that the View comes from."""
+    tool: str
+    """The tool whose call opened the View."""
+    uri: str
+    """The `ui://` URI of the View."""
+    conversation: str | None = None
+    """The conversation of the call, or None."""
+    arguments: JSONObject | None = None
+    """The arguments of the call, or None while they are being written."""
+    result: JSONObject | None = None
+    """The result of the call, or None without one."""
+    cancelled: str | None = None
+    """The reason if the call was cancelled, otherwise None."""
+    context: JSONObject | None = None
+    """What the View wants the model to know: its last update."""
+    closed: bool = False
+    """Whether the View was closed for good."""
+    state: Any = None
+    """What a View for ChatGPT keeps with `setWidgetState`."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A permanent consent: what a user allowed an app with "always".
+
+    An app is a server and the URI of its View, whatever the conversation.
+    """
+
+    server: str
+    """The server of the app."""
+    uri: str
+    """The `ui://` URI of the View."""
+    kind: str
+    """What was allowed: the `kind` of a `Question`."""
+    key: str
+    """Which one: the tool's name, the host of a link, the digest of a document. Empty for kinds that have only one."""
+
+
+AuditKind = Literal["message", "decision", "document", "violation", "app-tool", "dialect"]
+
+
+class AuditRecord(NamedTuple):
+    """One event of the audit."""
+
+    time: float
+    """Seconds since 1970."""
+    kind: AuditKind
+    """`message`, `decision`, `document`, `violation`, `app-tool` or `dialect`."""
+    name: str
+    """The method, what was decided on, the CSP directive that was violated, or the name in an older dialect."""
+    outcome: str
+    """What came of it, such as `ok`, `error`, `allowed`, `denied`, `shown` or `blocked`."""
+    view: str | None = None
+    """The id of the View, if known."""
+    server: str | None = None
+    """The server, if known."""
+    conversation: str | None = None
+    """The conversation, if known."""
+    by: str | None = None
+    """Who decided, such as `policy` or `user`; for violations, who reported it."""
+    bytes_in: int | None = None
+    """The size of a request."""
+    bytes_out: int | None = None
+    """The size of the response."""
+    duration: float | None = None
+    """Seconds between request and response."""
+    data: JSONObject | None = None
+    """Further facts: arguments as `audit_arguments` keeps them, reasons, digests."""
+
+
+@dataclass(frozen=True)
+class AuditQuery:
+    """Selects audit records. None means any."""
+
+    view: str | None = None
+    """The id of a View."""
+    server: str | None = None
+    """The name of a server."""
+    conversation: str | None = None
+    """A conversation."""
+    kind: str | None = None
+    """The `kind` of the record."""
+    name: str | None = None
+    """The `name` of the record."""
+    since: float | None = None
+    """The earliest time, inclusive, in seconds since 1970."""
+    until: float | None = None
+    """The latest time, exclusive, in seconds since 1970."""
+    limit: int | None = None
+    """The maximum number of records."""
+
+
+class Store(Protocol):
+    """What a store has to implement. The methods are called in the event loop, so they have to return quickly."""
+
+    def add(self, record: ViewRecord) -> None:
+        """Add the record of a View."""
+
+    def change(self, id: str, changes: Mapping[str, Any]) -> None:
+        """Set fields of a View's record by name. Do nothing if there is no such record."""
+
+    def load(self, id: str) -> ViewRecord | None:
+        """Return the record of a View, or None."""
+
+    def contexts(self, conversation: str | None) -> list[tuple[str, str, JSONObject]]:
+        """Return id, server and context of each open View of a conversation that has a context, the oldest first."""
+
+    def grant(self, grant: Grant) -> None:
+        """Add a grant."""
+
+    def is_granted(self, grant: Grant) -> bool:
+        """Return whether there is such a grant."""
+
+    def grants(self) -> list[Grant]:
+        """Return all grants."""
+
+    def revoke(self, grant: Grant) -> None:
+        """Remove a grant."""
+
+    def pin(self, server: str, uri: str, sha256: str) -> None:
+        """Set the digest of the document of an app that was shown or approved last."""
+
+    def pinned(self, server: str, uri: str) -> str | None:
+        """Return that digest, or None."""
+
+    def record(self, records: Sequence[AuditRecord]) -> None:
+        """Write audit records, all or none of them."""
+
+    def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+        """Return the audit records that match, the oldest first."""
+
+    def close(self) -> None:
+        """Release files and connections when the host stops. A host that is started again uses the store again."""

@@ -1,0 +1,17 @@
+"""Which store `Host(store=...)` means."""
+
+from fanlight.host.store.base import Store
+from fanlight.host.store.sqlite import SqliteStore
+from fanlight.host.validation import check_methods
+
+
+def open_store(store: Store | str | None) -> Store:
+    """Return the store that `Host(store=...)` means: one of your own, "sqlite:///path", or None for memory."""
+    if store is None:
+        return SqliteStore()
+    if isinstance(store, str):
+        if not store.startswith("sqlite:///") or store == "sqlite:///":
+            raise ValueError(f'store is {store!r}, expected "sqlite:///path/to/file.db", a Store, or None for memory.')
+        return SqliteStore(store.removeprefix("sqlite:///"))
+    check_methods("store", store, Store, 'Write "sqlite:///path/to/file.db", or None for memory.')
+    return store

@@ -1,0 +1,1 @@
+"""Connections to MCP servers: configuration, transports, requests, notifications."""

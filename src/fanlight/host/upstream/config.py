@@ -1,0 +1,252 @@
+"""What a user gives for a server, as one of four targets.
+
+    given                                                             target
+    "python server.py", ["python", "server.py"], {"command": ...}     Command
+    "https://maps.example/mcp", {"url": ..., "auth": ...}             Url
+    MCPServer, FastMCP, lowlevel Server                               InProcess
+    an `mcp` transport, or a function that opens one                  Streams
+
+`load_config` reads a file of them. Nothing here connects to anything.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp.client import Transport
+from mcp.client.stdio import StdioServerParameters
+from mcp.server.lowlevel import Server
+
+from fanlight.dev.prewarm import Spares
+from fanlight.protocol.errors import FanlightError
+
+_ENVIRONMENT = re.compile(r"\$\{env:([^}]+)\}")
+_REMOTE_TYPES: Final = ("http", "streamable-http", "streamableHttp")
+
+
+class ConfigError(FanlightError, ValueError):
+    """What was given for a server cannot be connected to; says what to write instead."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program that is started and spoken to over stdin and stdout."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
+    cwd: Path | None = None
+    spares: Spares | None = field(default=None, repr=False, compare=False)
+    """Where a Python is kept ready to run it, if its only argument is a Python file."""
+
+    def __str__(self) -> str:
+        return shlex.join((self.command, *self.args))
+
+
+@dataclass(frozen=True)
+class Url:
+    """A server at an address, spoken to over streamable HTTP.
+
+    `auth` signs each request, such as an OAuth provider of `mcp.client.auth`.
+    """
+
+    url: str
+    headers: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
+    auth: httpx2.Auth | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """A server object of this very program."""
+
+    server: Server[Any]
+
+    def __str__(self) -> str:
+        return f"the server {self.server.name!r} in this program"
+
+
+@dataclass(frozen=True)
+class Streams:
+    """A transport of the SDK. One that was given ready-made can be opened only `once`."""
+
+    open: Callable[[], Transport]
+    once: bool = False
+
+    def __str__(self) -> str:
+        return "the given transport"
+
+
+Target = Command | Url | InProcess | Streams
+
+
+def target(given: object, name: str = "server") -> Target:
+    """Return the target that a user's value stands for, or raise with what to write instead."""
+    match given:
+        case Command() | Url() | InProcess() | Streams():
+            return given
+        case str():
+            return _from_text(given, name)
+        case StdioServerParameters():
+            cwd = None if given.cwd is None else Path(given.cwd)
+            return Command(given.command, tuple(given.args), given.env, cwd)
+        case Mapping():
+            return _signed(_from_entry(given, name, None, os.environ), given.get("auth"), name)
+    if (server := _server(given)) is not None:
+        return InProcess(server)
+    if isinstance(given, Sequence):
+        return _from_words(given, name)
+    if hasattr(given, "__aenter__") and hasattr(given, "__aexit__"):
+        return Streams(lambda: cast(Transport, given), once=True)
+    if callable(given):
+        return Streams(cast("Callable[[], Transport]", given))
+    raise ConfigError(
+        f"{name}: expected a command line, a URL, an mcp transport, or an MCPServer, FastMCP or lowlevel Server, "
+        f'but got {type(given).__qualname__}. Write for instance "python server.py".'
+    )
+
+
+def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -> dict[str, Target]:
+    """Read the servers of an `mcpServers` file (Claude Desktop) or a `servers` file (VS Code).
+
+    `${env:NAME}` is replaced by what `environ` (the program's own, if not given) holds.
+    """
+    path = Path(path)
+    entries = _entries(path)
+    known = os.environ if environ is None else environ
+    servers = {}
+    for name, entry in entries.items():
+        if not isinstance(entry, Mapping):
+            raise ConfigError(f'{path}: {name} is {_kind(entry)}, expected an object such as {{"command": "python"}}.')
+        if not entry.get("disabled"):
+            servers[name] = _from_entry(entry, f"{path}: {name}", path.parent, known)
+    return servers
+
+
+def _entries(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}. Give the path of an mcpServers file.") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}.") from None
+    if isinstance(document, dict):
+        for key in ("mcpServers", "servers"):
+            if isinstance(document.get(key), dict):
+                servers: dict[str, Any] = document[key]
+                return servers
+    raise ConfigError(f'{path} names no servers. Write {{"mcpServers": {{"clock": {{"command": "python", ...}}}}}}.')
+
+
+def _from_text(text: str, name: str) -> Target:
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
+        return Url(_checked_url(text, name))
+    posix = os.name != "nt"  # a backslash is part of a path there
+    try:
+        words = shlex.split(text, posix=posix)
+    except ValueError as error:
+        raise ConfigError(f"{name}: the command line {text!r} cannot be split into words: {error}.") from None
+    return _from_words(words if posix else [word.strip('"') for word in words], name)
+
+
+def _from_words(words: Sequence[object], name: str) -> Command:
+    if not words or not all(isinstance(word, str | os.PathLike) for word in words) or not str(words[0]):
+        raise ConfigError(f'{name}: the command line is {words!r}. Write "python server.py", or a list of its words.')
+    command, *args = (os.fspath(cast("str | os.PathLike[str]", word)) for word in words)
+    return Command(command, tuple(args))
+
+
+def _from_entry(entry: Mapping[str, Any], name: str, folder: Path | None, environ: Mapping[str, str]) -> Target:
+    """Read one server of a configuration file."""
+    kind = entry.get("type") or entry.get("transport")
+    if "url" in entry and kind in (None, *_REMOTE_TYPES):
+        headers = _strings(entry, "headers", name, environ)
+        return Url(_checked_url(_expanded(entry["url"], f"{name}.url", environ), name), headers)
+    if "command" in entry and kind in (None, "stdio"):
+        return _command(entry, name, folder, environ)
+    if kind == "sse":
+        raise ConfigError(
+            f'{name} has the type "sse", which streamable HTTP replaced. Write "type": "http" and the address that '
+            "the server documents for it, often the same with /mcp in place of /sse."
+        )
+    raise ConfigError(
+        f'{name} has neither "command" nor "url" for its type {kind!r}. '
+        'Write {"command": "python", "args": ["server.py"]} or {"type": "http", "url": "https://..."}.'
+    )
+
+
+def _signed(to: Target, auth: object, name: str) -> Target:
+    """Add what signs requests, which only a program can give: files of other hosts use the word for other things."""
+    if auth is None:
+        return to
+    if not isinstance(to, Url):
+        raise ConfigError(f'{name}.auth is for a server with a "url"; this one is {to}.')
+    if not isinstance(auth, httpx2.Auth):
+        raise ConfigError(
+            f"{name}.auth is {_kind(auth)}, expected an httpx2.Auth such as mcp.client.auth.OAuthClientProvider. "
+            'Write a fixed token as "headers": {"Authorization": "Bearer ..."}.'
+        )
+    return replace(to, auth=auth)
+
+
+def _command(entry: Mapping[str, Any], name: str, folder: Path | None, environ: Mapping[str, str]) -> Command:
+    args = entry.get("args") or []
+    if not isinstance(args, list):
+        raise ConfigError(f'{name}.args is {_kind(args)}, expected a list of strings such as ["server.py"].')
+    command = _expanded(entry["command"], f"{name}.command", environ)
+    words = tuple(_expanded(word, f"{name}.args[{i}]", environ) for i, word in enumerate(args))
+    cwd = entry.get("cwd")
+    at = None if cwd is None else Path(_expanded(cwd, f"{name}.cwd", environ)).expanduser()
+    if at is not None and folder is not None:
+        at = folder / at
+    return Command(command, words, _strings(entry, "env", name, environ), at)
+
+
+def _strings(entry: Mapping[str, Any], key: str, name: str, environ: Mapping[str, str]) -> dict[str, str] | None:
+    value = entry.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise ConfigError(f'{name}.{key} is {_kind(value)}, expected an object of strings such as {{"NAME": "value"}}.')
+    return {str(word): _expanded(text, f"{name}.{key}.{word}", environ) for word, text in value.items()}
+
+
+def _expanded(value: object, where: str, environ: Mapping[str, str]) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{where} is {_kind(value)}, expected a string. Write it in quotes.")
+
+    def look_up(found: re.Match[str]) -> str:
+        if found[1] not in environ:
+            raise ConfigError(f"{where} needs the environment variable {found[1]}, which is not set. Set it first.")
+        return environ[found[1]]
+
+    return _ENVIRONMENT.sub(look_up, value)
+
+
+def _checked_url(url: str, name: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f'{name}: {url!r} is not an http or https URL. Write "https://maps.example/mcp".')
+    return url
+
+
+def _server(given: object) -> Server[Any] | None:
+    """Return the SDK's lowlevel server behind any in-process server, else None."""
+    for candidate in (given, getattr(given, "_lowlevel_server", None), getattr(given, "_mcp_server", None)):
+        if isinstance(candidate, Server):
+            return candidate
+    return None
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else f"{value!r} ({type(value).__name__})"

@@ -1,0 +1,99 @@
+"""All servers of a host: connected in parallel, each on its own, ended together."""
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from fanlight.host.upstream.connection import Connection
+from fanlight.host.upstream.events import Listener
+from fanlight.host.upstream.process import STOP_LIMIT
+from fanlight.host.validation import shown
+from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import JSONObject
+
+
+class UnknownServer(FanlightError, KeyError):
+    """No server of this name was given."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Servers(Mapping[str, Connection]):
+    """The connections by name, open while the `async with` block is, which may be entered again after its end.
+
+    A server that fails or dies is retried and never takes the others down; its `status` says why. Entering
+    does not wait for any of them: calls wait for their own, and `settled` waits for all. `options` go to each
+    `Connection`.
+    """
+
+    def __init__(self, servers: Mapping[str, object], **options: Any) -> None:
+        if not isinstance(servers, Mapping):
+            raise TypeError(
+                f'servers is {shown(servers)}, expected a dict by name. Write {{"clock": "python server.py"}}.'
+            )
+        for name in servers:
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"servers has the name {shown(name)}, expected strings that are not empty.")
+        self._connections = {name: Connection(name, given, **options) for name, given in servers.items()}
+        self._tasks: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._tasks is not None:
+            raise RuntimeError("These servers have been started already.")
+        self._tasks = await anyio.create_task_group().__aenter__()
+        for connection in self.values():
+            connection.reset()
+            self._tasks.start_soon(connection.run)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._tasks is not None
+        for connection in self.values():
+            connection.close()
+        # Asked politely first (an HTTP session is ended by a request); what is not done by then is cancelled.
+        self._tasks.cancel_scope.deadline = anyio.current_time() + STOP_LIMIT
+        try:
+            # The block's own error is not handed to the group, which would wrap it: it goes on as it came.
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._tasks = None
+
+    def __getitem__(self, name: str) -> Connection:
+        try:
+            return self._connections[name]
+        except KeyError:
+            known = ", ".join(self._connections) or "none"
+            raise UnknownServer(f"There is no server {name!r}. The servers are: {known}.") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._connections)
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def tools(self) -> dict[str, tuple[JSONObject, ...]]:
+        """Return the tools of each server that is ready, as the servers sent them."""
+        return {name: each.tools for name, each in self.items() if each.status.state == "ready"}
+
+    async def settled(self, within: float = 10.0) -> None:
+        """Wait until each server is ready, has failed at least once, or is found slow, but no longer than `within`."""
+        with anyio.move_on_after(within):
+            async with anyio.create_task_group() as waiting:
+                for connection in self.values():
+                    waiting.start_soon(connection.settled)
+
+    def show_views(self, shown: bool) -> None:
+        """Tell the servers whether Views are shown; those that were told otherwise are connected anew."""
+        for connection in self.values():
+            connection.show_views(shown)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with the news of every server. It must not block."""
+        for connection in self.values():
+            connection.listen(listener)

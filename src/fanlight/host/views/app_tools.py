@@ -1,0 +1,141 @@
+"""App tools: tools that an open View offers to the model. They live and go with the View (D-SEC-08, D-SEC-09)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from fanlight.host.limits import Limits
+from fanlight.host.views.channel import encode
+from fanlight.host.views.session import RequestFailed, Session
+from fanlight.protocol.bridge import State
+from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
+
+MOST_PAGES: Final = 10
+_CHECK_TIME: Final = 5.0
+
+
+@dataclass(frozen=True)
+class AppTool:
+    """A tool that an open View offers to the model."""
+
+    name: str
+    """The name to give to the model: `app_<view>__<tool>`. It never equals that of a server's tool (D-SEC-03)."""
+    view: str
+    """The id of the View, for `Host.call_app_tool`."""
+    server: str
+    """The server that the View belongs to."""
+    tool: str
+    """The name of the tool in the View, for `Host.call_app_tool`."""
+    description: str
+    """The description that the View gives."""
+    input_schema: JSONObject
+    """The JSON Schema of the arguments."""
+    output_schema: JSONObject | None = None
+    """The JSON Schema of the structured result, if the View gives one. Results are validated against it."""
+    annotations: JSONObject | None = None
+    """The annotations that the View gives, such as `readOnlyHint`. They are claims of the View."""
+
+
+class AppTools:
+    """The tools of all open Views, as they last said."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._tools: dict[str, dict[str, AppTool]] = {}
+        self._stale: dict[str, bool] = {}
+
+    def of(self, view: str) -> list[AppTool]:
+        """Return what a View offers now."""
+        return list(self._tools.get(view, {}).values())
+
+    def forget(self, view: str) -> None:
+        """Take the tools of a View that has gone."""
+        self._tools.pop(view, None)
+
+    async def look(self, session: Session, server: str) -> None:
+        """Ask a View for its tools, now and, if they changed in the meantime, again after a while."""
+        if session.id in self._stale:
+            self._stale[session.id] = True
+            return
+        try:
+            self._stale[session.id] = True
+            while self._stale[session.id] and session.bridge.state is State.READY:
+                self._stale[session.id] = False
+                self._tools[session.id] = await _listed(session, server, self._limits)
+                await anyio.sleep(self._limits.app_tools_interval)
+        finally:
+            del self._stale[session.id]
+            if session.bridge.state is State.CLOSED:
+                self.forget(session.id)
+
+    def find(self, view: str, name: str) -> AppTool:
+        """Return a tool that a View offers now."""
+        tools = self._tools.get(view, {})
+        if name not in tools:
+            known = ", ".join(tools) or "none"
+            raise RequestFailed(f"The View offers no tool {name!r}. Its tools are: {known}.", INVALID_PARAMS)
+        return tools[name]
+
+    async def call(self, session: Session, tool: AppTool, arguments: JSONObject) -> JSONObject:
+        """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
+        name, most = tool.tool, self._limits.app_tool_bytes
+        result = await session.ask("tools/call", {"name": name, "arguments": arguments})
+        size = len(encode(result).encode())
+        if size > most:
+            raise RequestFailed(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
+        if not isinstance(result.get("content", []), list):
+            raise RequestFailed(f"The View's tool {name!r} returned a content that is no list.")
+        if tool.output_schema is not None and result.get("isError") is not True:
+            await _check(result.get("structuredContent"), tool.output_schema, name)
+        return result
+
+
+async def _listed(session: Session, server: str, limits: Limits) -> dict[str, AppTool]:
+    """Ask a View for its tools. One that cannot be asked, or answers nonsense, has none."""
+    found: dict[str, AppTool] = {}
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        try:
+            page = await session.ask("tools/list", {} if cursor is None else {"cursor": cursor})
+        except (RequestFailed, FanlightError):
+            break
+        tools = page.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and name not in found and len(found) < limits.app_tools:
+                found[name] = _app_tool(session.id, server, name, tool)
+        cursor = page.get("nextCursor")
+        if not isinstance(cursor, str) or len(found) >= limits.app_tools:
+            break
+    return found
+
+
+def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
+    description, schema = tool.get("description"), tool.get("inputSchema")
+    output, annotations = tool.get("outputSchema"), tool.get("annotations")
+    return AppTool(
+        f"app_{view}__{name}",
+        view,
+        server,
+        name,
+        description if isinstance(description, str) else "",
+        schema if isinstance(schema, dict) else {"type": "object"},
+        output if isinstance(output, dict) else None,
+        annotations if isinstance(annotations, dict) else None,
+    )
+
+
+async def _check(value: object, schema: JSONObject, name: str) -> None:
+    """Raise unless a value is what a schema says. The View chose both, so neither may fetch anything or take long."""
+    from fanlight.host.upstream.output_schema import fault_of  # loads much that few Views need
+
+    try:
+        with anyio.fail_after(_CHECK_TIME):
+            fault = await anyio.to_thread.run_sync(fault_of, value, schema, abandon_on_cancel=True)
+    except TimeoutError:
+        fault = f"cannot be checked in {_CHECK_TIME:g} seconds"
+    if fault is not None:
+        raise RequestFailed(f"The result of the View's tool {name!r} {fault}.")

@@ -1,0 +1,1 @@
+"""The ASGI side of a host: origins, View documents, the socket of the page."""
