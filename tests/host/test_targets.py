@@ -7,7 +7,7 @@ import pytest
 
 from fanlight.dev.targets import EXAMPLES, servers
 from fanlight.host.upstream.config import Command, ConfigError, Url
-from fanlight.inspector.watch import look
+from fanlight.inspector.watch import scan
 
 
 def test_a_file_is_a_server_that_this_python_runs(tmp_path: Path) -> None:
@@ -59,5 +59,5 @@ def test_only_files_that_can_matter_are_watched(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.touch()
-    found = {str(Path(path).relative_to(tmp_path)) for path in look(tmp_path)}
+    found = {str(Path(path).relative_to(tmp_path)) for path in scan(tmp_path)}
     assert found == {"server.py", "view.html", str(Path("src/deep.css"))}

@@ -149,7 +149,7 @@ async def test_a_call_of_a_server_that_is_down_says_so_and_waits_for_it(browser:
             await expect(article).to_contain_text("The server mirror is down, and the call waits for it.")
             await expect(article).not_to_contain_text("The tool runs.")
             await article.get_by_role("button", name="Cancel").click()
-            await expect(article).to_contain_text("cancelled: The developer cancelled it.")
+            await expect(article).to_contain_text("cancelled: Cancelled by the developer.")
             await call(page)
             await expect(article.first.get_by_role("button", name="Connect again")).to_be_visible()
             server.write_text(good, encoding="utf-8")

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 import httpx2
 import pytest
 
+from fanlight.dev.source_lines import Lines
 from fanlight.inspector.inspector import Inspector
 from support.inspecting import running
 
@@ -72,7 +72,7 @@ async def test_what_changes_something_comes_from_the_page_itself(origin: str | N
         headers = {} if origin is None else {"origin": origin.format(own=address.removeprefix("http://"))}
         for method, right in {"POST": 200, "PUT": 405, "DELETE": 405, "OPTIONS": 405}.items():
             answer = await http.request(method, "/api/stage", content=b"{}", headers=headers)
-            assert (answer.status_code, answer.text) == (403, "This came from another page.")
+            assert (answer.status_code, answer.text) == (403, "This request came from another page.")
             own = await http.request(method, "/api/stage", content=b"{}", headers={"origin": address})
             assert own.status_code == right
 
@@ -128,13 +128,14 @@ async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[d
     return [json.loads(message["text"]) for message in heard if "text" in message]
 
 
-async def test_a_view_is_opened_by_the_page_that_has_the_cookie_alone(tmp_path: Path) -> None:
-    inspector = Inspector({}, lines=str(tmp_path))
+async def test_only_a_page_with_the_cookie_can_open_a_view() -> None:
     refused = {"type": "error", "reason": "You may not open this View."}
-    assert refused in await opening(inspector)
-    assert refused in await opening(inspector, (b"cookie", b"fanlight-dev-80=wrong"))
-    secret = inspector.guard._secret.encode()
-    assert refused not in await opening(inspector, (b"cookie", b"fanlight-dev-80=" + secret))
+    with closing(Lines()) as lines:
+        inspector = Inspector({}, lines=lines)
+        assert refused in await opening(inspector)
+        assert refused in await opening(inspector, (b"cookie", b"fanlight-dev-80=wrong"))
+        secret = inspector.guard._secret.encode()
+        assert refused not in await opening(inspector, (b"cookie", b"fanlight-dev-80=" + secret))
 
 
 async def test_what_is_posted_must_make_sense() -> None:

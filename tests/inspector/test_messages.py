@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from fanlight.dev.targets import servers
-from fanlight.inspector.recording import BadRecording, Recording
+from fanlight.inspector.panels.recording import BadRecording, Recording
 from support.inspecting import call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +99,7 @@ def test_a_recording_answers_in_the_order_it_was_asked() -> None:
     assert recording.answer("tools/call", {"name": "more"}) == ({"code": -1, "message": "no"}, None)
     assert recording.answer("tools/call", {"name": "more"}) == ({"code": -1, "message": "no"}, None)
     assert recording.answer("tools/call", {"name": "other"}) == (None, None)
-    assert recording.said == ("tools/call", "tools/call")
+    assert recording.view_methods == ("tools/call", "tools/call")
 
 
 def test_a_recording_without_a_result_says_why() -> None:
@@ -113,8 +113,8 @@ def test_a_recording_without_a_result_says_why() -> None:
     [
         ("", "The recording is empty"),
         ("{", "Line 1 is not JSON"),
-        ('\n{"from": "me", "message": {}}', "Line 2 is no message"),
-        ('{"from": "view"}', "Line 1 is no message"),
+        ('\n{"from": "me", "message": {}}', "Line 2 is not a message"),
+        ('{"from": "view"}', "Line 1 is not a message"),
     ],
 )
 def test_what_is_no_recording_is_refused(text: str, reason: str) -> None:

@@ -45,14 +45,14 @@ async def test_a_call_is_cancelled_while_it_is_written_and_while_it_runs(browser
             heard = view(page).locator("#heard")
             await expect(heard).to_contain_text("partial")
             await page.get_by_role("button", name="Cancel").click()
-            await expect(heard).to_contain_text("cancelled The developer cancelled it.")
+            await expect(heard).to_contain_text("cancelled Cancelled by the developer.")
             await expect(heard).not_to_contain_text("input {")
             await page.locator("#pace").fill("8")
             await call(page)
             await expect(heard).to_contain_text("input {")
             await page.get_by_role("button", name="Cancel").click()
-            await expect(heard).to_contain_text("cancelled The developer cancelled it.")
-            await expect(page.get_by_role("article").first).to_contain_text("cancelled: The developer cancelled it.")
+            await expect(heard).to_contain_text("cancelled Cancelled by the developer.")
+            await expect(page.get_by_role("article").first).to_contain_text("cancelled: Cancelled by the developer.")
             assert problems == []
 
 

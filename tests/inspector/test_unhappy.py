@@ -294,7 +294,7 @@ async def test_a_taken_port_is_passed_over_and_no_browser_is_no_trouble(tmp_path
             with anyio.fail_after(60):
                 while "Ctrl+C" not in said:
                     said += (await process.stdout.receive()).decode()
-            assert f"Port {port} is taken." in said
+            assert f"Port {port} is in use." in said
             found = re.search(r"http://localhost:(\d+)/\?token=\S+", said)
             assert found is not None
             assert int(found[1]) != port
@@ -322,4 +322,4 @@ def test_what_is_no_port_is_refused(port: str, capsys: pytest.CaptureFixture[str
 
 def test_an_address_of_another_machine_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dev", "--host", "192.0.2.7", "--no-open"]) == 2
-    assert "Cannot listen at 192.0.2.7, port 8000" in capsys.readouterr().err
+    assert "Cannot listen on 192.0.2.7, port 8000" in capsys.readouterr().err

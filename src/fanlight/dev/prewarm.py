@@ -20,7 +20,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-_PROGRAM: Final = Path(__file__).with_name("spare_python.py")
+_PROGRAM: Final = Path(__file__).with_name("_prewarmed.py")
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fanlight.host.upstream.config import Command, Target
 from fanlight.protocol.source_lines import VARIABLE, Run, find
+
+if TYPE_CHECKING:
+    from fanlight.host.upstream.config import Target
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
 
@@ -24,29 +26,33 @@ class Place(NamedTuple):
 class Lines:
     """A folder into which servers write what each line of their documents was."""
 
-    def __init__(self, folder: str | None = None) -> None:
-        """Take a folder, or make one that goes with `close`."""
-        self._own = tempfile.TemporaryDirectory(prefix="fanlight-") if folder is None else None
-        self._folder = folder or (self._own.name if self._own else "")
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="fanlight-")
 
-    def asked_of(self, target: Target) -> Target:
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables that make a server write its source lines."""
+        return {VARIABLE: self._folder.name}
+
+    def asked_of(self, target: "Target") -> "Target":
         """Return a target that writes its lines, if it is a program that we start."""
+        from fanlight.host.upstream.config import Command  # heavy, and `fanlight dev` starts before it is imported
+
         if not isinstance(target, Command):
             return target
-        return replace(target, env={**(target.env or {}), VARIABLE: self._folder})
+        return replace(target, env={**(target.env or {}), **self.environment})
 
     def place(self, sha256: str, line: int, column: int) -> Place | None:
         """Return the file and the line that a place in a document is; None if it is not known."""
         if not _HASH.fullmatch(sha256):
             return None
         try:
-            told = json.loads(Path(self._folder, f"{sha256}.json").read_bytes())
+            told = json.loads(Path(self._folder.name, f"{sha256}.json").read_bytes())
             found = find([Run(*run) for run in told["runs"]], line, column)
             return Place(*found, Path(told["folder"] or ".", found[0])) if found else None
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def close(self) -> None:
-        """Forget all."""
-        if self._own is not None:
-            self._own.cleanup()
+        """Remove the folder."""
+        self._folder.cleanup()

@@ -1,4 +1,4 @@
-"""What happens, told to the pages that are open."""
+"""Events that the program pushes to all open pages, as server-sent events."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -10,17 +10,17 @@ from starlette.responses import Response, StreamingResponse
 
 from fanlight.protocol.jsonrpc import JSONObject
 
-_MOST_WAITING: Final = 5_000
+_MAX_BUFFERED: Final = 5_000
 
 
 class Events:
-    """Passes events on to every page. One that does not keep up loses its stream, and asks for all anew."""
+    """Sends events to every open page. A page that falls too far behind is disconnected, and starts over."""
 
     def __init__(self) -> None:
         self._listeners: set[MemoryObjectSendStream[JSONObject]] = set()
 
     def publish(self, kind: str, data: JSONObject) -> None:
-        """Tell all pages."""
+        """Send an event to all pages."""
         for listener in tuple(self._listeners):
             try:
                 listener.send_nowait({"kind": kind, **data})
@@ -29,28 +29,28 @@ class Events:
                 listener.close()
 
     def close(self) -> None:
-        """End all streams, as when the program ends."""
+        """End all streams."""
         for listener in tuple(self._listeners):
             listener.close()
         self._listeners.clear()
 
     def stream(self, first: JSONObject) -> Response:
-        """Answer a page with the events from now on, after a first one: what was before it listened."""
-        send, receive = anyio.create_memory_object_stream[JSONObject](_MOST_WAITING)
+        """Return a response that sends `first`, the current state, and then every event."""
+        send, receive = anyio.create_memory_object_stream[JSONObject](_MAX_BUFFERED)
         self._listeners.add(send)
 
-        async def lines() -> AsyncIterator[bytes]:
+        async def messages() -> AsyncIterator[bytes]:
             try:
                 async with receive:
-                    yield _line(first)
+                    yield _encode(first)
                     async for event in receive:
-                        yield _line(event)
+                        yield _encode(event)
             finally:
                 self._listeners.discard(send)
                 send.close()
 
-        return StreamingResponse(lines(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(messages(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-def _line(event: JSONObject) -> bytes:
+def _encode(event: JSONObject) -> bytes:
     return b"data: " + orjson.dumps(event) + b"\n\n"

@@ -1,4 +1,4 @@
-"""Who may look: the page that was opened with the token, and nobody else."""
+"""Access control: only the page that was opened with the token can use the program."""
 
 import secrets
 from typing import Final
@@ -12,57 +12,59 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Guard:
-    """Gives a page that has the token a cookie, and answers no other."""
+    """Exchanges the token for a cookie, and rejects every request without that cookie."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(18)
-        # Of its own: browsers show a cookie to every program of this machine, whatever its port.
+        # Not the token itself: browsers send a cookie to every program on this machine, whatever its port.
         self._secret = secrets.token_urlsafe(18)
 
-    def knows(self, connection: HTTPConnection) -> bool:
-        """Tell whether a request comes from the page that was opened with the token."""
-        given = connection.cookies.get(_cookie(connection), "")
-        return secrets.compare_digest(given.encode(), self._secret.encode())
+    def is_authenticated(self, connection: HTTPConnection) -> bool:
+        """Return whether a request has the cookie."""
+        cookie = connection.cookies.get(_cookie_name(connection), "")
+        return secrets.compare_digest(cookie.encode(), self._secret.encode())
 
-    def admit(self, request: Request) -> Response | None:
-        """Answer a request that brings a token; None for one that brings none."""
-        given = request.query_params.get("token")
-        if given is None:
+    def sign_in(self, request: Request) -> Response | None:
+        """Respond to a request that has a token; return None for one that has none."""
+        token = request.query_params.get("token")
+        if token is None:
             return None
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
-            return PlainTextResponse("This address is of another run of fanlight dev. Use the one it printed.", 403)
-        # The token leaves the address, so that it is not shared with a link.
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
+            return PlainTextResponse(
+                "This address belongs to an earlier run of fanlight dev. Open the one it printed last.", 403
+            )
+        # The redirect removes the token from the address, so that copying the address does not share it.
         response = RedirectResponse("/", 303)
-        # Not "strict": who follows the printed address from a page, such as a web terminal, would come without it. What
-        # changes something must name our own origin besides.
-        response.set_cookie(_cookie(request), self._secret, httponly=True, samesite="lax")
+        # "lax", because with "strict" a link to the printed address, as in a web terminal, would arrive without the
+        # cookie. Requests that change something must also have our own origin.
+        response.set_cookie(_cookie_name(request), self._secret, httponly=True, samesite="lax")
         return response
 
     def wrap(self, program: ASGIApp) -> ASGIApp:
-        """Return the program, behind the guard."""
+        """Return an ASGI program that rejects requests before they reach `program`."""
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
-                refusal = self._refusal(HTTPConnection(scope), scope["method"])
-                if refusal is not None:
-                    await refusal(scope, receive, send)
+                rejection = self._reject(HTTPConnection(scope), scope["method"])
+                if rejection is not None:
+                    await rejection(scope, receive, send)
                     return
             await program(scope, receive, send)
 
         return guarded
 
-    def _refusal(self, request: HTTPConnection, method: str) -> Response | None:
+    def _reject(self, request: HTTPConnection, method: str) -> Response | None:
         if request.url.hostname not in _LOOPBACK:
-            return PlainTextResponse("This program does not answer for that host name.", 421)
-        opens = request.url.path == "/" and "token" in request.query_params
-        if not opens and not self.knows(request):
-            return PlainTextResponse("Open the address that fanlight dev printed: it has a token in it.", 403)
+            return PlainTextResponse("fanlight dev does not serve this host name.", 421)
+        signs_in = request.url.path == "/" and "token" in request.query_params
+        if not signs_in and not self.is_authenticated(request):
+            return PlainTextResponse("Open the address that fanlight dev printed: it contains a token.", 403)
         origin = request.headers.get("origin")
         if method != "GET" and (origin is None or urlsplit(origin).netloc != request.headers.get("host")):
-            return PlainTextResponse("This came from another page.", 403)
+            return PlainTextResponse("This request came from another page.", 403)
         return None
 
 
-def _cookie(connection: HTTPConnection) -> str:
-    """Return the cookie's name: two of these programs at two ports share a browser."""
+def _cookie_name(connection: HTTPConnection) -> str:
+    """Return a name with the port: two of these programs can share a browser."""
     return f"fanlight-dev-{connection.url.port or 80}"

@@ -1,4 +1,4 @@
-"""Sees which files of a folder change. By looking again and again: that works everywhere and needs nothing."""
+"""File watching by polling, which works on every platform and file system without a dependency."""
 
 import os
 from collections.abc import AsyncIterator
@@ -9,33 +9,34 @@ import anyio
 import anyio.to_thread
 
 INTERVAL: Final = 0.1
-_SHARE: Final = 0.1
-"""Of one processor, at most, for looking: where that takes long, it is done less often."""
-MOST_FILES: Final = 5_000
+_MAX_LOAD: Final = 0.1
+"""The share of one processor that polling may use: a scan that takes long is repeated less often."""
+MAX_FILES: Final = 5_000
 _WATCHED: Final = frozenset({".py", ".html", ".htm", ".js", ".mjs", ".ts", ".css", ".json", ".svg", ".png", ".toml"})
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "dist", "build"})
 
-Stamps = dict[str, tuple[int, int]]
+Snapshot = dict[str, tuple[int, int]]
+"""Modification times and sizes by path."""
 
 
 async def changes(folder: Path, interval: float = INTERVAL) -> AsyncIterator[set[Path]]:
-    """Yield the files that changed, came or went, each time some did."""
-    before = await anyio.to_thread.run_sync(look, folder)
-    took = 0.0
+    """Yield sets of files that were changed, added or removed."""
+    before = await anyio.to_thread.run_sync(scan, folder)
+    duration = 0.0
     while True:
-        await anyio.sleep(max(interval, took / _SHARE))
-        began = anyio.current_time()
-        now = await anyio.to_thread.run_sync(look, folder)
-        took = anyio.current_time() - began
+        await anyio.sleep(max(interval, duration / _MAX_LOAD))
+        start = anyio.current_time()
+        now = await anyio.to_thread.run_sync(scan, folder)
+        duration = anyio.current_time() - start
         changed = {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
         before = now
         if changed:
             yield changed
 
 
-def look(folder: Path) -> Stamps:
-    """Return what tells the files of a folder from changed ones."""
-    stamps: Stamps = {}
+def scan(folder: Path) -> Snapshot:
+    """Return a snapshot of the source files in a folder."""
+    found: Snapshot = {}
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith(".")]
         for name in names:
@@ -46,7 +47,7 @@ def look(folder: Path) -> Stamps:
                 status = os.stat(path)  # noqa: PTH116
             except OSError:
                 continue
-            stamps[path] = (status.st_mtime_ns, status.st_size)
-            if len(stamps) >= MOST_FILES:
-                return stamps
-    return stamps
+            found[path] = (status.st_mtime_ns, status.st_size)
+            if len(found) >= MAX_FILES:
+                return found
+    return found

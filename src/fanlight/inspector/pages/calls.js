@@ -32,14 +32,14 @@ export const call = async (server, tool, values, recording) => {
   // First of all, so that the call is under way while its card is drawn.
   const answered =
     recording === undefined
-      ? ask("call", { ...body, arguments: values, ...(speed !== undefined && { pace: speed, paused }) })
+      ? ask("call", { ...body, arguments: values, ...(speed !== undefined && { speed, paused }) })
       : ask("replay", { ...body, lines: recording });
   const made = begin(key, server, tool, values, recording !== undefined);
   made.began = began;
   try {
     const answer = await answered;
     if (answer.arguments) made.values = answer.arguments;
-    if (answer.said) made.said = answer.said;
+    if (answer.recorded) made.recorded = answer.recorded;
     finish(made, answer);
     showRest(made, answer);
   } catch (error) {
@@ -298,7 +298,7 @@ const watch = (/** @type {any} */ made) => {
       clearTimeout(made.timer);
       parts.mode.hidden = false;
       for (const delay of [1_000, 4_000, 15_000]) setTimeout(() => made.card.isConnected && countBlocked(made), delay);
-      if (made.said) setTimeout(() => compare(made), 1_500);
+      if (made.recorded) setTimeout(() => compare(made), 1_500);
     }
     if (message.params?.logger === "fanlight.error") void examine(made);
     changed("messages");
@@ -389,7 +389,7 @@ const compare = (/** @type {Call} */ made) => {
   const now = sinceLoaded(made)
     .filter(({ from, message }) => from === "view" && message.method)
     .map(({ message }) => message.method);
-  const found = differences(made.said ?? [], now);
+  const found = differences(made.recorded ?? [], now);
   made.problems.push(...(found.length ? found.map((what) => ({ what: `Unlike then: ${what}` })) : []));
   say(
     found.length
@@ -480,7 +480,7 @@ const drawWriting = (/** @type {any} */ made) => {
     made.id &&
     !made.over &&
     ask("stream", { id: made.id, ...body }).then(
-      ({ written, of }) => (words.textContent = `${Math.min(written, of)} of ${of} characters`),
+      ({ sent, total }) => (words.textContent = `${Math.min(sent, total)} of ${total} characters`),
       () => {},
     );
   const words = make("span", { className: "small quiet" }, "writing the arguments …");
@@ -497,7 +497,7 @@ const drawWriting = (/** @type {any} */ made) => {
     void change({ paused: true, steps: 1 });
   };
   const cancel = cancelButton(made);
-  made.onPace = () => void change({ pace: pace() ?? 100_000 });
+  made.onPace = () => void change({ speed: pace() ?? 100_000 });
   $("pace").addEventListener("input", made.onPace);
   made.parts.stream.replaceChildren(pause, step, cancel, words);
   made.parts.stream.hidden = false;

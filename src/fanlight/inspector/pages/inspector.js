@@ -243,7 +243,7 @@ const fromAddress = () => {
   const all = state.servers.flatMap((each) =>
     each.tools.map((/** @type {Json} */ each_) => ({ server: each.name, tool: each_ })),
   );
-  const first = all.find((each) => each.tool.view && each.tool.who !== "app") ?? all[0];
+  const first = all.find((each) => each.tool.view && each.tool.audience !== "app") ?? all[0];
   if (first && !(server && tool)) choose(first.server, first.tool.name);
 };
 
@@ -273,16 +273,16 @@ const hear = (/** @type {Json} */ event) => {
       // A form for what the tool is now, with what was written for what it was.
       if (JSON.stringify(before) !== JSON.stringify(chosen.tool)) drawForm(written());
     }
-  } else if (kind === "called") opened(event);
-  else if (kind === "passed") return passed(event);
-  else if (kind === "wrote") {
+  } else if (kind === "call") opened(event);
+  else if (kind === "server-message") return passed(event);
+  else if (kind === "log") {
     const server = state.servers.find(({ name }) => name === event.server);
     server?.log.push({ at: event.at, line: event.line });
     if (server && server.log.length > 500) server.log.shift();
   } else if (kind === "message") {
     heard(event);
     changed("model");
-  } else if (kind === "changed") {
+  } else if (kind === "reload") {
     say(`${event.files.join(", ")} changed: ${event.server} is loaded anew.`);
     retry(event.server);
   } else if (kind === "preset") {

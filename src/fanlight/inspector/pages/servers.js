@@ -66,7 +66,7 @@ const drawServer = (
     (/** @type {Json} */ tool) => !filter || `${tool.name} ${tool.title ?? ""}`.toLowerCase().includes(filter),
   );
   const views = tools.filter((/** @type {Json} */ tool) => tool.view).length;
-  const trial = Object.entries(server.trial)
+  const faults = Object.entries(server.faults)
     .filter(([, value]) => value)
     .map(([key]) => key);
   return make(
@@ -82,7 +82,7 @@ const drawServer = (
         { className: `small ${ready || status.state === "connecting" ? "quiet" : "bad"}` },
         ready ? protocol : STATES[status.state],
       ),
-      trial.map((word) => make("span", { className: "mark warn" }, word)),
+      faults.map((word) => make("span", { className: "mark warn" }, word)),
     ),
     !ready && status.reason && whyNot(status.reason),
     ready && !tools.length && make("p", { className: "small quiet" }, "This server has no tools."),
@@ -124,7 +124,7 @@ const drawTool = (
   /** @type {(server: string, tool: string, byKey: boolean) => void} */ choose,
 ) => {
   const current = state.chosen?.server === server.name && state.chosen?.tool.name === tool.name;
-  const marks = [tool.view && "View", MARKS[tool.who]].filter(Boolean);
+  const marks = [tool.view && "View", MARKS[tool.audience]].filter(Boolean);
   return make(
     "li",
     {},
@@ -149,14 +149,14 @@ const drawConnection = (
   /** @type {string | undefined} */ era,
 ) => {
   const set = (/** @type {Json} */ change) =>
-    ask("trial", { server: server.name, ...change }).catch((error) => say(error.message));
+    ask("faults", { server: server.name, ...change }).catch((error) => say(error.message));
   const tick = (/** @type {string} */ key, /** @type {string} */ words) =>
     make(
       "label",
       { className: "small" },
       make("input", {
         type: "checkbox",
-        checked: Boolean(server.trial[key]),
+        checked: Boolean(server.faults[key]),
         onchange: (/** @type {any} */ { target }) => set({ [key]: target.checked }),
       }),
       ` ${words}`,
@@ -170,7 +170,7 @@ const drawConnection = (
     ...[0, 1, 3, 10].map((delay) =>
       make(
         "option",
-        { value: String(delay), selected: server.trial.slow === delay },
+        { value: String(delay), selected: server.faults.slow === delay },
         delay ? `${delay} s late` : "as it is",
       ),
     ),

@@ -19,7 +19,7 @@
  * @property {boolean} [failed] Whether its View could not be shown.
  * @property {number} [blocked] How much its policy blocked.
  * @property {Json} [result]
- * @property {string[]} [said] What the View said when it was recorded, in a replay.
+ * @property {string[]} [recorded] What the View said when it was recorded, in a replay.
  * @property {ReturnType<typeof setTimeout>} [timer]
  */
 

@@ -1,0 +1,100 @@
+"""The JSON API behind the page: its routes, the fields of its requests, and its error responses."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fanlight.host.views.session import RequestFailed
+from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.jsonrpc import JSONObject
+
+Handler = Callable[[JSONObject], Awaitable[Any]]
+"""Takes the fields of a request, and returns what is sent back as JSON."""
+
+
+class Panel(Protocol):
+    """A part of the page, with the routes that it needs."""
+
+    def routes(self) -> list[Route]:
+        """Return the API routes of this panel."""
+        ...
+
+
+class BadRequest(Exception):
+    """The page sent a request that cannot be carried out; the message says why."""
+
+
+def get(name: str, handler: Handler) -> Route:
+    """Return the route `GET /api/name`; the handler gets the query parameters."""
+
+    async def endpoint(request: Request) -> Response:
+        return await _respond(handler, dict(request.query_params))
+
+    return Route(f"/api/{name}", endpoint)
+
+
+def post(name: str, handler: Handler) -> Route:
+    """Return the route `POST /api/name`; the handler gets the JSON object in the body."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = orjson.loads(await request.body())
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            return _json({"error": "Expected a JSON object."}, 400)
+        return await _respond(handler, body)
+
+    return Route(f"/api/{name}", endpoint, methods=["POST"])
+
+
+def text(fields: JSONObject, key: str) -> str:
+    """Return a field that must be a string."""
+    value = fields.get(key)
+    if isinstance(value, str):
+        return value
+    raise BadRequest(f"{key} is {value!r}, expected a string.")
+
+
+def number(fields: JSONObject, key: str) -> float | None:
+    """Return a numeric field; None if it is missing."""
+    value = fields.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def flag(fields: JSONObject, key: str) -> bool | None:
+    """Return a boolean field; None if it is missing."""
+    value = fields.get(key)
+    return value if isinstance(value, bool) else None
+
+
+def arguments(fields: JSONObject) -> JSONObject:
+    """Return the arguments of a tool call."""
+    value = fields.get("arguments")
+    if isinstance(value, dict):
+        return value
+    raise BadRequest("The arguments must be a JSON object.")
+
+
+def conversation(fields: JSONObject) -> str:
+    """Return the conversation of a request: each open page has its own."""
+    return text(fields, "page") if "page" in fields else "dev"
+
+
+async def _respond(handler: Handler, fields: JSONObject) -> Response:
+    """Run a handler. A failing server is a normal outcome, so the page gets it with status 200."""
+    try:
+        return _json(await handler(fields))
+    except (FanlightError, RequestFailed) as error:
+        return _json({"error": str(error)})
+    except (BadRequest, KeyError, ValueError) as error:
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        return _json({"error": str(message)}, 400)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(orjson.dumps(value), status, media_type="application/json", headers={"cache-control": "no-store"})

@@ -1,0 +1,1 @@
+"""The panels of the page: one module for each, with its state and its routes."""

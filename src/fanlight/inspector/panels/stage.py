@@ -1,0 +1,73 @@
+"""The stage: the host context that Views get, their display mode, and the host that is imitated."""
+
+from typing import Final
+
+from starlette.routing import Route
+
+from fanlight.dev.presets import PRESETS
+from fanlight.host import Host
+from fanlight.inspector.api import BadRequest, get, post, text
+from fanlight.inspector.events import Events
+from fanlight.protocol.jsonrpc import JSONObject
+
+_SETTINGS: Final = frozenset(
+    {"theme", "locale", "timeZone", "containerDimensions", "safeAreaInsets", "deviceCapabilities", "styles"}
+)
+
+
+class StagePanel:
+    """Sets where and how Views are shown."""
+
+    def __init__(self, host: Host, events: Events) -> None:
+        self._host = host
+        self._events = events
+        self._settings: JSONObject = {}
+        self.preset = "fanlight"
+
+    def routes(self) -> list[Route]:
+        """Return the routes of this panel."""
+        return [
+            get("presets", self._list_presets),
+            post("stage", self._change_settings),
+            post("mode", self._change_mode),
+            post("host", self._change_host),
+        ]
+
+    async def _list_presets(self, query: JSONObject) -> JSONObject:
+        return {
+            id: {
+                "name": preset.name,
+                "seen": preset.seen,
+                "differs": preset.differs,
+                "modes": list(preset.profile.display_modes),
+                "container": preset.context.get("containerDimensions"),
+            }
+            for id, preset in PRESETS.items()
+        }
+
+    async def _change_settings(self, body: JSONObject) -> JSONObject:
+        """Change the host context of all Views; a setting that is null is left to the page."""
+        self._settings = {key: value for key, value in body.items() if key in _SETTINGS and value is not None}
+        self._apply()
+        return {}
+
+    def _apply(self) -> None:
+        context = PRESETS[self.preset].context
+        self._host.pin_context(**{**dict.fromkeys((*_SETTINGS, "platform")), **context, **self._settings})
+
+    async def _change_mode(self, body: JSONObject) -> JSONObject:
+        await self._host.show_as(text(body, "view"), text(body, "mode"))
+        return {}
+
+    async def _change_host(self, body: JSONObject) -> JSONObject:
+        """Imitate another host, and reload the open Views."""
+        preset = text(body, "preset")
+        if preset not in PRESETS:
+            raise BadRequest(f"There is no preset {preset!r}. The presets are: {', '.join(PRESETS)}.")
+        self.preset = preset
+        self._host.profile = PRESETS[preset].profile
+        self._apply()
+        for name in self._host.servers:
+            await self._host.reload_views(name)
+        self._events.publish("preset", {"preset": preset})
+        return {}
