@@ -1,12 +1,11 @@
-"""MCP Apps (SEP-1865) for Python.
+"""MCP Apps (SEP-1865) for Python: the names that authors of servers use.
 
-What server authors use stands here. Names are loaded when first used, so that importing the
-package costs nothing to those who need one part of it.
+Each name is imported on first use, so `import fanlight` loads neither the SDK nor any other part.
 """
 
 from typing import TYPE_CHECKING
 
-from fanlight.lazy_exports import lazily
+from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from fanlight.protocol.csp import Csp as Csp
@@ -19,15 +18,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Apps", "BundleError", "Csp", "FanlightError", "RegistrationError", "View", "negotiate"]
-
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "fanlight.protocol.csp": ["Csp"],
-        "fanlight.protocol.errors": ["BundleError", "FanlightError", "RegistrationError"],
-        "fanlight.server.apps": ["Apps"],
-        "fanlight.server.negotiation": ["negotiate"],
-        "fanlight.server.view": ["View"],
+        "protocol.csp": ["Csp"],
+        "protocol.errors": ["BundleError", "FanlightError", "RegistrationError"],
+        "server.apps": ["Apps"],
+        "server.negotiation": ["negotiate"],
+        "server.view": ["View"],
     },
 )

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used."""
+"""Public names of a package that are imported from their modules on first use."""
 
 import importlib
 import sys
@@ -6,18 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def lazily(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a package whose names stand in other modules."""
-    home_of = {name: home for home, names in homes.items() for name in names}
+def lazy_exports(
+    package: str, modules: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` for a package.
 
-    def get(name: str) -> Any:
-        if name not in home_of:
+    `modules` maps modules, named relative to the package, to the names that they export. Type checkers cannot read it,
+    so the package also imports the names under `TYPE_CHECKING`; `tests/test_lazy_exports.py` compares the two lists.
+    """
+    module_of = {name: f"{package}.{module}" for module, names in modules.items() for name in names}
+
+    def load(name: str) -> Any:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(home_of[name]), name)
+        value = getattr(importlib.import_module(module_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home_of})
+        return sorted({*vars(sys.modules[package]), *module_of})
 
-    return get, names
+    return load, names, sorted(module_of)

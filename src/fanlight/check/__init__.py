@@ -1,30 +1,32 @@
-"""The standard as a program: rules for servers, Views and hosts.
+"""`fanlight check`: the standard as rules for servers and Views, to be run from Python.
 
     report = await check("server.py")
     assert report.conforms, report
 
-What is named here is loaded when it is used: the probe lives beside it and needs little of it.
+Each name is imported on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from fanlight.check.report import Report
-    from fanlight.check.rule import Finding, Problem, Rule
-    from fanlight.check.rules import RULES
-    from fanlight.check.run import UsageError, check
-    from fanlight.check.visit import CannotConnect
+    from fanlight.check.report import Report as Report
+    from fanlight.check.rule import Finding as Finding
+    from fanlight.check.rule import Problem as Problem
+    from fanlight.check.rule import Rule as Rule
+    from fanlight.check.rules import RULES as RULES
+    from fanlight.check.run import UsageError as UsageError
+    from fanlight.check.run import check as check
+    from fanlight.check.visit import CannotConnect as CannotConnect
 
-__all__ = ["RULES", "CannotConnect", "Finding", "Problem", "Report", "Rule", "UsageError", "check"]
-
-_PLACES: Final = {
-    **{"Report": "report", "RULES": "rules", "CannotConnect": "visit", "UsageError": "run", "check": "run"},
-    **dict.fromkeys(("Finding", "Problem", "Rule"), "rule"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "report": ["Report"],
+        "rule": ["Finding", "Problem", "Rule"],
+        "rules": ["RULES"],
+        "run": ["UsageError", "check"],
+        "visit": ["CannotConnect"],
+    },
+)

@@ -1,11 +1,8 @@
-"""For people who build hosts: servers, sessions, policy, audit, the store and the web around them.
-
-Names are loaded when first used, as those of `fanlight` are.
-"""
+"""The names that authors of hosts use, each imported on first use."""
 
 from typing import TYPE_CHECKING
 
-from fanlight.lazy_exports import lazily
+from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from fanlight.host.call import Call as Call
@@ -43,50 +40,20 @@ if TYPE_CHECKING:
     from fanlight.host.views.session import RequestFailed as RequestFailed
     from fanlight.host.views.session import Timeouts as Timeouts
 
-__all__ = [
-    "Allow",
-    "App",
-    "AppTool",
-    "Ask",
-    "AuditQuery",
-    "AuditRecord",
-    "BadAnswer",
-    "Call",
-    "CallTimeout",
-    "CallView",
-    "ConnectionLost",
-    "Decision",
-    "Declined",
-    "Deny",
-    "Grant",
-    "Host",
-    "Limits",
-    "ModelTool",
-    "NotConnected",
-    "Policy",
-    "PolicyError",
-    "Profile",
-    "Question",
-    "RequestFailed",
-    "Rules",
-    "ServerError",
-    "SqliteStore",
-    "Status",
-    "Store",
-    "Timeouts",
-    "Unfinished",
-    "UnknownView",
-    "ViewRecord",
-    "json_line",
-]
-
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "fanlight.host.views.app_tools": ["AppTool"],
-        "fanlight.host.consent.audit": ["json_line"],
-        "fanlight.host.call": ["Call", "CallView"],
-        "fanlight.host.upstream.connection": [
+        "call": ["Call", "CallView"],
+        "consent.audit": ["json_line"],
+        "consent.consent": ["Question"],
+        "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "PolicyError", "Rules"],
+        "host": ["Host", "ModelTool"],
+        "limits": ["Limits"],
+        "profile": ["Profile"],
+        "store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "ViewRecord"],
+        "store.sqlite": ["SqliteStore"],
+        "upstream.callbacks": ["Declined"],
+        "upstream.connection": [
             "BadAnswer",
             "CallTimeout",
             "ConnectionLost",
@@ -94,16 +61,9 @@ __getattr__, __dir__ = lazily(
             "ServerError",
             "Unfinished",
         ],
-        "fanlight.host.consent.consent": ["Question"],
-        "fanlight.host.host": ["Host", "ModelTool"],
-        "fanlight.host.limits": ["Limits"],
-        "fanlight.host.upstream.events": ["Status"],
-        "fanlight.host.views.registry": ["UnknownView"],
-        "fanlight.host.consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "PolicyError", "Rules"],
-        "fanlight.host.profile": ["Profile"],
-        "fanlight.host.upstream.callbacks": ["Declined"],
-        "fanlight.host.views.session": ["RequestFailed", "Timeouts"],
-        "fanlight.host.store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "ViewRecord"],
-        "fanlight.host.store.sqlite": ["SqliteStore"],
+        "upstream.events": ["Status"],
+        "views.app_tools": ["AppTool"],
+        "views.registry": ["UnknownView"],
+        "views.session": ["RequestFailed", "Timeouts"],
     },
 )
