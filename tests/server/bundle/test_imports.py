@@ -1,8 +1,9 @@
-"""Imports are found where they are, and nowhere else."""
+"""Every import of a script is found, and nothing that only looks like one."""
 
 import pytest
 
 from fanlight.server.bundle.imports import Import, find_imports
+from fanlight.server.bundle.javascript import JavaScriptError
 
 
 def _one(script: str) -> Import:
@@ -46,7 +47,7 @@ def test_a_named_import_is_read_in_every_spelling(statement: str) -> None:
         ('import { $a, _b, é } from "pkg"', None, None, (("$a", "$a"), ("_b", "_b"), ("é", "é"))),
     ],
 )
-def test_each_form_of_import_is_told_apart(
+def test_each_form_of_import_is_recognized(
     statement: str, default: str | None, namespace: str | None, names: tuple[tuple[str, str], ...]
 ) -> None:
     found = _one(statement)
@@ -110,7 +111,7 @@ def test_an_export_from_a_module_is_found(script: str) -> None:
         "// it's\nx = 'import \"y\"'",
     ],
 )
-def test_what_only_looks_like_an_import_is_none(script: str) -> None:
+def test_text_that_only_looks_like_an_import_is_not_found(script: str) -> None:
     assert find_imports(script) == []
 
 
@@ -127,8 +128,40 @@ def test_an_import_after_a_regular_expression_with_a_quote_is_found() -> None:
     assert _one("const q = x.replace(/'/g, '');\nimport 'a'").specifier == "a"
 
 
-def test_a_script_that_cannot_be_followed_has_no_imports() -> None:
-    assert find_imports("const a = 'oops\nimport 'a'") == []
+@pytest.mark.parametrize(
+    "script",
+    [
+        "const a = 'oops\nimport 'a'",
+        "import 'a'; const b = 'oops\nimport 'c'",
+        "const a = 'oops\n/* why */ import { b } from './c.js'",
+        "const a = 'oops\nexport { b } from './c.js'",
+        "const a = 'oops\nawait import('a')",
+    ],
+)
+def test_a_script_that_cannot_be_read_as_far_as_its_last_import_raises(script: str) -> None:
+    with pytest.raises(JavaScriptError, match="string that begins here"):
+        find_imports(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "const a = 'oops\nimport 'https://cdn.example/a.js'",
+        "const a = 'oops\nimport '//cdn.example/a.js'",
+        "const a = 'oops\nawait import('data:text/javascript,1')",
+        "const a = 'oops\nf(\"import 'a'\")",
+        "const a = 'oops\nf(`import('a')`)",
+    ],
+)
+def test_a_script_without_an_import_to_rewrite_is_accepted_even_if_it_cannot_be_read(script: str) -> None:
+    assert find_imports(script) == []
+
+
+@pytest.mark.parametrize(
+    "before", ["x = function () {} / 2; y = '/'", "of = 4; x = of / 2; y = '/'", "x = await (y) / 2 / '/'"]
+)
+def test_an_import_after_a_division_is_found(before: str) -> None:
+    assert _one(f"{before}\nimport 'a'").specifier == "a"
 
 
 @pytest.mark.parametrize("repeated", ["import /* ", "import // ", "import {a,", "import ` ", "export { "])

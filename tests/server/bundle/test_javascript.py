@@ -1,4 +1,4 @@
-"""The lexer knows what is code and what is not."""
+"""The lexer separates code from comments, strings, templates and regular expressions."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from fanlight.server.bundle.javascript import JavaScriptError, Spans
 
 
 def _kinds(text: str) -> list[tuple[str, str]]:
-    """The parts of a script that are not code, with their kinds."""
+    """Return the parts of a script that are not code, with their kinds."""
     spans = Spans(text, len(text))
     return [(span.kind, text[span.start : span.end]) for span in spans._spans]
 
@@ -42,6 +42,17 @@ def _kinds(text: str) -> list[tuple[str, str]]:
         ("x = /* why */ /'/", "/'/"),
         ("x = /[[a-z]--['/]]/v", "/[[a-z]--['/]]/v"),
         ("`${/'/}`", "/'/"),
+        ("a; function f() {} /'/.test(z)", "/'/"),
+        ("a\nfunction f() {}\n/'/.test(z)", "/'/"),
+        ("export default function () {} /'/.test(z)", "/'/"),
+        ("export async function* f() {} /'/.test(z)", "/'/"),
+        ("x = 1; /* why */ function f() {} /'/.test(z)", "/'/"),
+        ("if (x) {} else function f() {} /'/.test(z)", "/'/"),
+        ("// a function\nif (x) {} /'/.test(z)", "/'/"),
+        ("class A extends f(x) {} /'/.test(z)", "/'/"),
+        ("export default class extends A.B {} /'/.test(z)", "/'/"),
+        ("for (const [a] of /'/[s](b)) c", "/'/"),
+        ("for (a of /'/[s](b)) c", "/'/"),
     ],
 )
 def test_a_slash_where_an_expression_begins_is_a_regular_expression(script: str, regex: str) -> None:
@@ -77,6 +88,22 @@ def test_a_slash_where_an_expression_begins_is_a_regular_expression(script: str,
         "a // x\n / b / 2",
         "`${a / b / 2}`",
         "x = function () {}() / b / 2",
+        "x = function () {} / b / 2",
+        "x = function f() {} / b / 2",
+        "x = async function* f() {} / b / 2",
+        "x = /* why */ function () {} / b / 2",
+        "f(function () {} / b / 2)",
+        "return function () {} / b / 2",
+        "a ? b : function () {} / b / 2",
+        "`${function () {} / b / 2}`",
+        "x = class {} / b / 2",
+        "x = class A extends f(x) {} / b / 2",
+        "of / b / 2",
+        "x = of / b / 2",
+        "f(of / b / 2)",
+        "for (let i = of / b / 2; ;) c",
+        "for (const of of xs) of / b / 2",
+        "x = await (f()) / b / 2",
     ],
 )
 def test_a_slash_after_a_value_divides(script: str) -> None:
@@ -107,7 +134,7 @@ def test_literals_and_comments_are_found_whole(script: str, expected: list[tuple
 
 
 @pytest.mark.parametrize("script", ["'a", "'a\nb'", "`a", "/* a", "x = /a", "x = /[a/", "(}", ")", "}", "{)"])
-def test_a_script_that_cannot_be_followed_is_refused(script: str) -> None:
+def test_a_script_that_cannot_be_read_raises(script: str) -> None:
     with pytest.raises(JavaScriptError):
         Spans(script, len(script))
 
@@ -117,3 +144,20 @@ def test_nothing_is_read_past_the_stop() -> None:
 
     assert Spans(script, 7).kind_at(3) == "string"
     assert Spans(script, 7).kind_at(0) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "pos", "message"),
+    [
+        ("a = 'b\n'", 4, "the string that begins here does not end on its line"),
+        ("a = /b\n/", 4, "the regular expression that begins here does not end on its line"),
+        ("a = `b", 4, "the template that begins here has no closing `"),
+        ("a /* b", 2, r"the comment that begins here has no \*/"),
+        ("a)", 1, r"\"\)\" has no opening bracket before it"),
+    ],
+)
+def test_the_error_says_what_was_expected_and_where(script: str, pos: int, message: str) -> None:
+    with pytest.raises(JavaScriptError, match=message) as caught:
+        Spans(script, len(script))
+
+    assert caught.value.pos == pos

@@ -133,6 +133,19 @@ def test_an_import_that_cannot_work_is_refused_with_its_line(statement: str, mes
     assert message in str(caught.value)
 
 
+def test_a_script_whose_imports_cannot_be_found_is_refused_with_its_file_and_line(tmp_path: Path) -> None:
+    script = f"const a = 1;\nconst b = 'oops;\nimport {{ App }} from '{PACKAGE}';"
+
+    with pytest.raises(BundleError, match=r"view\.html:3: the string that begins here does not end on its line, so"):
+        _bundle(tmp_path, f"<script type=module>{script}</script>")
+    with pytest.raises(BundleError, match=r"main\.js:2: the string .* bundle the script with esbuild"):
+        _bundle(tmp_path, '<script type=module src="main.js"></script>', main_js=script)
+
+
+def test_a_script_that_cannot_be_read_and_imports_nothing_is_left_as_it_is() -> None:
+    assert _module("const a = 'oops;\nimport.meta.url") == "const a = 'oops;\nimport.meta.url"
+
+
 def test_an_import_outside_a_module_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r'only a module can import. Write <script type="module">'):
         _bundle(tmp_path, '<script>\nimport { App } from "fanlight"</script>')

@@ -1,4 +1,4 @@
-"""Finds the imports of a script: where each stands, what it names, and where it is from."""
+"""The imports of a script: the position of each, the names that it imports, and the module that they come from."""
 
 import re
 from dataclasses import dataclass
@@ -6,10 +6,11 @@ from typing import Literal, NamedTuple
 
 from fanlight.server.bundle.javascript import JavaScriptError, Spans
 
-# Two patterns, because the regex engine looks for a fixed beginning much faster than for one of two.
+# Two patterns, because the regex engine finds one fixed prefix much faster than either of two.
 _CANDIDATES = (re.compile(r"import(?![\w$])"), re.compile(r"export(?=[\s/*{])"))
 _ATTRIBUTES = re.compile(r"(?:with|assert)\s*+\{[^{}]*+\}")
-# Comments are bounded so that a script of nothing but `import /*` is still read in linear time.
+_URL = re.compile(r"(?:https?:)?//|(?:data|blob):", re.IGNORECASE)
+# Comments are bounded so that a script of nothing but `import /*` is read in linear time.
 _TOKEN = re.compile(
     r"(?:[\s\ufeff]|//[^\n\r\u2028\u2029]{0,400}+|/\*[^*]{0,400}+(?:\*++[^*/][^*]{0,400}+){0,40}\*++/)*"
     r"""(?:([\w$\\\x80-\U0010ffff]++)|"([^"\n\r]*+)"|'([^'\n\r]*+)'|`([^`$\\]*+)`|([{}()*,;.]))"""
@@ -22,7 +23,10 @@ _KINDS: tuple[_Kind, ...] = ("end", "word", "string", "string", "template", "mar
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import, or one export with `from`, at `start` to `end`; its specifier is at `at`."""
+    """An import, or an export with `from`, at `start` to `end`; its specifier is at `at`.
+
+    `end` is -1 for a dynamic import with a second argument.
+    """
 
     kind: Literal["static", "dynamic", "export"]
     specifier: str
@@ -35,7 +39,11 @@ class Import:
 
 
 def find_imports(text: str) -> list[Import]:
-    """Return the imports of a script in order; none if the script cannot be followed."""
+    """Return the imports of a script in order.
+
+    Raise JavaScriptError if the lexer cannot read the script as far as its last import, unless the imports would stay
+    as they are in any case: a script that needs no rewriting is served even if the lexer cannot read it.
+    """
     if "import" not in text and "export" not in text:
         return []
     found = [parsed for start in _candidates(text) if (parsed := _parse(text, start))]
@@ -44,8 +52,22 @@ def find_imports(text: str) -> list[Import]:
     try:
         spans = Spans(text, found[-1].start + 1)
     except JavaScriptError:
+        if any(_may_need_rewriting(text, parsed) for parsed in found):
+            raise
         return []
     return [parsed for parsed in found if spans.kind_at(parsed.start) is None]
+
+
+def _may_need_rewriting(text: str, found: Import) -> bool:
+    """Return whether a candidate may be an import that browsers cannot resolve, judged without the lexer.
+
+    Browsers load URLs themselves. A statement begins a line or follows another one, and a call never directly follows a
+    quotation mark; everything else is text in a string.
+    """
+    if _URL.match(found.specifier):
+        return False
+    before = text[max(0, found.start - 200) : found.start].rstrip(" \t")[-1:]
+    return before not in "\"'`" if found.kind == "dynamic" else before in "\n\r;}/"
 
 
 def _candidates(text: str) -> list[int]:
@@ -68,7 +90,7 @@ class _Token(NamedTuple):
 
 
 class _Reader:
-    """Reads tokens one by one. Enough for import statements, and for nothing else."""
+    """Reads the tokens of an import statement one by one. It does not know the rest of JavaScript."""
 
     def __init__(self, text: str, pos: int) -> None:
         self.text = text
@@ -82,21 +104,21 @@ class _Reader:
         return _Token(_KINDS[found.lastindex], found[found.lastindex], found.start(found.lastindex), found.end())
 
     def take(self) -> _Token:
-        """Return the next token and go past it."""
+        """Return the next token and advance past it."""
         token = self.next
         self.end = token.end
         self.next = self._read(token.end)
         return token
 
     def accept(self, value: str) -> bool:
-        """Go past the next token if it is this word or mark."""
+        """Advance past the next token if it is this word or mark, and return whether it is."""
         if self.next.kind not in ("word", "mark") or self.next.value != value:
             return False
         self.take()
         return True
 
     def skip_attributes(self) -> None:
-        """Go past `with { type: "json" }`."""
+        """Advance past `with { type: "json" }`."""
         if found := _ATTRIBUTES.match(self.text, self.next.start):
             self.end = found.end()
             self.next = self._read(self.end)

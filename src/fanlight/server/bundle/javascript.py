@@ -1,6 +1,10 @@
-"""A lexer for JavaScript that knows one thing: which parts of a script are not code.
+"""A JavaScript lexer that finds the parts of a script that are not code.
 
-Comments, strings, the fixed parts of templates, and regular expressions are. JSX is not supported.
+These are comments, strings, the fixed parts of templates, and regular expressions. JSX is not supported.
+
+The hard part is the slash, which divides after a value and begins a regular expression elsewhere. The lexer decides by
+the word or character before it. A closing brace needs more: it ends a value (an object, a function expression) or a
+statement (a block, a declaration), which depends on the text before its opening brace.
 """
 
 import re
@@ -20,18 +24,29 @@ _REGEX = re.compile(
     r"/[^/\\\[\n\r]*+(?:(?:\\[^\n\r]|\[[^\]\\\n\r]*+(?:\\[^\n\r][^\]\\\n\r]*+)*\])[^/\\\[\n\r]*+)*/\w*+"
 )
 _LAST_WORD = re.compile(r"[\w$]+\Z")
-# After these words an expression begins, so that a slash begins a regular expression and a brace an object.
+# An expression follows these words, so a slash begins a regular expression and a brace begins an object.
 _BEFORE_EXPRESSION = frozenset(
     {"return", "typeof", "instanceof", "in", "of", "new", "delete", "void", "throw", "case", "do", "else"}
     | {"yield", "await", "default", "extends"}
 )
-_BLOCK_WORDS = frozenset({"do", "else"})
-_BEFORE_CONDITION = frozenset({"if", "while", "for", "with", "await"})  # "await" as in `for await (`
-_LONGEST_WORD = 12
+_BEFORE_STATEMENT = frozenset({"do", "else"})
+_BEFORE_DECLARATION = _BEFORE_STATEMENT | {"export", "default"}
+_BEFORE_CONDITION = frozenset({"if", "while", "for", "with"})
+_LONGEST_KEYWORD = 12
+# The head of a function up to its parameters, and of a class up to its brace or to the call that it extends. The window
+# bounds the search.
+_NAME = r"[\w$\x80-\U0010ffff]+"
+_FUNCTION_HEAD = re.compile(rf"(?<![\w$.])(?:async\s+)?function(?:\s*\*\s*|\s+)?(?:{_NAME})?\s*\Z")
+_CLASS_HEAD = re.compile(rf"(?<![\w$.])class(?:\s+(?!extends\b){_NAME})?(?:\s+extends\s+[\w$.\x80-\U0010ffff]+)?\s*\Z")
+_HEAD_WINDOW = 200
 
 
 class JavaScriptError(ValueError):
-    """A script that this lexer cannot follow."""
+    """The lexer cannot read a script: at `pos` it expected something that does not come."""
+
+    def __init__(self, pos: int, message: str) -> None:
+        super().__init__(message)
+        self.pos = pos
 
 
 class Span(NamedTuple):
@@ -51,14 +66,17 @@ class Spans:
         self._starts = [span.start for span in self._spans]
 
     def kind_at(self, pos: int) -> Kind | None:
-        """Return what a position is part of, or None if it is code."""
+        """Return the kind of the part that a position is in, or None if it is code."""
         i = bisect_right(self._starts, pos) - 1
         return self._spans[i].kind if i >= 0 and pos < self._spans[i].end else None
 
 
 class _Open(NamedTuple):
+    """An opening bracket."""
+
     bracket: str  # "(", "{", or "`" for the "${" of a template
     before: int  # the last significant character before it
+    parameters: int = -1  # for a brace after ")": the last significant character before that pair of parentheses
     tagged: bool = False
 
 
@@ -83,8 +101,12 @@ class _Lexer:
         return self.spans
 
     def _token(self, char: str, start: int) -> None:
-        if char in "({":
+        if char == "(":
             self.open.append(_Open(char, self.last))
+            self.pos, self.last = start + 1, start
+        elif char == "{":
+            parameters = self.closed.before if self.last >= 0 and self.text[self.last] == ")" else -1
+            self.open.append(_Open(char, self.last, parameters))
             self.pos, self.last = start + 1, start
         elif char in ")}":
             self._close(char, start)
@@ -97,7 +119,7 @@ class _Lexer:
 
     def _close(self, char: str, start: int) -> None:
         if not self.open or (self.open[-1].bracket == "(") != (char == ")"):
-            raise JavaScriptError(f"unbalanced {char} at {start}")
+            raise JavaScriptError(start, f'"{char}" has no opening bracket before it')
         self.closed = self.open.pop()
         if self.closed.bracket == "`":
             self._template(start, start + 1, self.closed.tagged)
@@ -111,16 +133,17 @@ class _Lexer:
         elif following == "*":
             end = self.text.find("*/", start + 2)
             if end < 0:
-                raise JavaScriptError(f"comment at {start} does not end")
+                raise JavaScriptError(start, "the comment that begins here has no */")
             self._skip(start, end + 2, "comment")
         elif self._follows_value():
             self.pos, self.last = start + 1, start
         else:
             self._literal(_REGEX.match(self.text, start), start, "regex")
 
-    def _literal(self, found: re.Match[str] | None, start: int, kind: Kind) -> None:
+    def _literal(self, found: re.Match[str] | None, start: int, kind: Literal["string", "regex"]) -> None:
         if found is None:
-            raise JavaScriptError(f"{kind} at {start} does not end")
+            name = "string" if kind == "string" else "regular expression"
+            raise JavaScriptError(start, f"the {name} that begins here does not end on its line")
         self._skip(start, found.end(), kind)
         self.last, self.literal_end = found.end() - 1, found.end()
 
@@ -129,7 +152,7 @@ class _Lexer:
         self.pos = end
 
     def _template(self, start: int, pos: int, tagged: bool) -> None:
-        """Read on to the end of a template, or to where code is inserted."""
+        """Skip to the end of a template, or to its next `${`."""
         while found := _TEMPLATE_STOP.search(self.text, pos):
             pos = found.end()
             if found[0] == "\\":
@@ -140,12 +163,12 @@ class _Lexer:
             if found[0] == "`":
                 self.literal_end = pos
             else:
-                self.open.append(_Open("`", self.last, tagged))
+                self.open.append(_Open("`", self.last, tagged=tagged))
             return
-        raise JavaScriptError(f"template at {start} does not end")
+        raise JavaScriptError(start, "the template that begins here has no closing `")
 
     def _follows_value(self) -> bool:
-        """Tell whether what comes next follows a value: then a slash divides and a template is tagged."""
+        """Return whether the next character follows a value: then a slash divides and a template is tagged."""
         if self.last < 0:
             return False
         if self.last + 1 == self.literal_end:
@@ -154,35 +177,108 @@ class _Lexer:
         if char == "]":
             return True
         if char == ")":
-            return self._word_at(self.closed.before) not in _BEFORE_CONDITION
+            return not self._is_condition(self.closed.before)
         if char == "}":
-            return not self._is_block(self.closed.before)
+            return not self._ends_statement(self.closed)
         if char in "+-":
             return self.last > 0 and self.text[self.last - 1] == char  # "x++ / 2"
         if char == ".":
             return self.last > 0 and self.text[self.last - 1].isdigit()  # "1. / 2"
-        if char.isalnum() or char in "_$" or char > "\x7f":
-            return self._word_at(self.last) not in _BEFORE_EXPRESSION
+        if _is_word(char):
+            return not self._is_keyword(self.last, _BEFORE_EXPRESSION)
         return False
 
-    def _is_block(self, before: int) -> bool:
-        """Tell whether a brace after the character at `before` begins a block, not an object."""
-        if before < 0:
+    def _is_condition(self, before: int) -> bool:
+        """Return whether parentheses after the character at `before` are those of `if`, `for` and the like."""
+        word = self._word_at(before)
+        if word == "await":
+            return self._word_at(self._previous(before + 1 - len(word))) == "for"
+        return word in _BEFORE_CONDITION
+
+    def _is_keyword(self, last: int, keywords: frozenset[str]) -> bool:
+        """Return whether the word that ends at `last` is one of the keywords."""
+        word = self._word_at(last)
+        if word not in keywords:
+            return False
+        # `of` is a name, except between a variable and an expression in the head of a `for`.
+        return word != "of" or self._is_for_of(last)
+
+    def _is_for_of(self, last: int) -> bool:
+        if not self.open or self.open[-1].bracket != "(":
+            return False
+        before = self.open[-1].before
+        variable = self._previous(last + 1 - len("of"))
+        follows_name = _is_word(self.text[variable]) or self.text[variable] in "]}"
+        is_declared = self._word_at(variable) in ("const", "let", "var")
+        return self._is_condition(before) and follows_name and not is_declared
+
+    def _ends_statement(self, brace: _Open) -> bool:
+        """Return whether the `}` of a brace ends a statement, and not an object, a function or a class as a value."""
+        if brace.before < 0:
             return True
-        char = self.text[before]
+        if (keyword := self._head_of(brace)) >= 0:
+            return self._begins_statement(keyword)
+        char = self.text[brace.before]
         if char in ";{}):":
             return True
         if char == ">":
-            return before > 0 and self.text[before - 1] == "="
-        word = self._word_at(before)
-        return word in _BLOCK_WORDS or (bool(word) and word not in _BEFORE_EXPRESSION)
+            return brace.before > 0 and self.text[brace.before - 1] == "="
+        word = self._word_at(brace.before)
+        return word in _BEFORE_STATEMENT or (bool(word) and not self._is_keyword(brace.before, _BEFORE_EXPRESSION))
+
+    def _head_of(self, brace: _Open) -> int:
+        """Return where the `function` or `class` begins that a brace belongs to, or -1."""
+        patterns = (_CLASS_HEAD,) if brace.parameters < 0 else (_FUNCTION_HEAD, _CLASS_HEAD)
+        end = (brace.before if brace.parameters < 0 else brace.parameters) + 1
+        for pattern in patterns:
+            found = pattern.search(self.text, max(0, end - _HEAD_WINDOW), end)
+            if found and self._span_at(found.start()) is None:  # not a word in a comment
+                return found.start()
+        return -1
+
+    def _begins_statement(self, pos: int) -> bool:
+        """Return whether `function` or `class` at `pos` is a declaration, and not an expression."""
+        before = self._previous(pos)
+        if before < 0:
+            return True
+        span = self._span_at(before)
+        if span is not None:  # after "${" it is an expression; after any other literal a new statement
+            return not (span.kind.endswith("template") and self.text[before] == "{")
+        char = self.text[before]
+        if char in ";{})]":
+            return True
+        if char in "+-":
+            return self.text[before - 1 : before] == char
+        if _is_word(char):
+            return not self._is_keyword(before, _BEFORE_EXPRESSION - _BEFORE_DECLARATION)
+        return False
+
+    def _previous(self, pos: int) -> int:
+        """Return the last significant character before `pos`, or -1."""
+        while pos > 0:
+            pos -= 1
+            if self.text[pos].isspace():
+                continue
+            span = self._span_at(pos)
+            if span is None or span.kind != "comment":
+                return pos
+            pos = span.start
+        return -1
+
+    def _span_at(self, pos: int) -> Span | None:
+        i = bisect_right(self.spans, pos, key=lambda span: span.start) - 1
+        return self.spans[i] if i >= 0 and pos < self.spans[i].end else None
 
     def _word_at(self, last: int) -> str:
-        """Return the word that ends at `last`, or an empty string; a property such as `x.if` counts as none."""
-        start = max(0, last + 1 - _LONGEST_WORD)
+        """Return the word that ends at `last`, or an empty string. A property such as `x.if` keeps its dot."""
+        start = max(0, last + 1 - _LONGEST_KEYWORD)
         found = _LAST_WORD.search(self.text, start, last + 1)
         if found is None:
             return ""
         before = self.text[max(0, found.start() - 2) : found.start()]
         is_property = before.endswith(("#", ".")) and before != ".."
         return "." + found[0] if is_property else found[0]
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char in "_$" or char > "\x7f"

@@ -21,6 +21,7 @@ from fanlight.server.bundle.esbuild import (
     run_esbuild,
 )
 from fanlight.server.bundle.imports import Import, find_imports
+from fanlight.server.bundle.javascript import JavaScriptError
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
 from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
@@ -67,7 +68,7 @@ class Modules:
 
     def inline(self, source: Source, *, module: bool) -> Script:
         """Return what a script written into the document becomes."""
-        imports = find_imports(source.text)
+        imports = _imports(source)
         if not imports:
             return Script(source.text, False)
         if first := self._first_to_bundle(source, imports, module):
@@ -83,7 +84,7 @@ class Modules:
         if path.suffix.lower() in _COMPILED:
             entry = Entry(path, folder, None, 1, "esm" if module else "iife")
             return self._bundled(source, entry, 0, _needs_esbuild(f'"{path.name}" is not plain JavaScript'))
-        imports = find_imports(source.text)
+        imports = _imports(source)
         if first := self._first_to_bundle(source, imports, module):
             entry = Entry(path, folder, None, 1, "esm")
             return self._bundled(source, entry, first.at, _need(first))
@@ -143,7 +144,7 @@ class Modules:
         for path, specifier in output.external:
             self._is_external(specifier, *importers.place(path, specifier))
         made = Source(source.path, output.text, source.folder)
-        script = self._with_sdk(made, find_imports(made.text), importers.fail)
+        script = self._with_sdk(made, _imports_of_output(output, source, pos), importers.fail)
         return Script(
             script_text(replace(made, text=script.text), module=entry.format == "esm"),
             script.uses_sdk,
@@ -184,6 +185,28 @@ class _Importers:
         places = [self.place(path, wrong) for path, name in self._output.external if name == found.specifier]
         source, pos = next((place for place in places if wrong in place[0].text), (self._source, 0))
         return source.error(pos, message)
+
+
+def _imports(source: Source) -> list[Import]:
+    try:
+        return find_imports(source.text)
+    except JavaScriptError as error:
+        raise source.error(
+            error.pos,
+            f"{error}, so the imports of this script cannot be found. Correct this line. If it is valid JavaScript, "
+            "write it more simply, or bundle the script with esbuild and refer to the result.",
+        ) from None
+
+
+def _imports_of_output(output: Output, source: Source, pos: int) -> list[Import]:
+    try:
+        return find_imports(output.text)
+    except JavaScriptError as error:
+        line = output.text[error.pos : error.pos + 80].splitlines()[0]
+        raise source.error(
+            pos,
+            f"the output of esbuild for this script cannot be read: {error}: `{line}`. Write this code more simply.",
+        ) from None
 
 
 def _own_lines(source: Source, folder: Path | None) -> tuple[Run, ...]:
