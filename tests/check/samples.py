@@ -4,8 +4,9 @@ import base64
 from dataclasses import replace
 from typing import Any
 
-from fanlight.check.observation import HANGS, Answer, Called, Document, Flaw, Look, Said, Scene, Seen, ViewSeen
+from fanlight.check.observation import HANGS, Answer, Called, Document, Flaw, Look, Scene, Seen, ViewSeen
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.transcript import RecordedMessage
 
 URI = "ui://clock/view"
 MIME = "text/html;profile=mcp-app"
@@ -107,11 +108,11 @@ POOR = {"text": "12:00", "ratio": 1.5, "needed": 4.5}
 ALL: JSONObject = {"serverTools": {}, "serverResources": {}, "openLinks": {}}
 
 
-def says(method: str, at: float = 100.0, **params: Any) -> Said:
-    return Said("view", {"jsonrpc": "2.0", "method": method, "params": params}, at)
+def says(method: str, at: float = 0.1, **params: Any) -> RecordedMessage:
+    return RecordedMessage("view", {"jsonrpc": "2.0", "method": method, "params": params}, at)
 
 
-def hello(**capabilities: Any) -> list[Said]:
+def hello(**capabilities: Any) -> list[RecordedMessage]:
     return [says("ui/initialize", appCapabilities=capabilities), says("ui/notifications/initialized")]
 
 
@@ -300,6 +301,9 @@ BROKEN: dict[str, list[Any]] = {
         document("<style>p { background: url(https://cdn.example/a.png) }</style>"),
         script('fetch("https://api.example.com/v1")'),
         script('fetch("https://api.example.com/v1")', csp={"resourceDomains": ["https://api.example.com"]}),
+        script('new WebSocket("wss://api.example.com/v1")', csp={"connectDomains": ["https://api.example.com"]}),
+        script('fetch("https://api.example.com:8443/v1")', csp={"connectDomains": ["https://api.example.com"]}),
+        script('fetch("http://api.example.com/v1")', csp={"connectDomains": ["api.example.com"]}),
         script('import x from "https://esm.example/x"'),
         script(
             'const f = document.createElement("iframe");\nf.src = "https://maps.example/a";\ndocument.body.append(f)'
@@ -451,7 +455,7 @@ BROKEN: dict[str, list[Any]] = {
     "QUA-20": [plain(unreached=["https://cdn.example/a.js"])],
     "QUA-21": [plain(said=[], unfinished=HANGS)],
     "QUA-08": [replace(VIEW, document=Document(URI, "x" * 1_000_001))],
-    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=9_000), SIZE, SIZE])],
+    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=9.0), SIZE, SIZE])],
 }
 
 GOOD: dict[str, list[Any]] = {
@@ -501,6 +505,11 @@ GOOD: dict[str, list[Any]] = {
         document(
             '<img src="https://a.cdn.example/a.png" alt="">', ui={"csp": {"resourceDomains": ["https://*.cdn.example"]}}
         ),
+        script('fetch("https://api.example.com:8443/v1")', csp={"connectDomains": ["https://api.example.com:*"]}),
+        script('fetch("https://api.example.com/v1")', csp={"connectDomains": ["https://api.example.com:443"]}),
+        script('fetch("https://api.example.com:443/v1")', csp={"connectDomains": ["https://API.example.com"]}),
+        script('fetch("https://api.example.com/v1")', csp={"connectDomains": ["http://api.example.com:80"]}),
+        script('fetch("https://api.example.com/v1")', csp={"connectDomains": ["api.example.com"]}),
         script('const base = new URL("https://example.com/only-a-name")'),
         script('app.openLink({ url: "https://elsewhere.example" })'),
         script(
@@ -564,7 +573,7 @@ GOOD: dict[str, list[Any]] = {
     "DSP-03": [odd(said=[*CAN_FULLSCREEN, FULLSCREEN])],
     "SIZ-01": [plain(said=[*hello(), SIZE], marks={"result": MARK, "locale": MARK, "grown": MARK})],
     "QUA-02": [bare(errors=[("result", THROWN)]), plain(errors=[("theme", THROWN)])],
-    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=4_000), SIZE, SIZE])],
+    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=4.0), SIZE, SIZE])],
     "QUA-10": [odd(errors=[("later", THROWN)])],
     "QUA-12": [
         partial(errors=[("later", THROWN)]),

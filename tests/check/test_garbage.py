@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from check.samples import HTML, LOOK, PLAIN, SCENES, URI, VIEW
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import Answer, Called, Document, Look, Said, Seen, ViewSeen, html_of, ui_of
+from fanlight.check.observation import Answer, Called, Document, Look, Seen, ViewSeen, html_of, ui_of
 from fanlight.check.run import judged
 from fanlight.check.view_rules import app_tools
+from fanlight.protocol.transcript import RecordedMessage
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "ui://clock/view", "model", "*", HTML])
 NAMES = """
@@ -58,7 +59,7 @@ def test_no_rule_fails_on_what_a_document_is(html: str, ui: Any) -> None:
 )
 @few
 def test_no_rule_fails_on_what_a_view_sends(messages: Any) -> None:
-    said = [Said("view", message) for message in messages]
+    said = [RecordedMessage("view", message) for message in messages]
     scenes = {name: replace(scene, said=said) for name, scene in SCENES.items()}
     judged(Seen("odd", [], [ViewSeen(VIEW.document, scenes)]))
 

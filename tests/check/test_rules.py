@@ -109,7 +109,7 @@ def test_what_is_measured_is_not_what_names_a_finding() -> None:
 
     poor = [{"text": "12:01", "ratio": 1.6, "needed": 4.5}]
     assert key("QUA-05", marked("result", contrast=[POOR])) == key("QUA-05", marked("result", contrast=poor))
-    late = [plain(said=[hello()[0], says("ui/notifications/initialized", at=at), SIZE]) for at in (6_000, 7_000)]
+    late = [plain(said=[hello()[0], says("ui/notifications/initialized", at=at), SIZE]) for at in (6.0, 7.0)]
     assert key("QUA-09", late[0]) == key("QUA-09", late[1]) != set()
     wide = [marked("result", scrollWidth=width, clientWidth=700) for width in (800, 900)]
     assert key("DIM-03", wide[0]) == key("DIM-03", wide[1]) != set()

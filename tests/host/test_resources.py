@@ -17,12 +17,9 @@ from fanlight.host.views.documents import (
     ViewError,
     Views,
     ViewUnavailable,
-    for_app,
-    for_model,
     link_problem,
     read_view,
     view_uri,
-    visibility,
 )
 from fanlight.protocol.extension import MIME_TYPE
 from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
@@ -112,32 +109,6 @@ def test_a_link_that_cannot_be_followed_is_explained_and_no_other() -> None:
     assert "not a ui:// URI" in str(link_problem({"name": "t", "_meta": ui(resourceUri="https://a.example")}))
     assert link_problem({"name": "t", "_meta": ui(resourceUri=URI)}) is None
     assert link_problem({"name": "t"}) is None
-
-
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        (None, {"model", "app"}),
-        (["model"], {"model"}),
-        (["app"], {"app"}),
-        (["model", "app"], {"model", "app"}),
-        ([], set()),
-        (["app", "admin", 3, None, {}], {"app"}),
-        (["Model"], set()),
-        ("model", set()),
-        ({"model": True}, set()),
-        (True, set()),
-    ],
-)
-def test_a_visibility_that_is_not_of_the_standard_never_shows_a_tool(declared: Any, expected: set[str]) -> None:
-    tool = {"name": "t", "_meta": ui(visibility=declared)}
-    assert visibility(tool) == expected
-    assert (for_model(tool), for_app(tool)) == ("model" in expected, "app" in expected)
-
-
-def test_a_tool_without_metadata_is_for_model_and_app() -> None:
-    assert visibility({"name": "t"}) == {"model", "app"}
-    assert visibility({"name": "t", "_meta": None}) == {"model", "app"}
 
 
 # The document

@@ -44,6 +44,7 @@ const SCHEME = /^(?:https?|wss?|data|blob|file|filesystem|mediastream)$/i;
 const sources = (domains) =>
   (Array.isArray(domains) ? domains : [])
     .filter((domain) => typeof domain === "string" && SOURCE.test(domain) && !SCHEME.test(domain))
+    .filter((domain) => Number(/:([0-9]+)$/.exec(domain)?.[1] ?? 0) < 65536)
     .join(" ");
 
 /**

@@ -13,12 +13,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from fanlight.dev.source_lines import Place
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import FLAT_URI_KEY, UI_KEY
+from fanlight.protocol.transcript import RecordedMessage
 
 HANGS: Final = "it hangs"
 """Of a scene that did not end: a script of the View ran without end."""
@@ -139,22 +140,13 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Said:
-    """A message between a View and its host, at so many milliseconds since the View began to load."""
-
-    by: Literal["view", "host"]
-    message: JSONObject
-    at: float = 0.0
-
-
-@dataclass(frozen=True)
 class Scene:
     """A View shown once, by one host, in one way."""
 
     name: str
     host: JSONObject = field(default_factory=dict)
     """What the host answered to `ui/initialize`."""
-    said: Sequence[Said] = ()
+    said: Sequence[RecordedMessage] = ()
     errors: Sequence[tuple[str, str]] = ()
     """Uncaught errors, each with the step in which it came."""
     console: Sequence[str] = ()
@@ -172,7 +164,7 @@ class Scene:
     unfinished: str | None = None
     """Why the scene could not be played to its end."""
 
-    def sent(self, *methods: str, since: str | None = None, until: str | None = None) -> list[Said]:
+    def sent(self, *methods: str, since: str | None = None, until: str | None = None) -> list[RecordedMessage]:
         """Return what the View sent: all, or some methods; between the beginnings of two steps, or all the time."""
         first = 0 if since is None else self.steps.get(since, len(self.said))
         last = len(self.said) if until is None else self.steps.get(until, len(self.said))

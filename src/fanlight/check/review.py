@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from fanlight.check.observation import Document, Seen, chosen, html_of
 from fanlight.check.rule import Problem
+from fanlight.protocol.csp import CSP_LISTS, is_declared, source_covers
+from fanlight.protocol.origin import Origin
 from fanlight.protocol.source_lines import after
 
 Severity = Literal["high", "medium", "low"]
@@ -32,7 +33,6 @@ class Spot(NamedTuple):
 Part = tuple[Spot, str]
 """Where a text begins, and the text."""
 
-_LISTS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _URL: Final = re.compile(r"(?:https?|wss?):(?:\\?/){2}[A-Za-z0-9.-]+(?::[0-9]+)?", re.IGNORECASE)
 _SENDS: Final = re.compile(
     r"\bfetch\s*\(|XMLHttpRequest|sendBeacon|new\s+(?:WebSocket|EventSource)\b|\.src\s*=\s*[`\"']https?:"
@@ -191,26 +191,11 @@ def _problem(document: Document, spot: Spot | None, severity: Severity, message:
     return Problem(where, message, fix, spot.line if spot else None, severity)
 
 
-def _origin(address: str) -> str | None:
+def _origin(address: str) -> Origin | None:
     try:
-        parts = urlsplit(address.replace("\\/", "/"))
-        host = parts.hostname
+        return Origin.of(address.replace("\\/", "/"))
     except ValueError:
         return None
-    if parts.scheme.lower() not in ("http", "https", "ws", "wss") or not host:
-        return None
-    port = "" if parts.port is None else f":{parts.port}"
-    return f"{parts.scheme.lower()}://{host}{port}"
-
-
-def _covers(declared: str, origin: str) -> bool:
-    scheme, _, rest = declared.rpartition("://")
-    theirs, _, host = origin.partition("://")
-    secure = {"http": ("http", "https"), "ws": ("ws", "wss"), "https": ("https", "wss"), "": (theirs,)}
-    if theirs not in secure.get(scheme.lower(), (scheme.lower(),)):
-        return False
-    rest, host = rest.lower().rstrip("/"), host.lower()
-    return host.endswith(rest[1:]) if rest.startswith("*.") else host == rest
 
 
 def _declared(csp: Mapping[str, Any], *names: str) -> list[str]:
@@ -310,19 +295,19 @@ def rev_01(document: Document) -> Iterator[Problem]:
     told = set()
     for spot, address, needs in _used(document.html):
         origin = _origin(address)
-        if origin is None or origin.startswith(_NAMES_ONLY) or (origin, needs) in told:
+        if origin is None or str(origin) in _NAMES_ONLY or (origin, needs) in told:
             continue
-        if not any(_covers(entry, origin) for entry in _declared(document.csp, needs)):
+        if not is_declared(origin, _declared(document.csp, needs)):
             told.add((origin, needs))
             message = f"uses {origin}, which its csp does not declare: hosts block it."
-            yield _problem(document, spot, "medium", message, f"Add {origin!r} to {needs}, or do without it.")
+            yield _problem(document, spot, "medium", message, f"Add '{origin}' to {needs}, or do without it.")
 
 
 def rev_02(document: Document) -> Iterator[Problem]:
     origins = {origin for found in _URL.finditer(document.html) if (origin := _origin(found[0]))}
-    for entry in dict.fromkeys(_declared(document.csp, *_LISTS)):
+    for entry in dict.fromkeys(_declared(document.csp, *CSP_LISTS)):
         bare = entry.rpartition("://")[2]
-        if not any(_covers(entry, origin) for origin in origins) and bare.removeprefix("*.") not in document.html:
+        if not any(source_covers(entry, origin) for origin in origins) and bare.removeprefix("*.") not in document.html:
             message = f"declares {entry}, which its source never names."
             yield _problem(document, None, "low", message, "Remove it: a View can leak data to whatever it declares.")
 
@@ -425,7 +410,7 @@ def rev_09(document: Document) -> Iterator[Problem]:
 
 
 def rev_10(document: Document) -> Iterator[Problem]:
-    for entry in dict.fromkeys(_declared(document.csp, *_LISTS)):
+    for entry in dict.fromkeys(_declared(document.csp, *CSP_LISTS)):
         scheme, _, host = entry.rpartition("://")
         if host.startswith("*.") and host.count(".") < 2:
             message = f"declares {entry}, which covers everybody under it."

@@ -17,10 +17,10 @@ from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.host.upstream.config import Target, target
-from fanlight.host.views.documents import for_app
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.visibility import for_app
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -350,5 +350,5 @@ def _ready(view: ViewSeen) -> int | None:
     """Return after how many milliseconds a View could be used, if it was shown."""
     for scene in view.played("plain"):
         for said in scene.sent("ui/notifications/initialized"):
-            return round(said.at)
+            return round(said.at * 1000)
     return None

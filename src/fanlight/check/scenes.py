@@ -20,7 +20,7 @@ import anyio
 
 from fanlight import __version__
 from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import HANGS, Said, Scene, ViewSeen
+from fanlight.check.observation import HANGS, Scene, ViewSeen
 from fanlight.check.replay_server import stand_in
 from fanlight.check.scripted_host import (
     AGE,
@@ -350,7 +350,7 @@ async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
                     timers.heard(line.text)
                 return Scene(
                     "ours",
-                    said=[Said(said.by, said.message, said.at * 1000) for said in view.messages],
+                    said=view.messages,
                     errors=timers.counted([("result", first_line(text)) for text in view.errors]),
                     console=[first_line(text) for text in console],
                     violations=list(

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from fanlight import __version__
-from fanlight.check.observation import LATER, Document, Said, Scene
-from fanlight.protocol.csp import Csp, check_source
-from fanlight.protocol.errors import RegistrationError
+from fanlight.check.observation import LATER, Document, Scene
+from fanlight.protocol.csp import CSP_LISTS, Csp, is_source
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.transcript import RecordedMessage
 
 if TYPE_CHECKING:
     from playwright.async_api import (
@@ -310,7 +310,11 @@ class Script:
         return Scene(
             self.name,
             self.welcome,
-            [Said(each["by"], each["message"], each["at"]) for each in said if isinstance(each["message"], dict)],
+            [
+                RecordedMessage(each["by"], each["message"], each["at"] / 1000)
+                for each in said
+                if isinstance(each["message"], dict)
+            ],
             self.timers.counted(self.errors),
             self.console,
             list(dict.fromkeys(self.violations)),
@@ -361,22 +365,13 @@ def _headers(document: Document) -> dict[str, str]:
 
 
 def _csp(document: Document) -> Csp | None:
-    """Return what a document declares, without what is no origin."""
+    """Return what a document declares, without invalid sources."""
     if "csp" not in document.ui:
         return None
-    lists = []
-    for name in ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"):
-        declared = document.csp.get(name)
-        lists.append([value for value in declared if _is_source(value)] if isinstance(declared, list) else [])
-    return Csp(*lists)
-
-
-def _is_source(value: object) -> bool:
-    try:
-        check_source(value, "csp")
-    except RegistrationError:
-        return False
-    return True
+    declared = {field: document.csp.get(name) for name, field in CSP_LISTS.items()}
+    return Csp(
+        **{field: [*filter(is_source, sources)] for field, sources in declared.items() if isinstance(sources, list)}
+    )
 
 
 def first_line(text: str) -> str:

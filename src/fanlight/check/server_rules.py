@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from fanlight.check.observation import Answer, Called, Look, Seen, chosen, html_of, meta_of, texts, ui_of
 from fanlight.check.rule import Problem, steady
-from fanlight.protocol.csp import check_source
+from fanlight.protocol.csp import CSP_LISTS, check_source
 from fanlight.protocol.errors import RegistrationError
-from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, URI_SCHEME
+from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, URI_SCHEME, is_view_uri
+from fanlight.protocol.html import find_doctype
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.protocol.metadata import FLAT_URI_KEY
+from fanlight.protocol.metadata import FLAT_URI_KEY, PERMISSION_KEYS
+from fanlight.protocol.visibility import for_model
 
-_CSP_LISTS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _RESOURCE_KEYS: Final = ("csp", "permissions", "domain", "prefersBorder")
-_PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
-_DOCTYPE: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.IGNORECASE | re.DOTALL)
+_PERMISSIONS: Final = tuple(PERMISSION_KEYS.values())
 _TEXT_ONLY: Final = re.compile(r"<(title|textarea)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _ORIGIN: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.-]+(?::[0-9]+)?/?")
 
@@ -43,7 +43,7 @@ def _view_items(look: Look) -> Iterator[tuple[str, JSONObject]]:
 def res_01(look: Look) -> Iterator[Problem]:
     fix = f'Write "{URI_SCHEME}" in front: "{URI_SCHEME}clock/view".'
     for tool, uri in look.links():
-        if not (isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME):
+        if not is_view_uri(uri):
             yield Problem(_tool(tool), f"names the View {uri!r}, which is no {URI_SCHEME} URI.", fix)
     for key, entries in (("uri", look.resources), ("uriTemplate", look.templates)):
         for entry in entries:
@@ -106,8 +106,12 @@ def html_problem(html: str) -> tuple[str, str] | None:
         return "is an address, not a document.", "Return the page's HTML, or a document with a frame of that address."
     if "<" not in text:
         return "is plain text, not a document.", "Return an HTML document that begins with <!doctype html>."
-    if not _DOCTYPE.match(text):
-        return "has no <!doctype html>, so it is shown in quirks mode.", "Begin the document with <!doctype html>."
+    doctype = find_doctype(text)
+    if doctype is None or not doctype.is_html5:
+        return (
+            "does not begin with <!doctype html>, so browsers may show it in quirks mode.",
+            "Begin the document with <!doctype html>.",
+        )
     if "\x00" in text:
         return "holds a null character.", "Remove it."
     reader = _Reader()
@@ -240,7 +244,7 @@ def neg_04(seen: Seen) -> Iterator[Problem]:
         return
     names = {str(tool.get("name")) for tool in plain.tools}
     for tool, _ in with_ui.links():
-        if not _for_model(tool):
+        if not for_model(tool):
             continue
         if str(tool.get("name")) not in names:
             message = "is not there for a client without MCP Apps."
@@ -256,7 +260,7 @@ def neg_05(seen: Seen) -> Iterator[Problem]:
         return
     for tool, _ in look.links():
         call = look.calls.get(str(tool.get("name")))
-        if call is not None and _for_model(tool) and _says_nothing(call.answer):
+        if call is not None and for_model(tool) and _says_nothing(call.answer):
             message = f"answers with no content to {_short(call.arguments)}: the model gets nothing."
             yield Problem(_tool(tool), message, "Return text beside the structuredContent.")
 
@@ -271,11 +275,6 @@ def _says_nothing(answer: Answer) -> bool:
         return True
     blocks = [block for block in content if isinstance(block, dict)]
     return all(block.get("type") == "text" and not str(block.get("text") or "").strip() for block in blocks)
-
-
-def _for_model(tool: Mapping[str, Any]) -> bool:
-    visibility = ui_of(tool).get("visibility")
-    return not isinstance(visibility, list) or "model" in visibility
 
 
 def _short(value: object) -> str:
@@ -324,9 +323,9 @@ def lnt_03(look: Look) -> Iterator[Problem]:
         if not isinstance(csp, Mapping):
             yield Problem(uri, f"has the csp {csp!r}, no object.", 'Write {"connectDomains": ["https://..."]}.')
             continue
-        for name in csp.keys() - {*_CSP_LISTS}:
-            yield Problem(uri, f"has {name!r} in its csp.", f"The lists are {', '.join(_CSP_LISTS)}.")
-        for name in _CSP_LISTS:
+        for name in csp.keys() - {*CSP_LISTS}:
+            yield Problem(uri, f"has {name!r} in its csp.", f"The lists are {', '.join(CSP_LISTS)}.")
+        for name in CSP_LISTS:
             declared = csp.get(name)
             if declared is not None and not isinstance(declared, list):
                 yield Problem(uri, f"has {name} {declared!r}, no list.", f"Write [{json.dumps(str(declared))}].")
@@ -515,7 +514,7 @@ def _called(seen: Seen) -> Iterator[tuple[JSONObject, object, Called]]:
 def adv_04(seen: Seen) -> Iterator[Problem]:
     for tool, _, call in _called(seen):
         result = call.answer.result
-        if result is None or not _for_model(tool) or result.get("isError") or not result.get("structuredContent"):
+        if result is None or not for_model(tool) or result.get("isError") or not result.get("structuredContent"):
             continue
         said = sum(len(text.strip()) for text in texts(result))
         data = len(json.dumps(result["structuredContent"]))

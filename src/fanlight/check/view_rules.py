@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanlight.check.observation import HANGS, LATER, Said, Scene, ViewSeen
+from fanlight.check.observation import HANGS, LATER, Scene, ViewSeen
 from fanlight.check.rule import Problem, steady
 from fanlight.dev.presets import PRESETS, Preset
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.transcript import RecordedMessage
 
 _STANDARD: Final = frozenset(
     {
@@ -37,12 +38,12 @@ _THROWN: Final = re.compile(r"(?:Uncaught )?\w*Error: ")
 _CODE: Final = "Look at the View's console in fanlight dev."
 
 HEAVY: Final = 1_000_000
-SLOW: Final = 5_000
+SLOW: Final = 5.0
 LOOP: Final = 10
 """As many reports of size in half a second in which nothing happens are a loop."""
 
 
-def _params(said: Said) -> Mapping[str, Any]:
+def _params(said: RecordedMessage) -> Mapping[str, Any]:
     params = said.message.get("params")
     return params if isinstance(params, Mapping) else {}
 
@@ -480,7 +481,7 @@ def qua_08(view: ViewSeen) -> Iterator[Problem]:
 def qua_09(view: ViewSeen) -> Iterator[Problem]:
     for scene in view.played("plain"):
         if is_slow(scene):
-            message = f"needs {_ready(scene) / 1000:.1f} seconds until it can be used."
+            message = f"needs {_ready(scene):.1f} seconds until it can be used."
             yield Problem(view.where, message, "Connect first, and load what is large afterwards.", key="needs long")
 
 
@@ -635,12 +636,12 @@ def adv_10(view: ViewSeen) -> Iterator[Problem]:
         yield Problem(view.where, message, "Send structuredContent beside the text.")
 
 
-def _sent(view: ViewSeen) -> Iterator[Said]:
+def _sent(view: ViewSeen) -> Iterator[RecordedMessage]:
     for scene in view.played():
         yield from scene.sent()
 
 
-def _is_text_alone(said: Said) -> bool:
+def _is_text_alone(said: RecordedMessage) -> bool:
     return "structuredContent" not in _params(said)
 
 

@@ -33,10 +33,10 @@ from fanlight.host.upstream.malformed import Unreadable
 from fanlight.host.upstream.process import CannotStart
 from fanlight.host.upstream.transport import Attempt, open_transport
 from fanlight.host.upstream.wire import at_cursor, without_wire_fields
-from fanlight.host.views.documents import for_model
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.visibility import for_model
 
 VERSIONS: Final = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 

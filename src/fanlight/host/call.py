@@ -6,8 +6,8 @@ import anyio
 
 from fanlight.host.upstream.connection import Unfinished
 from fanlight.host.validation import check_arguments, shown
-from fanlight.host.views.documents import is_embedded
 from fanlight.host.views.throttle import Pace
+from fanlight.protocol.content import embeds_view
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.partial import PartialArguments
 
@@ -78,7 +78,7 @@ class Call:
     def for_model(self) -> list[JSONObject]:
         """The content of the result, for the model, without the documents of Views."""
         content = (self.result or {}).get("content", [])
-        return [block for block in content if not self.views or not is_embedded(block)]
+        return [block for block in content if not self.views or not embeds_view(block)]
 
     @property
     def arguments(self) -> JSONObject:

@@ -47,10 +47,7 @@ from fanlight.host.views.documents import (
     ViewDocument,
     ViewError,
     Views,
-    embedded,
     embedded_view,
-    for_app,
-    for_model,
     link_row,
     view_uri,
 )
@@ -66,10 +63,12 @@ from fanlight.host.web.document_server import Documents
 from fanlight.host.web.inject import put_first
 from fanlight.host.web.origins import Names, Origins, app_label
 from fanlight.protocol.bridge import Bridge, State
+from fanlight.protocol.content import embedded_views
 from fanlight.protocol.dialects import EMBEDDED
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.visibility import for_app, for_model
 
 _REPORTS_PER_SECOND = 50.0
 _UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
@@ -370,7 +369,7 @@ class Host:
     def _embed(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
         """Open the Views that a result brings with it, as servers with mcp-ui do."""
         opened: dict[str, CallView] = {}
-        items, most = embedded(result), self._limits.result_views
+        items, most = embedded_views(result), self._limits.result_views
         for item in items[:most]:
             uri = item["uri"]
             if not self._dialects or uri in opened:
@@ -642,7 +641,7 @@ class Host:
         """Return the document of a View: what its result brought, if the tool has no link to it, or the server's."""
         connection = self.servers[record.server]
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
-        item = next((item for item in embedded(record.result or {}) if item["uri"] == record.uri), None)
+        item = next((item for item in embedded_views(record.result or {}) if item["uri"] == record.uri), None)
         if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
             if not self._dialects:
                 raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")

@@ -1,26 +1,93 @@
-"""The domains a View declares, each checked as one CSP source before it can enter a header."""
+"""The domains that a View declares: the grammar of one source, and which URLs a source covers.
+
+Each source is validated before it can enter a header. `tests/vectors/csp` holds both the grammar and the matching.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import Final
 
 from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.origin import DEFAULT_PORTS, Origin
+
+CSP_LISTS: Final[Mapping[str, str]] = {
+    "connectDomains": "connect_domains",
+    "resourceDomains": "resource_domains",
+    "frameDomains": "frame_domains",
+    "baseUriDomains": "base_uri_domains",
+}
+"""The lists of `_meta.ui.csp`, each with the name of its field in `Csp`."""
 
 # CSP 3 host-source, narrowed: a scheme that a View can fetch with, one leading wildcard label, a port,
 # and nothing else. A path is legal CSP, but the standard declares origins, and peers drop it.
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL})*"
-_SOURCE = re.compile(rf"(?:(?i:https?|wss?)://)?(?:\*\.)?{_HOST}(?::(?:(?P<port>[0-9]{{1,5}})|\*))?")
+_SOURCE = re.compile(rf"(?:(?P<scheme>(?i:https?|wss?))://)?(?P<host>(?:\*\.)?{_HOST})(?::(?P<port>[0-9]{{1,5}}|\*))?")
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_HOST}")
 _SCHEMES = frozenset({"http", "https", "ws", "wss", "data", "blob", "file", "filesystem", "mediastream"})
+_UPGRADES: Final = {"http": "https", "ws": "wss"}
 
 
 def check_source(value: object, field: str) -> str:
     """Return `value` if it is exactly one CSP host source, or raise with what to write instead."""
-    found = _SOURCE.fullmatch(value) if isinstance(value, str) else None
-    if found and found[0].lower() not in _SCHEMES and int(found["port"] or 0) < 65536:
+    found = _parse(value)
+    if found:
         return found[0]
     raise RegistrationError(f"{field} is {value!r}, {_why_not(value)}")
+
+
+def is_source(value: object) -> bool:
+    """Return whether `value` is exactly one CSP host source."""
+    return _parse(value) is not None
+
+
+def _parse(value: object) -> re.Match[str] | None:
+    found = _SOURCE.fullmatch(value) if isinstance(value, str) else None
+    if found is None or found[0].lower() in _SCHEMES:
+        return None
+    is_port = found["port"] in (None, "*") or int(found["port"]) < 65536
+    return found if is_port else None
+
+
+def is_declared(origin: Origin, sources: Iterable[str]) -> bool:
+    """Return whether one of the declared sources covers an origin."""
+    return any(source_covers(source, origin) for source in sources)
+
+
+def source_covers(source: str, origin: Origin) -> bool:
+    """Return whether a declared source covers an origin, by CSP 3, section 6.7.2, as browsers implement it.
+
+    Browsers are stricter than its text in two ways: `https` does not match WebSockets, nor `wss` requests, and a
+    scheme is upgraded at the default port only. They are more lenient in one: IPv4 addresses match.
+
+    A source without a scheme has that of the View's own document, which is https in production. Text that is not a
+    source (`check_source`) covers nothing, because hosts drop it.
+    """
+    found = _parse(source)
+    if found is None or not host_covers(found["host"], origin.host):
+        return False
+    scheme, port = (found["scheme"] or "https").lower(), found["port"]
+    is_upgrade = _UPGRADES.get(scheme) == origin.scheme
+    is_default = origin.port == DEFAULT_PORTS[origin.scheme]
+    if scheme != origin.scheme and not is_upgrade:
+        return False
+    if port is None or port == "*":
+        return port == "*" or is_default
+    if is_upgrade:
+        return is_default and int(port) in (DEFAULT_PORTS[scheme], origin.port)
+    return int(port) == origin.port
+
+
+def host_of(source: str) -> str:
+    """Return the host of a source, such as "*.example.com"."""
+    return source.rpartition("://")[2].partition(":")[0]
+
+
+def host_covers(pattern: str, host: str) -> bool:
+    """Return whether the host of a source covers a host, or all hosts that another pattern covers."""
+    pattern, host = pattern.lower(), host.lower()
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
 
 
 def check_host_name(value: object, field: str) -> str:
@@ -103,10 +170,5 @@ class Csp:
 
     def wire(self) -> dict[str, list[str]]:
         """Return the value of `_meta.ui.csp`. An empty list means the same as none and is left out (CSP-09)."""
-        names = {
-            "connectDomains": self.connect_domains,
-            "resourceDomains": self.resource_domains,
-            "frameDomains": self.frame_domains,
-            "baseUriDomains": self.base_uri_domains,
-        }
-        return {name: list(domains) for name, domains in names.items() if domains}
+        lists = {name: list(getattr(self, field)) for name, field in CSP_LISTS.items()}
+        return {name: domains for name, domains in lists.items() if domains}

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
+from fanlight.protocol.csp import CSP_LISTS
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE, OLDER_EXTENSION_ID
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -112,13 +113,8 @@ def _rows() -> Iterator[Row]:
         yield Row("key", dialect, "server", f"{prefix}/widgetCSP", "ui.csp", "with its lists in snake case")
         yield Row("key", dialect, "server", f"{prefix}/widgetDomain", "ui.domain")
         yield Row("key", dialect, "server", f"{prefix}/widgetPrefersBorder", "ui.prefersBorder")
-    for older, today in (
-        ("connect_domains", "connectDomains"),
-        ("resource_domains", "resourceDomains"),
-        ("frame_domains", "frameDomains"),
-        ("base_uri_domains", "baseUriDomains"),
-    ):
-        yield Row("field", "ChatGPT", "server", older, today, "of `widgetCSP`")
+    for name, field in CSP_LISTS.items():
+        yield Row("field", "ChatGPT", "server", field, name, "of `widgetCSP`")
     yield Row("field", "ChatGPT", "server", "redirect_domains", "", "of `widgetCSP`; the policy decides on links")
 
     yield Row("type", "early drafts", "server", "text/html+mcp", MIME_TYPE)
@@ -316,6 +312,16 @@ def _also_experimental(capabilities: Any) -> Any:
 
 # What servers say of tools and Views
 
+_CHATGPT_VISIBILITY: Final = ("openai/outputTemplate", "openai/widgetAccessible", "openai/visibility")
+
+
+def meta_of(thing: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata of a tool, resource or content item. Older Python servers write `meta` for `_meta`."""
+    for key in ("_meta", "meta"):
+        if isinstance(found := thing.get(key), Mapping):
+            return found
+    return {}
+
 
 def ui_of(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
     """Return the `ui` object of a `_meta` with what older keys add to it, and those keys. Today's win."""
@@ -326,11 +332,9 @@ def ui_of(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
         if older in meta and today not in ui and today != "visibility":
             ui[today] = _value(today, meta[older])
             used.append(older)
-    if not isinstance(nested, Mapping) and any(key.startswith("openai/") for key in meta):
-        said = [key for key in ("openai/outputTemplate", "openai/widgetAccessible", "openai/visibility") if key in meta]
-        if said:
-            ui["visibility"] = _visibility(meta)
-            used += [key for key in said if key not in used]
+    if not isinstance(nested, Mapping) and (visibility := chatgpt_visibility(meta)) is not None:
+        ui["visibility"] = visibility
+        used += [key for key in _CHATGPT_VISIBILITY if key in meta and key not in used]
     return ui, tuple(used)
 
 
@@ -340,8 +344,13 @@ def link_of(meta: Mapping[str, Any]) -> Row | None:
     return next((row for row in ROWS if row.today == "ui.resourceUri" and row.older in used), None)
 
 
-def _visibility(meta: Mapping[str, Any]) -> list[str]:
-    """Return who may use a tool of a ChatGPT app: the model unless told, and Views only if told."""
+def chatgpt_visibility(meta: Mapping[str, Any]) -> list[str] | None:
+    """Return the visibility of a tool by ChatGPT's keys: the model by default, and Views only if they are allowed.
+
+    Without these keys, return None.
+    """
+    if meta.keys().isdisjoint(_CHATGPT_VISIBILITY):
+        return None
     model = [] if meta.get("openai/visibility") == "private" else ["model"]
     return [*model, "app"] if meta.get("openai/widgetAccessible") is True else model
 

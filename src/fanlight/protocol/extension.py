@@ -14,6 +14,11 @@ OLDER_SETTINGS: Final = {"mimeTypes": [MIME_TYPE, "text/html+mcp", "text/html"]}
 """What a host advertises under the older name, with the types that servers looked for there."""
 
 
+def is_view_uri(value: object) -> bool:
+    """Return whether a value is a URI of the scheme of Views, with something after the scheme (RES-01)."""
+    return isinstance(value, str) and value.startswith(URI_SCHEME) and value != URI_SCHEME
+
+
 def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
     """Tell whether client capabilities name the extension with our MIME type (NEG-01, NEG-02).
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from fanlight.protocol.csp import Csp, check_source
-from fanlight.protocol.metadata import Permission
+from fanlight.protocol.metadata import PERMISSION_KEYS, Permission
 
 Profile = Literal["strict", "compat"]
 Directives = Mapping[str, tuple[str, ...]]
@@ -33,7 +33,6 @@ _NEVER: Final = (
     *("publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "storage-access"),
     *("usb", "window-management", "xr-spatial-tracking"),
 )
-_ASKED_FOR: Final[tuple[Permission, ...]] = ("camera", "microphone", "geolocation", "clipboard-write")
 
 
 def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: Profile = "strict") -> Directives:
@@ -124,7 +123,7 @@ def _pattern(source: str) -> str:
 def permissions_policy(granted: Iterable[Permission]) -> str:
     """Return the Permissions-Policy of a View's document: what was granted to itself, and nothing else to anybody."""
     allowed = set(granted)
-    asked = (f"{name}=({'self' if name in allowed else ''})" for name in _ASKED_FOR)
+    asked = (f"{name}=({'self' if name in allowed else ''})" for name in PERMISSION_KEYS)
     return ", ".join((*asked, *(f"{name}=()" for name in _NEVER)))
 
 

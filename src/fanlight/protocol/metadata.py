@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, get_args
 
-from fanlight.protocol.csp import Csp
+from fanlight.protocol.csp import CSP_LISTS, Csp
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import URI_SCHEME
 
@@ -16,13 +16,13 @@ UI_KEYS: Final = (UI_KEY, FLAT_URI_KEY)
 Visibility = Literal["model", "app"]
 Permission = Literal["camera", "microphone", "geolocation", "clipboard-write"]
 
-_PERMISSION_KEYS: Final[Mapping[str, str]] = {
+PERMISSION_KEYS: Final[Mapping[Permission, str]] = {
     "camera": "camera",
     "microphone": "microphone",
     "geolocation": "geolocation",
     "clipboard-write": "clipboardWrite",
 }
-_CSP_KEYS: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
+"""The keys of `_meta.ui.permissions`, by the names that browsers have for them."""
 _URI = re.compile(r"ui://(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
 
 
@@ -101,7 +101,7 @@ def resource_meta(
     ui: dict[str, Any] = {}
     if csp is not None and (wire := csp.wire()):
         ui["csp"] = wire
-    if keys := [_PERMISSION_KEYS[name] for name in permissions]:
+    if keys := [PERMISSION_KEYS[name] for name in permissions]:
         ui["permissions"] = {key: {} for key in keys}
     if domain is not None:
         ui["domain"] = domain
@@ -120,27 +120,15 @@ def read_resource_meta(ui: object, uri: str) -> dict[str, Any]:
     asked = ui.get("permissions", {})
     if not isinstance(domains, Mapping) or not isinstance(asked, Mapping):
         raise RegistrationError(f"The _meta.ui.csp and _meta.ui.permissions of {uri} must be objects.")
-    names = {key: name for name, key in _PERMISSION_KEYS.items()}
+    names: dict[str, str] = {key: name for name, key in PERMISSION_KEYS.items()}
     return {
-        "csp": Csp(**{_snake(key): value for key, value in domains.items() if key in _CSP_KEYS}) if domains else None,
+        "csp": Csp(**{CSP_LISTS[key]: value for key, value in domains.items() if key in CSP_LISTS})
+        if domains
+        else None,
         "permissions": check_permissions([names.get(key, key) for key in asked]),
         "domain": ui.get("domain"),
         "prefers_border": ui.get("prefersBorder"),
     }
-
-
-def _snake(key: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
-
-
-def hidden_from_model(meta: object) -> bool:
-    """Tell whether a tool's `_meta` keeps it from the model (VIS-02, VIS-05).
-
-    A `visibility` that is no list says nothing and is read as absent.
-    """
-    ui = meta.get(UI_KEY) if isinstance(meta, Mapping) else None
-    visibility = ui.get("visibility") if isinstance(ui, Mapping) else None
-    return isinstance(visibility, list | tuple) and "model" not in visibility
 
 
 def without_ui(item: dict[str, Any], keys: tuple[str, ...] = UI_KEYS) -> dict[str, Any]:

@@ -22,11 +22,14 @@ from mcp_types import INVALID_PARAMS
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
+from fanlight.lowlevel import lowlevel_server
 from fanlight.protocol import openai
+from fanlight.protocol.content import embeds_view, links_view
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME, has_our_type, negotiated
-from fanlight.protocol.metadata import UI_KEYS, hidden_from_model, without_ui
+from fanlight.protocol.metadata import UI_KEYS, without_ui
 from fanlight.protocol.openai import Dialect
+from fanlight.protocol.visibility import for_model
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -87,14 +90,10 @@ def install(
 
 
 def lowlevel(server: object) -> Server[Any]:
-    """Return the SDK's lowlevel server behind any of the servers that Fanlight takes."""
-    for candidate in (
-        server,
-        getattr(server, "_lowlevel_server", None),
-        getattr(server, "_mcp_server", None),
-    ):
-        if isinstance(candidate, Server):
-            return candidate
+    """Return the SDK's lowlevel server behind any of the servers that Fanlight takes, or raise."""
+    found = lowlevel_server(server)
+    if found is not None:
+        return found
     raise RegistrationError(
         f"Expected an mcp.server.MCPServer, an mcp.server.lowlevel.Server or a fastmcp.FastMCP (4.x), "
         f"not {type(server).__module__}.{type(server).__qualname__}."
@@ -185,7 +184,7 @@ class Negotiation:
         result = _wire(await call_next(ctx))
         if not self._shows(ctx):
             tools = result.get("tools", [])
-            shown = [without_ui(tool, self._keys) for tool in tools if not hidden_from_model(tool.get("_meta"))]
+            shown = [without_ui(tool, self._keys) for tool in tools if for_model(tool)]
             result = {**result, "tools": shown}
         return self._private(result)
 
@@ -241,7 +240,7 @@ class Negotiation:
     async def _is_hidden(self, name: str, ctx: _Context, call_next: CallNext) -> bool:
         """Tell whether a tool is hidden from this client, as the tools are now."""
         if self.find_meta is not None:
-            return hidden_from_model(await self.find_meta(name))
+            return not for_model({"_meta": await self.find_meta(name)})
         meta = (ctx.params or {}).get("_meta")
         params = {} if meta is None else {"_meta": meta}
         for _ in range(_MOST_PAGES):
@@ -251,7 +250,7 @@ class Negotiation:
                 return False
             for tool in page.get("tools", []):
                 if tool["name"] == name:
-                    return hidden_from_model(tool.get("_meta"))
+                    return not for_model(tool)
             cursor = page.get("nextCursor")
             if cursor is None or cursor == params.get("cursor"):
                 return False
@@ -321,15 +320,10 @@ def _renamed(value: Any, old: str, new: str) -> Any:
 def _without_views(result: Result) -> Result:
     """Return a tool result without blocks that hand over a View or link to one."""
     content = result.get("content")
-    if not isinstance(content, list) or not any(_is_view(block) for block in content):
+    if not isinstance(content, list):
         return result
-    return {**result, "content": [block for block in content if not _is_view(block)]}
-
-
-def _is_view(block: Mapping[str, Any]) -> bool:
-    resource = block.get("resource") if block.get("type") == "resource" else block
-    uri = resource.get("uri") if isinstance(resource, Mapping) else None
-    return isinstance(uri, str) and uri.startswith(URI_SCHEME)
+    plain = [block for block in content if not (embeds_view(block) or links_view(block))]
+    return result if len(plain) == len(content) else {**result, "content": plain}
 
 
 def _as_text(tool: object, result: Result) -> str:

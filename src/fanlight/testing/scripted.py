@@ -26,8 +26,8 @@ from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import PROTOCOL_VERSION
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.transcript import RecordedMessage, Sender, json_lines
 from fanlight.testing.given import ALLOW, served
-from fanlight.testing.said import By, Said, json_lines
 
 __all__ = ["Refusal", "ScriptedView", "app_host", "scripted_view"]
 
@@ -61,7 +61,7 @@ class ScriptedView:
         """The host."""
         self.call = call
         """The tool call that the View shows."""
-        self.messages: list[Said] = []
+        self.messages: list[RecordedMessage] = []
         """All messages in both directions, in order."""
         self.context: JSONObject = {}
         """The host context, with all changes."""
@@ -186,7 +186,7 @@ class ScriptedView:
         words = [said.method or "(answer)" for said in self.messages if said.by == "host"]
         return f"The host said: {', '.join(words) or 'nothing'}."
 
-    async def _next(self, is_it: Callable[[Said], bool], what: str) -> Said:
+    async def _next(self, is_it: Callable[[RecordedMessage], bool], what: str) -> RecordedMessage:
         with anyio.move_on_after(self._within):
             while True:
                 for number, said in enumerate(self.messages):
@@ -242,14 +242,16 @@ class ScriptedView:
         self._news.set()
         self._news = anyio.Event()
 
-    def _answer(self, id: Any, said: Said) -> JSONObject:
+    def _answer(self, id: Any, said: RecordedMessage) -> JSONObject:
         handler = self.handlers.get(said.method or "")
         if handler is None:
             return jsonrpc.error(id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {said.method}")
         return jsonrpc.result(id, handler(said.params))
 
-    def _note(self, by: By, message: object) -> Said:
-        said = Said(by, message if isinstance(message, dict) else {"(nonsense)": message}, monotonic() - self._began)
+    def _note(self, by: Sender, message: object) -> RecordedMessage:
+        said = RecordedMessage(
+            by, message if isinstance(message, dict) else {"(nonsense)": message}, monotonic() - self._began
+        )
         self.messages.append(said)
         return said
 

@@ -45,9 +45,9 @@ from fanlight.host.web.csp_reports import is_probe
 from fanlight.host.web.origins import Origins
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.transcript import RecordedMessage, Sender, json_lines
 from fanlight.testing.browser import launched, running_loop
 from fanlight.testing.given import ALLOW, served
-from fanlight.testing.said import By, Said, json_lines
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, ConsoleMessage, Frame, Page, ViewportSize
@@ -145,14 +145,14 @@ class _Cue:
 
     context: JSONObject
     began: float = field(default_factory=monotonic)
-    messages: list[Said] = field(default_factory=list)
+    messages: list[RecordedMessage] = field(default_factory=list)
     conversation: list[JSONObject] = field(default_factory=list)
-    open_requests: dict[tuple[By, Any], str] = field(default_factory=dict)
+    open_requests: dict[tuple[Sender, Any], str] = field(default_factory=dict)
 
-    def note(self, by: By, message: object) -> None:
+    def note(self, by: Sender, message: object) -> None:
         """Write a message down."""
         fields: JSONObject = message if isinstance(message, dict) else {"(nonsense)": message}
-        said = Said(by, fields, monotonic() - self.began)
+        said = RecordedMessage(by, fields, monotonic() - self.began)
         self.messages.append(said)
         id = fields.get("id")
         if said.method is not None and isinstance(id, str | int):
@@ -166,7 +166,7 @@ class _Cue:
 class _NotedLine(Line):
     """A line whose messages are written down."""
 
-    def __init__(self, note: Callable[[By, object], None]) -> None:
+    def __init__(self, note: Callable[[Sender, object], None]) -> None:
         super().__init__()
         self._note = note
 
@@ -277,7 +277,7 @@ class LiveView:
         return None
 
     @property
-    def messages(self) -> list[Said]:
+    def messages(self) -> list[RecordedMessage]:
         """All messages in both directions, in order."""
         return self._cue.messages
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
-from urllib.parse import urlsplit
 
-from fanlight.protocol.csp import Csp, check_source
+from fanlight.protocol.csp import Csp, check_source, host_covers, host_of, is_declared
 from fanlight.protocol.errors import FanlightError, RegistrationError
 from fanlight.protocol.headers import Profile
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import Permission, check_permissions
+from fanlight.protocol.origin import Origin
 
 _MOST_NAME: Final = 40
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -234,8 +234,7 @@ class Policy:
 
     def external(self, app: App, url: str, source: str) -> Decision:
         """Decide whether a web page is framed as the View. `source` is its origin, which `domain` has to allow too."""
-        allowed = self.rules(app).external_domains
-        if any(_within(source, domain) and _same_way(source, domain) for domain in allowed):
+        if is_declared(Origin.of(source), self.rules(app).external_domains):
             return self.domain(app, source)
         return Deny(f"The page {url} is from {source}, which is not among the external_domains that are allowed here.")
 
@@ -271,29 +270,13 @@ def _for_tool(choice: str, annotations: object, question: str, name: str) -> Dec
 # Domains
 
 
-def _host(source: str) -> str:
-    name = source.lower().rpartition("://")[2]
-    return name.partition(":")[0]
-
-
 def _within(source: str, allowed: str) -> bool:
-    """Tell whether all that a source means is allowed by another."""
-    one, other = _host(source), _host(allowed)
-    if other.startswith("*."):
-        return one.endswith(other[1:])
-    return one == other
-
-
-def _same_way(source: str, allowed: str) -> bool:
-    """Tell whether scheme and port are those that are allowed, where these are said. Unsaid, the scheme is https."""
-    one, other = urlsplit(source), urlsplit(allowed if "://" in allowed else f"https://{allowed}")
-    usual = {"http": 80, "https": 443}.get(one.scheme)
-    any_port = other.netloc.endswith(":*")
-    return one.scheme == other.scheme and (any_port or (one.port or usual) == (other.port or usual))
+    """Return whether the hosts of a source are among those of another, whatever scheme and port they name."""
+    return host_covers(host_of(allowed), host_of(source))
 
 
 def _overlap(source: str, blocked: str) -> bool:
-    """Tell whether a source means anything that another one means too."""
+    """Return whether two sources have a host in common."""
     return _within(source, blocked) or _within(blocked, source)
 
 

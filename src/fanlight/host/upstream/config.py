@@ -25,6 +25,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.server.lowlevel import Server
 
 from fanlight.dev.prewarm import Spares
+from fanlight.lowlevel import lowlevel_server
 from fanlight.protocol.errors import FanlightError
 
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]+)\}")
@@ -102,7 +103,7 @@ def target(given: object, name: str = "server") -> Target:
             return Command(given.command, tuple(given.args), given.env, cwd)
         case Mapping():
             return _signed(_from_entry(given, name, None, os.environ), given.get("auth"), name)
-    if (server := _server(given)) is not None:
+    if (server := lowlevel_server(given)) is not None:
         return InProcess(server)
     if isinstance(given, Sequence):
         return _from_words(given, name)
@@ -238,14 +239,6 @@ def _checked_url(url: str, name: str) -> str:
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         raise ConfigError(f'{name}: {url!r} is not an http or https URL. Write "https://maps.example/mcp".')
     return url
-
-
-def _server(given: object) -> Server[Any] | None:
-    """Return the SDK's lowlevel server behind any in-process server, else None."""
-    for candidate in (given, getattr(given, "_lowlevel_server", None), getattr(given, "_mcp_server", None)):
-        if isinstance(candidate, Server):
-            return candidate
-    return None
 
 
 def _kind(value: object) -> str:

@@ -16,27 +16,15 @@ import anyio
 
 from fanlight.host.upstream.connection import ServerError, Unfinished
 from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
-from fanlight.protocol.csp import Csp, check_host_name, check_source
-from fanlight.protocol.dialects import ROWS, Row, link_of, type_of, ui_of
+from fanlight.protocol.csp import CSP_LISTS, Csp, check_host_name, check_source
+from fanlight.protocol.dialects import ROWS, Row, link_of, meta_of, type_of, ui_of
 from fanlight.protocol.errors import FanlightError, RegistrationError
-from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
+from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME, is_view_uri
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.protocol.metadata import UI_KEY, Permission, Visibility
+from fanlight.protocol.metadata import PERMISSION_KEYS, UI_KEY, Permission
 
-_EVERYONE: Final[frozenset[Visibility]] = frozenset({"model", "app"})
 _MOST_PAGES: Final = 100
-_CSP_FIELDS: Final = {
-    "connectDomains": "connect_domains",
-    "resourceDomains": "resource_domains",
-    "frameDomains": "frame_domains",
-    "baseUriDomains": "base_uri_domains",
-}
-_PERMISSIONS: Final[Mapping[str, Permission]] = {
-    "camera": "camera",
-    "microphone": "microphone",
-    "geolocation": "geolocation",
-    "clipboardWrite": "clipboard-write",
-}
+_PERMISSIONS: Final = {key: name for name, key in PERMISSION_KEYS.items()}
 
 
 Form = Literal["standard", "mcp-ui", "openai", "external", "source"]
@@ -111,58 +99,21 @@ class ViewDocument:
 
 def view_uri(tool: Mapping[str, Any], *, dialects: bool = True) -> str | None:
     """Return the URI of a tool's View, or None if it has none that may be shown (DSC-07: nested wins)."""
-    uri = (ui_of(_meta(tool))[0] if dialects else _ui(tool)).get("resourceUri")
-    return uri if isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME else None
+    uri = (ui_of(meta_of(tool))[0] if dialects else _ui(tool)).get("resourceUri")
+    return uri if is_view_uri(uri) else None
 
 
 def link_row(tool: Mapping[str, Any]) -> Row | None:
     """Return the row of the key of another dialect that links a tool to its View, if it is not today's."""
-    return link_of(_meta(tool))
+    return link_of(meta_of(tool))
 
 
 def link_problem(tool: Mapping[str, Any]) -> str | None:
     """Say what is wrong with a tool's link to its View, if it has one that cannot be followed."""
-    uri = ui_of(_meta(tool))[0].get("resourceUri")
+    uri = ui_of(meta_of(tool))[0].get("resourceUri")
     if uri is None or view_uri(tool) is not None:
         return None
     return f'The tool {tool.get("name")!r} names the View {uri!r}, not a ui:// URI. Write "ui://clock/view".'
-
-
-def visibility(tool: Mapping[str, Any]) -> frozenset[Visibility]:
-    """Return who may use a tool. Absent means everyone (VIS-01), empty nobody (VIS-05).
-
-    Values that are not of the standard count for nothing, so a typing error hides a tool and never shows it. What
-    ChatGPT's keys say is heeded, whether or not its dialect is spoken: it only ever takes away.
-    """
-    declared = ui_of(_meta(tool))[0].get("visibility")
-    if declared is None:
-        return _EVERYONE
-    if not isinstance(declared, list | tuple):
-        return frozenset()
-    return frozenset(who for who in _EVERYONE if who in declared)
-
-
-def for_model(tool: Mapping[str, Any]) -> bool:
-    """Tell whether the model may see and call a tool (VIS-02)."""
-    return "model" in visibility(tool)
-
-
-def for_app(tool: Mapping[str, Any]) -> bool:
-    """Tell whether Views of the same server may call a tool (VIS-03)."""
-    return "app" in visibility(tool)
-
-
-def embedded(result: Mapping[str, Any]) -> list[JSONObject]:
-    """Return the UI resources that a tool result embeds, as mcp-ui has it."""
-    content = result.get("content")
-    return [block["resource"] for block in content if is_embedded(block)] if isinstance(content, list) else []
-
-
-def is_embedded(block: object) -> bool:
-    """Tell whether a block of a result is a UI resource."""
-    resource = block.get("resource") if isinstance(block, Mapping) and block.get("type") == "resource" else None
-    uri = resource.get("uri") if isinstance(resource, dict) else None
-    return isinstance(uri, str) and uri.startswith(URI_SCHEME) and uri != URI_SCHEME
 
 
 # Views
@@ -264,7 +215,7 @@ _Described = tuple[Mapping[str, Any], tuple[str, ...]]
 
 def _described(thing: Mapping[str, Any], dialects: bool) -> _Described:
     """Return the metadata of a View, and the older keys that say something of it; without dialects, in vain."""
-    ui, keys = ui_of(_meta(thing))
+    ui, keys = ui_of(meta_of(thing))
     return (ui if dialects else _ui(thing)), keys
 
 
@@ -311,7 +262,7 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
         problems.append(f"mimeType is {mime!r}. Other hosts want it byte for byte: {MIME_TYPE!r}.")
     if item.get("uri") != uri:
         problems.append(f"the content's uri is {item.get('uri')!r}, not the one asked for (RES-06).")
-    render_data = _meta(item).get(f"{_MCP_UI}initial-render-data")
+    render_data = meta_of(item).get(f"{_MCP_UI}initial-render-data")
     return ViewDocument(
         uri=uri,
         html=html,
@@ -327,7 +278,7 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
         refused=refused,
         url=url,
         render_data=render_data if isinstance(render_data, dict) else {},
-        height=_height(_meta(item).get(f"{_MCP_UI}preferred-frame-size")),
+        height=_height(meta_of(item).get(f"{_MCP_UI}preferred-frame-size")),
     )
 
 
@@ -387,7 +338,7 @@ def _csp(declared: object, problems: list[str]) -> Csp | None:
         if declared is not None:
             problems.append(f"csp is {declared!r}, not an object; nothing is reachable.")
         return None
-    domains = {ours: _domains(declared.get(name), name, problems) for name, ours in _CSP_FIELDS.items()}
+    domains = {ours: _domains(declared.get(name), name, problems) for name, ours in CSP_LISTS.items()}
     return Csp(**domains)
 
 
@@ -435,14 +386,6 @@ def _border(declared: object, problems: list[str]) -> bool | None:
     return None
 
 
-def _meta(thing: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an object's metadata; older Python servers write `meta` for `_meta`."""
-    for key in ("_meta", "meta"):
-        if isinstance(found := thing.get(key), Mapping):
-            return found
-    return {}
-
-
 def _ui(thing: Mapping[str, Any]) -> Mapping[str, Any]:
-    ui = _meta(thing).get(UI_KEY)
+    ui = meta_of(thing).get(UI_KEY)
     return ui if isinstance(ui, Mapping) else {}

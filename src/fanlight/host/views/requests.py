@@ -18,12 +18,12 @@ from fanlight.host.upstream.connection import ServerError, Unfinished
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.channel import encode
-from fanlight.host.views.documents import for_app
 from fanlight.host.views.downloads import saved_file, saved_files
 from fanlight.host.views.registry import OpenViews
 from fanlight.host.views.session import Heard, Progress, RequestFailed, Session, Timeouts
 from fanlight.protocol.events import Dropped, Event
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject, Message
+from fanlight.protocol.visibility import for_app
 
 MessageHandler = Callable[[str | None, str, list[JSONObject]], Awaitable[None] | None]
 SamplingHandler = Callable[[str | None, JSONObject], Awaitable[JSONObject]]

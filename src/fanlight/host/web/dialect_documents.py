@@ -12,8 +12,9 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from fanlight.browser import page, shim
 from fanlight.host.views.channel import encode
 from fanlight.host.views.documents import ViewDocument
-from fanlight.host.web.inject import DOCTYPE, put_first
+from fanlight.host.web.inject import put_first
 from fanlight.protocol.csp import Csp
+from fanlight.protocol.html import find_doctype
 from fanlight.protocol.jsonrpc import JSONObject
 
 _EXTERNAL_HEIGHT: Final = 400.0
@@ -67,7 +68,7 @@ def _with(script: str, text: str) -> str:
 
     One without a doctype gets one: mcp-ui's documents were shown by `srcdoc`, which needs none.
     """
-    return put_first(script, text if DOCTYPE.match(text) else f"<!doctype html>{text.removeprefix(chr(0xFEFF))}")
+    return put_first(script, text if find_doctype(text) else f"<!doctype html>{text.removeprefix(chr(0xFEFF))}")
 
 
 def known_at_start(context: JSONObject, capabilities: JSONObject, arguments: Any, result: Any, state: Any) -> str:

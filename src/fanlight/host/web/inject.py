@@ -1,18 +1,14 @@
-"""A script that the host puts before everything else in a document."""
+"""Insert an element before everything else in a document."""
 
-import re
-from typing import Final
-
-# What may stand before the first element without ending the head.
-DOCTYPE: Final = re.compile(r"\A\ufeff?(?:\s|<!--.*?-->)*<!doctype[^>]*>", re.IGNORECASE | re.DOTALL)
+from fanlight.protocol.html import find_doctype
 
 
 def put_first(element: str, html: str) -> str:
-    """Put an element before all others of a document, in the line of its doctype: the lines keep their numbers.
+    """Insert an element before all others of a document, on the line of its doctype, so that lines keep their numbers.
 
-    Before the doctype, it would change how the document is laid out.
+    Before the doctype, the element would put the document into quirks mode.
     """
-    found = DOCTYPE.match(html)
-    if found is None:
+    doctype = find_doctype(html)
+    if doctype is None:
         return element + html.removeprefix("\ufeff")
-    return html[: found.end()] + element + html[found.end() :]
+    return html[: doctype.end] + element + html[doctype.end :]

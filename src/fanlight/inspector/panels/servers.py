@@ -11,12 +11,13 @@ from starlette.routing import Route
 
 from fanlight.host import Host
 from fanlight.host.upstream.events import News
-from fanlight.host.views.documents import for_app, for_model, link_problem, view_uri
+from fanlight.host.views.documents import link_problem, view_uri
 from fanlight.host.web.origins import app_label
 from fanlight.inspector.api import flag, get, number, post, text
 from fanlight.inspector.events import Events
 from fanlight.inspector.panels.faults import Faults
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.visibility import for_app, for_model
 
 _MAX_LOG_LINES: Final = 500
 _MAX_LISTED: Final = 500

@@ -6,18 +6,15 @@ from pathlib import Path
 
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError
+from fanlight.protocol.html import find_doctype, first_content
 from fanlight.server.bundle.elements import Elements
-from fanlight.server.bundle.markup import Scanner, skip_comment
+from fanlight.server.bundle.markup import Scanner
 from fanlight.server.bundle.source import Source, decode
 from fanlight.server.bundle.source_map import keep, wanted
 
-_DOCTYPE = re.compile(
-    r"""<!doctype\s++html\s*+(?:system\s++(?:"about:legacy-compat"|'about:legacy-compat')\s*+)?>""", re.IGNORECASE
-)
 _HTML_TAG, _HEAD_TAG = (
     re.compile(rf"""<{name}(?:\s(?:[^>"']|"[^"]*"|'[^']*')*)?>""", re.IGNORECASE) for name in ("html", "head")
 )
-_NOT_SPACE = re.compile(r"[^\s\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +70,18 @@ def _bundle(source: Source, csp: Csp, files: tuple[Path, ...], openai: bool) -> 
 
 def as_document(text: str) -> str:
     """Return HTML that begins as a document does: itself, or with the doctype that a piece of HTML lacks."""
-    return text if _DOCTYPE.match(text, _begin(text)) else f"<!doctype html>\n{text}"
+    doctype = find_doctype(text)
+    return text if doctype and doctype.is_html5 else f"<!doctype html>\n{text}"
 
 
 def first_script(text: str) -> int:
     """Return where a script can stand before all others: after the tags that begin the document, if it has any."""
-    place = 0
-    for beginning in (_DOCTYPE, _HTML_TAG, _HEAD_TAG):
-        found = beginning.match(text, _begin(text, place))
+    doctype = find_doctype(text)
+    place = doctype.end if doctype and doctype.is_html5 else 0
+    for beginning in (_HTML_TAG, _HEAD_TAG):
+        found = beginning.match(text, first_content(text, place))
         place = found.end() if found else place
     return place
-
-
-def _begin(text: str, pos: int = 0) -> int:
-    """Return where the first tag or text is, after comments."""
-    while (found := _NOT_SPACE.search(text, pos)) and text.startswith("<!--", found.start()):
-        pos = skip_comment(text, found.start())
-    return found.start() if found else len(text)
 
 
 def _folded(text: str | None) -> str | None:
@@ -99,9 +91,10 @@ def _folded(text: str | None) -> str | None:
 def _check_document(source: Source) -> None:
     """Raise unless the text begins as an HTML5 document does (RES-05)."""
     text = source.text
-    start = _begin(text)
+    start = first_content(text)
     if start == len(text):
         raise source.error(0, "is empty, expected an HTML document. Begin it with <!doctype html>.")
-    if not _DOCTYPE.match(text, start):
+    doctype = find_doctype(text)
+    if doctype is None or not doctype.is_html5:
         begin = text[start : start + 40].splitlines()[0]
         raise source.error(start, f"starts with `{begin}`, expected `<!doctype html>`. Write that on the first line.")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from html.entities import html5
 from typing import NamedTuple
 
+from fanlight.protocol.html import skip_comment
+
 _RAW_TEXT = frozenset(
     {"script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "noscript", "plaintext"}
 )
@@ -139,7 +141,6 @@ _FOREIGN = re.compile(r"<(?=[a-zA-Z!?/])")
 _SCRIPT_STATE = re.compile(rf"<(?:!--|/(?i:script)(?=[{_SPACE}/>]))")
 _ESCAPED_STATE = re.compile(rf"-->|<(/?)(?i:script)(?=[{_SPACE}/>])")
 _END_OF = {name: re.compile(rf"</(?i:{name})(?=[{_SPACE}/>])") for name in _RAW_TEXT}
-_COMMENT_END = re.compile(r"--!?>")
 
 
 class Attribute(NamedTuple):
@@ -185,14 +186,6 @@ def _character(found: re.Match[str]) -> str:
 def escape_attribute(text: str) -> str:
     """Write a value as it stands between double quotes."""
     return text.replace("&", "&amp;").replace('"', "&quot;")
-
-
-def skip_comment(text: str, start: int) -> int:
-    """Return where the comment that starts at `start` with `<!--` ends."""
-    if text.startswith((">", "->"), start + 4):  # abruptly closed
-        return text.index(">", start) + 1
-    found = _COMMENT_END.search(text, start + 4)
-    return found.end() if found else len(text)
 
 
 @dataclass(slots=True)

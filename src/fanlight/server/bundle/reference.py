@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote, unquote, urljoin
 
-from fanlight.protocol.csp import Csp
+from fanlight.protocol.csp import Csp, is_declared
+from fanlight.protocol.origin import Origin
 from fanlight.server.bundle.mediatype import media_type
-from fanlight.server.bundle.origin import Origin
 from fanlight.server.bundle.source import Source, decode
 
 MAX_SIZE = 50_000_000  # characters that may be inlined into one document
@@ -89,11 +89,11 @@ class References:
     def check_url(self, url: str, source: Source, pos: int, domains: Domains) -> None:
         """Raise unless the declared domains cover the URL."""
         try:
-            origin = Origin(url)
+            origin = Origin.of(url)
         except ValueError:
             raise source.error(pos, f'"{_short(url)}" is not a valid URL. Correct it.') from None
         declared: Iterable[str] = getattr(self._csp, domains)
-        if origin.is_in(declared):
+        if is_declared(origin, declared):
             return
         advice = f'Declare Csp({domains}=["{origin}"])'
         if domains == "resource_domains":

@@ -1,4 +1,4 @@
-"""The messages between a View and the host, as tests see them."""
+"""Recorded messages between a View and its host."""
 
 import json
 from collections.abc import Iterable
@@ -7,20 +7,18 @@ from typing import Literal
 
 from fanlight.protocol.jsonrpc import JSONObject
 
-__all__ = ["Said", "json_lines"]
-
-By = Literal["host", "view"]
+Sender = Literal["host", "view"]
 
 
 @dataclass(frozen=True)
-class Said:
-    """A message between a View and the host."""
+class RecordedMessage:
+    """A message between a View and its host."""
 
-    by: By
-    """Who sent it: `"view"` or `"host"`."""
+    by: Sender
+    """The sender: `"view"` or `"host"`."""
     message: JSONObject
     """The JSON-RPC message."""
-    at: float
+    at: float = 0.0
     """When it was sent, in seconds since the View was opened."""
 
     @property
@@ -36,7 +34,7 @@ class Said:
         return params if isinstance(params, dict) else {}
 
 
-def json_lines(messages: Iterable[Said]) -> str:
+def json_lines(messages: Iterable[RecordedMessage]) -> str:
     """Return messages as JSON lines."""
-    lines = ({"at": round(said.at, 4), "by": said.by, "message": said.message} for said in messages)
+    lines = ({"at": round(entry.at, 4), "by": entry.by, "message": entry.message} for entry in messages)
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
