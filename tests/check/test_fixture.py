@@ -40,7 +40,7 @@ def test_a_server_that_breaks_a_must_fails_the_test(pytester: pytest.Pytester, m
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     pytester.makepyfile(TESTS)
-    plugins = ("-p", "anyio.pytest_plugin", "-p", "fanlight.testing.plugin")
+    plugins = ("-p", "anyio.pytest_plugin", "-p", "fanlight.testing.plugin", "-p", "fanlight.check.plugin")
     result = pytester.runpytest_subprocess(*plugins, timeout=100)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["*RES-05 *ui://x/view: has no <!doctype html>*", "*1 broken*"])

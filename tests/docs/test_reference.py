@@ -16,7 +16,7 @@ from fanlight.host import Host, Limits, Rules, Timeouts
 from fanlight.host.consent.consent import Kind
 from fanlight.host.store.base import AuditKind
 from fanlight.host.upstream.events import State
-from fanlight.testing.stage import Step
+from fanlight.testing.live_view import Step
 from support.docs import ROOT
 from support.scripts import script
 
@@ -27,18 +27,17 @@ site_markdown = script("site_markdown")
 
 REFERENCE = ROOT / "docs" / "reference"
 PACKAGES = ("fanlight", "fanlight.host", "fanlight.mcpui", "fanlight.check")
-NOT_PUBLIC = {"given", "shot_command"}
+NOT_PUBLIC = {"permissive", "shot_command"}
 """Modules of fanlight.testing that only its other modules and the command line use."""
-PLUGIN = "fanlight.testing.plugin"
+PLUGINS = ("fanlight.testing.plugin", "fanlight.check.plugin")
 
 
-def fixtures() -> list[str]:
-    """Return the fixtures of the plugin, and the classes that they give."""
-    plugin = importlib.import_module(PLUGIN)
-    kind = type(plugin.open_view)  # what pytest makes of a function with @pytest.fixture
-    own = {name: value for name, value in vars(plugin).items() if not name.startswith("_")}
-    classes = [name for name, value in own.items() if isinstance(value, type) and value.__module__ == PLUGIN]
-    return classes + [name for name, value in own.items() if isinstance(value, kind)]
+def fixtures(path: str) -> list[str]:
+    """Return the fixtures of a plugin, and the classes that they give."""
+    own = {name: value for name, value in vars(importlib.import_module(path)).items() if not name.startswith("_")}
+    kind = type(importlib.import_module(PLUGINS[0]).open_view)  # what pytest makes of a function with @pytest.fixture
+    classes = [name for name, value in own.items() if isinstance(value, type) and value.__module__ == path]
+    return [f"{path}.{name}" for name in (*classes, *(name for name, value in own.items() if isinstance(value, kind)))]
 
 
 def public_names() -> list[str]:
@@ -48,7 +47,7 @@ def public_names() -> list[str]:
         if module.name not in {*NOT_PUBLIC, "plugin"}:
             path = f"fanlight.testing.{module.name}"
             names += [f"{path}.{name}" for name in importlib.import_module(path).__all__]
-    return names + [f"{PLUGIN}.{name}" for name in fixtures()]
+    return names + [name for plugin in PLUGINS for name in fixtures(plugin)]
 
 
 NAMES = public_names()
@@ -154,7 +153,7 @@ def test_timeouts_and_limits_are_as_the_reference_says(kind: type[Timeouts] | ty
         ("host.Question.kind", Kind),
         ("host.AuditRecord.kind", AuditKind),
         ("host.Status.state", State),
-        ("testing.stage.StageError.step", Step),
+        ("testing.live_view.StageError.step", Step),
     ],
 )
 def test_the_values_of_a_field_are_those_of_its_type(field: str, values: Any) -> None:

@@ -68,7 +68,7 @@ class Runs:
     def __call__(self, tests: str, *options: str) -> pytest.RunResult:
         shop = "from shop import server" if "(server" in tests or ": server" in tests else ""
         self.pytester.makepyfile(test_it=f"import pytest\n{shop}\n{self.mark}\n{tests}")
-        plugins = ("-p", "fanlight.testing.plugin", "-p", self.plugin)
+        plugins = ("-p", "fanlight.testing.plugin", "-p", "fanlight.check.plugin", "-p", self.plugin)
         return self.pytester.runpytest_subprocess(*plugins, *options, timeout=100)
 
 
@@ -347,10 +347,11 @@ async def test_good(assert_conforms):
 
 
 @pytest.mark.process
-def test_the_plugin_is_an_entry_point_and_costs_next_to_nothing() -> None:
+@pytest.mark.parametrize(("entry", "fixture"), [("fanlight", "open_view"), ("fanlight-check", "assert_conforms")])
+def test_the_plugins_are_entry_points_and_cost_next_to_nothing(entry: str, fixture: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (name,) = project["entry-points"]["pytest11"].values()
-    assert import_module(name).open_view
+    name = project["entry-points"]["pytest11"][entry]
+    assert hasattr(import_module(name), fixture)
     code = f"import sys, pytest; before = set(sys.modules); import {name}; print(*sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     heavy = {"anyio", "mcp", "playwright", "starlette", "uvicorn", "pydantic", "fanlight.host", "fanlight.protocol"}

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser
 
 from fanlight.host import Policy
-from fanlight.testing.given import ALLOW
+from fanlight.testing.permissive import ALLOW_ALL
 from fanlight.testing.render import not_rendered
 from fanlight.testing.stage import Stage
 from support.published import Published
@@ -33,7 +33,7 @@ async def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> A
     async with Stage(
         {**servers, "strict": servers["threejs"]},
         browser=browser,
-        policy=Policy({**ALLOW, "servers": {"threejs": {"profile": "compat"}}}),
+        policy=Policy({**ALLOW_ALL, "servers": {"threejs": {"profile": "compat"}}}),
     ) as stage:
         yield stage
 

@@ -8,8 +8,9 @@ from mcp.server import MCPServer
 from playwright.async_api import Browser
 
 from fanlight import Apps, View
+from fanlight.testing.live_view import StageError
 from fanlight.testing.render import not_rendered, picture
-from fanlight.testing.stage import Stage, StageError
+from fanlight.testing.stage import Stage
 
 pytestmark = pytest.mark.anyio
 

@@ -46,7 +46,7 @@ async def test_a_scripted_view_gets_what_a_real_one_would(make: Any) -> None:
         assert view.result["structuredContent"] == {"item": "tea", "price": 3}
         assert view.context["theme"] == "dark"
         assert (await view.call_tool("buy", count=2))["content"][0]["text"] == "2 bought"
-        assert [said.method for said in view.messages if said.by == "view"] == [
+        assert [each.method for each in view.messages if each.by == "view"] == [
             "ui/initialize",
             "ui/notifications/initialized",
             "tools/call",
@@ -105,7 +105,7 @@ async def test_a_change_of_the_host_is_expected_and_what_does_not_come_is_said()
         view.host.set_context(theme="dark")
         assert await view.expect("ui/notifications/host-context-changed") == {"theme": "dark"}
         with pytest.raises(
-            AssertionError, match=r"did not say ui/x within 0.5 seconds. The host said: \(answer\), ui/"
+            AssertionError, match=r"did not send ui/x within 0.5 seconds. The host sent: \(response\), ui/"
         ):
             await view.expect("ui/x")
 

@@ -10,7 +10,8 @@ from playwright.async_api import Browser
 from fanlight import Apps, View
 from fanlight.host import Policy
 from fanlight.testing.browser import BrowserMissing, find_browser, launched
-from fanlight.testing.stage import Stage, StageError, Unsettled, open_view
+from fanlight.testing.live_view import StageError, Unsettled
+from fanlight.testing.stage import Stage, open_view
 
 pytestmark = pytest.mark.anyio
 
@@ -55,8 +56,8 @@ async def text(view: Any) -> str:
 async def test_a_view_is_shown_with_its_result_and_every_message_is_noted(browser: Browser) -> None:
     async with open_view(server_of(SHOWS), "show", {"word": "tea"}, browser=browser) as view:
         assert await text(view) == "tea"
-        words = [(said.by, said.method) for said in view.messages][:5]
-        assert words == [
+        methods = [(each.by, each.method) for each in view.messages][:5]
+        assert methods == [
             ("view", "ui/initialize"),
             ("host", None),
             ("view", "ui/notifications/initialized"),
@@ -101,7 +102,7 @@ async def test_theme_size_locale_zone_mode_and_context_reach_the_view(browser: B
     own = {"styles": {"variables": {"--color-text-primary": "red"}}, "userAgent": "mine"}
     async with Stage({"x": server_of(SHOWS)}, browser=browser) as stage:
         async with stage.open("x", "show", mode="fullscreen", context=own, **options) as view:
-            (answer,) = [said.message["result"] for said in view.messages if "result" in said.message]
+            (answer,) = [each.message["result"] for each in view.messages if "result" in each.message]
             told = answer["hostContext"]
             assert (told["theme"], told["locale"], told["timeZone"]) == ("dark", "de-DE", "Asia/Tokyo")
             assert (told["displayMode"], told["userAgent"]) == ("fullscreen", "mine")
@@ -110,7 +111,7 @@ async def test_theme_size_locale_zone_mode_and_context_reach_the_view(browser: B
             assert await view.frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
             assert await view.frame.evaluate("innerHeight") > 300
         async with stage.open("x", "show") as view:
-            (answer,) = [said.message["result"] for said in view.messages if "result" in said.message]
+            (answer,) = [each.message["result"] for each in view.messages if "result" in each.message]
             assert answer["hostContext"]["displayMode"] == "inline"
             assert "styles" not in answer["hostContext"]
 
@@ -131,7 +132,7 @@ async def test_errors_violations_and_console_lines_say_where_they_come_from(brow
         assert violation.blocked.startswith("https://elsewhere.example")
         assert violation.line == line.line + 1
         (error,) = view.errors
-        assert "two" in error
+        assert (error.text, error.url, error.line) == ("Error: two", "ui://x/view", line.line + 2)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +144,11 @@ async def test_errors_violations_and_console_lines_say_where_they_come_from(brow
             "show",
             "throw new Error('broken')",
             "initialize",
-            "did not send ui/initialize within 2 seconds. Error: broken",
+            "A script of the View died before ui/initialize. Error: broken (ui://x/view:",
         ),
-        ("show", "nothing.at.all()", "initialize", "did not send ui/initialize"),
+        ("show", "nothing.at.all()", "initialize", "ReferenceError: nothing is not defined (ui://x/view:"),
+        ("show", "let x = ;", "initialize", "SyntaxError: Unexpected token ';' (ui://x/view:"),
+        ("show", "await new Promise(() => {})", "initialize", "did not send ui/initialize within 2 seconds."),
         (
             "show",
             "parent.postMessage({jsonrpc: '2.0', id: 1, method: 'ui/initialize', params: {}}, '*')",
@@ -174,7 +177,7 @@ async def test_a_server_that_does_not_start_is_an_error_of_its_own(browser: Brow
 async def test_a_view_that_never_rests_is_said_so_and_shown_all_the_same(browser: Browser) -> None:
     script = SHOWS + "setInterval(() => (p.textContent = Math.random()), 5);"
     async with open_view(server_of(script), "show", browser=browser, within=2) as view:
-        with pytest.raises(Unsettled, match="goes on changing"):
+        with pytest.raises(Unsettled, match="keeps changing"):
             await view.settled(1)
 
 

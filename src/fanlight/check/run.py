@@ -13,6 +13,8 @@ from fanlight.check.observation import Answer, Called, Document, Look, Seen, Vie
 from fanlight.check.report import CheckedServer, Report
 from fanlight.check.rule import Finding, Problem, Rule
 from fanlight.check.rules import BY_NAME, RULES
+from fanlight.check.scenes import play, synthetic
+from fanlight.check.scripted_host import Answers, Part
 from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
@@ -21,11 +23,10 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app
+from fanlight.testing.browser import launched
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
-
-    from fanlight.check.scripted_host import Answers, Part
 
 Tell = Callable[[str], None]
 SAVED: Final = "saved"
@@ -248,8 +249,6 @@ async def _shown(
     seen: list[tuple[Seen, _Where]], browser: "Browser | str | Path | bool", plan: Plan, tell: Tell
 ) -> list[Seen]:
     """Show every View of every server in one browser."""
-    from fanlight.check.scenes import play
-
     if not any(each.views for each, _ in seen):
         return [each for each, _ in seen]
     shown = []
@@ -264,8 +263,6 @@ async def _shown(
 
 @asynccontextmanager
 async def _browser(given: "Browser | str | Path | bool") -> "AsyncIterator[Browser]":
-    from fanlight.testing.browser import launched
-
     if given is True or isinstance(given, str | Path):
         async with launched(None if given is True else given) as browser:
             yield browser
@@ -286,11 +283,8 @@ async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Vi
         yield visitor
 
 
-def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> "Part":
+def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> Part:
     """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
-    from fanlight.check.scenes import synthetic
-    from fanlight.check.scripted_host import Part
-
     look = seen.best()
     assert look is not None
     tools = view.document.tools
@@ -308,7 +302,7 @@ def _worked(call: Called | None) -> bool:
     return call is not None and call.answer.result is not None and not call.answer.result.get("isError")
 
 
-def _answers(server: Visitor | None, look: Look) -> "Answers":
+def _answers(server: Visitor | None, look: Look) -> Answers:
     """Answer what a View asks of its server, as a host would; nothing that destroys, and nothing that is not for it."""
     tools = {str(tool.get("name")): tool for tool in look.tools}
 

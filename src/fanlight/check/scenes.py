@@ -38,11 +38,12 @@ from fanlight.check.view_rules import app_tools, is_slow
 from fanlight.host.consent.policy import Policy
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.testing.live_view import LiveView, ScriptError, StageError
+from fanlight.testing.permissive import ALLOW_ALL
+from fanlight.testing.stage import Stage
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Error
-
-    from fanlight.testing.stage import LiveView, Stage
 
 NAMES: Final = ("plain", "bare", "odd", "partial", "error", "ours")
 
@@ -321,28 +322,22 @@ _PLAYS: Final[Mapping[str, Callable[[Script], Awaitable[None]]]] = {
 @asynccontextmanager
 async def _our_stage(browser: "Browser", parts: Sequence[Part]) -> AsyncIterator[Callable[[Part], Awaitable[Scene]]]:
     """Open our own host, and yield what shows a View in it."""
-    from fanlight.testing.given import ALLOW
-    from fanlight.testing.stage import Stage
-
-    rules = {**ALLOW, "links": "deny", "downloads": "deny", "permissions": ()}
+    rules = {**ALLOW_ALL, "links": "deny", "downloads": "deny", "permissions": ()}
     server, tools = stand_in(parts)
     by_uri = {part.document.uri: tool for part, tool in zip(parts, tools, strict=True)}
     async with Stage({"checked": server}, browser=browser, policy=Policy(rules)) as stage:
         yield lambda part: _our_scene(stage, part, by_uri[part.document.uri])
 
 
-async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
+async def _our_scene(stage: Stage, part: Part, tool: str) -> Scene:
     from playwright.async_api import Error
-
-    from fanlight.testing.stage import StageError
 
     try:
         with anyio.fail_after(_SCENE_LIMIT):
             async with stage.open("checked", tool, part.arguments, within=15.0, script=page_file("timers.js")) as view:
                 before = len(view.sent("ui/notifications/initialized"))
                 steps = {"reloaded": len(view.messages)}
-                await view.page.reload()
-                await view.page.evaluate(_SHOW_AGAIN, [view.call.view, view.call.token])
+                await view.reload()
                 marks = {"reloaded": {"shown": True}} if await _initialized_again(view, before) else {}
                 console = [line.text for line in view.console if line.kind == "error" and is_own_words(line.text)]
                 timers = Timers()
@@ -351,7 +346,7 @@ async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
                 return Scene(
                     "ours",
                     said=view.messages,
-                    errors=timers.counted([("result", first_line(text)) for text in view.errors]),
+                    errors=_located(timers, view.errors, part),
                     console=[first_line(text) for text in console],
                     violations=list(
                         dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
@@ -367,19 +362,24 @@ async def _our_scene(stage: "Stage", part: Part, tool: str) -> Scene:
         return Scene("ours", unfinished=first_line(str(error)))
 
 
-async def _initialized_again(view: "LiveView", before: int) -> bool:
+def _located(timers: Timers, errors: Sequence[ScriptError], part: Part) -> list[tuple[str, str]]:
+    """Return the errors that count, each with the author's file and line if the server reported them."""
+    locate = part.document.place
+    texts = {}
+    for error in errors:
+        place = locate(error.line, error.column) if locate and error.url == part.document.uri else None
+        text = first_line(error.text)
+        texts[text] = text if place is None else f"{text} ({place.file}:{place.line})"
+    counted = timers.counted([("result", first_line(error.text)) for error in errors])
+    return [(step, texts[text]) for step, text in counted]
+
+
+async def _initialized_again(view: LiveView, before: int) -> bool:
     for _ in range(500):
         if len(view.sent("ui/notifications/initialized")) > before:
             return True
         await anyio.sleep(0.02)
     return False
-
-
-_SHOW_AGAIN: Final = """([view, token]) => {
-  const element = document.createElement("mcp-app");
-  for (const [name, value] of Object.entries({ view, token, src: "/apps" })) element.setAttribute(name, value);
-  document.body.append(element);
-}"""
 
 
 def synthetic(tool: JSONObject) -> JSONObject:

@@ -37,6 +37,25 @@ def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Serv
     return found or _examples()
 
 
+def resolve_server(server: object) -> object:
+    """Return what `Host` accepts for a server: resolve a `.py` file, a folder or an `mcpServers` file with one entry.
+
+    A program that is started gets the environment of this process, however it is given.
+    """
+    if isinstance(server, Path) or (isinstance(server, str) and _is_path(server)):
+        found = list(servers([str(server)]).values())
+        if len(found) != 1:
+            raise ConfigError(f"{server} names {len(found)} servers, expected one.")
+        return found[0].target
+    if isinstance(server, str | list | tuple):
+        return _with_environment(target(server))
+    return server
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith((".py", ".json")) or (" " not in text and Path(text).is_dir())
+
+
 def _servers(text: str) -> list[tuple[str, Served]]:
     if urlsplit(text).scheme in ("http", "https"):
         return [(_name(urlsplit(text).hostname or "server"), Served(target(text)))]

@@ -3,8 +3,9 @@
     app_host          a host in memory, with no port
     scripted_view     a View in Python
     open_view         a View in a real browser
-    assert_picture    compare a picture with the one that was accepted
-    assert_conforms   hold a server against the rules of the standard
+    assert_picture    compare a picture with the accepted one
+
+`fanlight.check.plugin` adds `assert_conforms`.
 
 All tests of a run share one browser; each View has a page with its own cookies, storage and cache. To change how Views
 are shown, a project overrides `fanlight_context`, `fanlight_policy`, `fanlight_browser` and `fanlight_options`.
@@ -16,22 +17,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fanlight.protocol.jsonrpc import JSONObject
-
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
     from fanlight.host import Host, Policy
+    from fanlight.protocol.jsonrpc import JSONObject
     from fanlight.testing.browser import SharedBrowsers
+    from fanlight.testing.live_view import LiveView
     from fanlight.testing.pictures import Comparison
     from fanlight.testing.scripted import ScriptedView
-    from fanlight.testing.stage import LiveView
 
 GetBrowser = Callable[[], Awaitable["Browser"]]
 
@@ -90,7 +89,7 @@ class Evidence:
         with suppress(Exception), move_on_after(5):
             self.files[f"{name}.png"] = await view.page.screenshot()
         console = [
-            *(f"uncaught: {error}" for error in view.errors),
+            *(f"uncaught: {error}\n{error.stack}" for error in view.errors),
             *map(str, view.console),
             *map(str, view.violations),
         ]
@@ -126,7 +125,7 @@ def fanlight_evidence(request: pytest.FixtureRequest) -> Evidence:
 
 
 @pytest.fixture
-def fanlight_context() -> JSONObject:
+def fanlight_context() -> "JSONObject":
     """The host context of all Views, such as `{"theme": "dark"}`. Override it; the default is `{}`."""
     return {}
 
@@ -156,7 +155,7 @@ def fanlight_browsers() -> "Iterator[SharedBrowsers]":
 
 
 @pytest.fixture
-def fanlight_options() -> JSONObject:
+def fanlight_options() -> "JSONObject":
     """The options of `Stage.open` for all Views of `open_view`, such as `{"freeze": True}`. The default is `{}`."""
     return {}
 
@@ -167,7 +166,7 @@ def fanlight_options() -> JSONObject:
 class AppHost:
     """What the fixture `app_host` provides: `async with app_host(server) as host`."""
 
-    def __init__(self, options: JSONObject) -> None:
+    def __init__(self, options: "JSONObject") -> None:
         self._options = options
 
     def using(self, **options: Any) -> "AppHost":
@@ -184,7 +183,7 @@ class AppHost:
 class ScriptedViews:
     """What the fixture `scripted_view` provides: `async with scripted_view(server, "get_time", zone="UTC") as view`."""
 
-    def __init__(self, evidence: Evidence, options: JSONObject) -> None:
+    def __init__(self, evidence: Evidence, options: "JSONObject") -> None:
         self._evidence = evidence
         self._options = options
 
@@ -207,7 +206,7 @@ class ScriptedViews:
                 self._evidence.files[f"{self._evidence.name('scripted')}.jsonl"] = view.log().encode()
 
 
-class OpenViews:
+class ViewOpener:
     """What the fixture `open_view` provides: `async with open_view(server, "get_time", zone="UTC") as view`."""
 
     def __init__(
@@ -215,16 +214,16 @@ class OpenViews:
         evidence: Evidence,
         browser: GetBrowser,
         policy: "Policy | None",
-        options: JSONObject,
+        options: "JSONObject",
     ) -> None:
         self._evidence = evidence
         self._browser = browser
         self._policy = policy
         self._options = options
 
-    def using(self, **options: Any) -> "OpenViews":
+    def using(self, **options: Any) -> "ViewOpener":
         """Return a copy with options of `Stage.open`: `theme`, `size`, `mode`, `locale`, `freeze` and so on."""
-        return OpenViews(self._evidence, self._browser, self._policy, {**self._options, **options})
+        return ViewOpener(self._evidence, self._browser, self._policy, {**self._options, **options})
 
     @asynccontextmanager
     async def __call__(self, server: object, tool: str, /, **arguments: Any) -> "AsyncIterator[LiveView]":
@@ -285,7 +284,7 @@ class Pictures:
             )
 
     async def _picture(self, view: "LiveView") -> bytes:
-        from fanlight.testing.stage import Unsettled
+        from fanlight.testing.live_view import Unsettled
 
         with suppress(Unsettled):
             await view.settled()
@@ -298,32 +297,15 @@ class Pictures:
         return await compare(used or await self._browser(), expected, actual, colour=colour)
 
 
-class Conformance:
-    """What the fixture `assert_conforms` provides: `await assert_conforms(server)`."""
-
-    def __init__(self, browser: GetBrowser) -> None:
-        self._browser = browser
-
-    async def __call__(self, server: object, **options: Any) -> None:
-        """Fail if a server or one of its Views violates a MUST. `options` are those of `fanlight.check.check`."""
-        __tracebackhide__ = True
-        check = import_module("fanlight.check").check
-        if options.get("browser", True) is True:
-            options["browser"] = await self._browser()
-        report = await check(server, **options)
-        if not report.conforms:
-            pytest.fail(str(report), pytrace=False)
-
-
 @pytest.fixture
-def app_host(fanlight_context: JSONObject, fanlight_policy: "Policy | None") -> AppHost:
+def app_host(fanlight_context: "JSONObject", fanlight_policy: "Policy | None") -> AppHost:
     """Run hosts in memory, without a port."""
     return AppHost({"context": fanlight_context, "policy": fanlight_policy})
 
 
 @pytest.fixture
 def scripted_view(
-    fanlight_evidence: Evidence, fanlight_context: JSONObject, fanlight_policy: "Policy | None"
+    fanlight_evidence: Evidence, fanlight_context: "JSONObject", fanlight_policy: "Policy | None"
 ) -> ScriptedViews:
     """Open Views that the test plays in Python, without a browser."""
     return ScriptedViews(fanlight_evidence, {"context": fanlight_context, "policy": fanlight_policy})
@@ -339,13 +321,13 @@ def _get_browser(fanlight_browsers: "SharedBrowsers", fanlight_browser: "Browser
 def open_view(
     fanlight_evidence: Evidence,
     _get_browser: GetBrowser,
-    fanlight_context: JSONObject,
+    fanlight_context: "JSONObject",
     fanlight_policy: "Policy | None",
-    fanlight_options: JSONObject,
-) -> OpenViews:
+    fanlight_options: "JSONObject",
+) -> ViewOpener:
     """Open Views in a real browser."""
     options = {"context": fanlight_context, **fanlight_options}
-    return OpenViews(fanlight_evidence, _get_browser, fanlight_policy, options)
+    return ViewOpener(fanlight_evidence, _get_browser, fanlight_policy, options)
 
 
 @pytest.fixture
@@ -353,12 +335,6 @@ def assert_picture(request: pytest.FixtureRequest, fanlight_evidence: Evidence, 
     """Compare Views with accepted pictures of them."""
     folder = request.node.path.parent / "pictures" / request.node.path.stem
     return Pictures(fanlight_evidence, _get_browser, folder, request.config.getoption("--fanlight-update-pictures"))
-
-
-@pytest.fixture
-def assert_conforms(_get_browser: GetBrowser) -> Conformance:
-    """Check servers against the rules of the standard."""
-    return Conformance(_get_browser)
 
 
 def _is_host(server: object) -> bool:

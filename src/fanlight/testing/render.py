@@ -1,12 +1,12 @@
-"""Whether a View that is on the stage shows what it is for."""
+"""Decides whether a View counts as rendered."""
 
 import re
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from fanlight.testing.live_view import LiveView, StageError
 from fanlight.testing.pictures import is_blank
-from fanlight.testing.stage import LiveView, StageError
 
 _MOST_TEXT: Final = 300
 _BROKEN: Final = re.compile(
@@ -28,8 +28,8 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
     browser = view.page.context.browser
     assert browser is not None
     blocked = [str(violation) for violation in view.violations if not violation.is_probe]
-    why = [*view.errors, *(str(line) for line in view.console if line.kind == "error"), *blocked]
-    because = f" {_short(why[0].splitlines()[0])}" if why else ""
+    reasons = [*map(str, view.errors), *(str(line) for line in view.console if line.kind == "error"), *blocked]
+    because = f" {_short(reasons[0].splitlines()[0])}" if reasons else ""
     if await is_blank(browser, png):
         return f"The View shows nothing: its picture has one colour.{because}"
     seen: dict[str, Any] = await view.frame.evaluate(_script())

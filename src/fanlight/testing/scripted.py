@@ -1,4 +1,4 @@
-"""A View in Python: it speaks to a real host, over the real bridge, with no browser and no port.
+"""A View written in Python: it talks to a real host over the real bridge, without a browser or a port.
 
 async with scripted_view(server, "get_time", {"zone": "UTC"}) as view:
     assert view.result["structuredContent"]["zone"] == "UTC"
@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.dev.targets import resolve_server
 from fanlight.host.call import Call
 from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
@@ -27,7 +28,7 @@ from fanlight.protocol.bridge import PROTOCOL_VERSION
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage, Sender, json_lines
-from fanlight.testing.given import ALLOW, served
+from fanlight.testing.permissive import ALLOW_ALL
 
 __all__ = ["Refusal", "ScriptedView", "app_host", "scripted_view"]
 
@@ -79,15 +80,15 @@ class ScriptedView:
         """Handlers for requests of the host, by method: `handler(params)` returns the result."""
         self._tasks = tasks
         self._within = within
-        self._began = monotonic()
+        self._started = monotonic()
         self._link: Any = None
         self._ids = itertools.count(1)
         self._last = 0
         self._seen = 0
         self._taken: set[int] = set()
-        self._news = anyio.Event()
+        self._arrived = anyio.Event()
 
-    # What a test says
+    # Sending
 
     async def initialize(self, capabilities: JSONObject | None = None, info: JSONObject | None = None) -> JSONObject:
         """Do the handshake, as every View does first, and return the host's response."""
@@ -105,28 +106,28 @@ class ScriptedView:
     async def request(self, method: str, params: JSONObject | None = None) -> JSONObject:
         """Send a request and return the result. Raise `Refusal` if the host answers with an error."""
         id = next(self._ids)
-        await self.say({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
-        answer = await self._next(lambda said: "method" not in said.message and said.message.get("id") == id, method)
-        if "error" in answer.message:
-            raise Refusal(answer.message["error"])
-        result: JSONObject = answer.message["result"]
+        await self.send_raw({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
+        response = await self._next(lambda each: each.method is None and each.message.get("id") == id, method)
+        if "error" in response.message:
+            raise Refusal(response.message["error"])
+        result: JSONObject = response.message["result"]
         return result
 
     async def notify(self, method: str, params: JSONObject | None = None) -> None:
         """Send a notification."""
-        await self.say({"jsonrpc": "2.0", "method": method, "params": params or {}})
+        await self.send_raw({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
-    async def say(self, message: object) -> None:
+    async def send_raw(self, message: object) -> None:
         """Send any message that a View could post, also an invalid one."""
-        self._note("view", message)
-        await self._tell({"type": "message", "message": message})
+        self._record("view", message)
+        await self._send_frame({"type": "message", "message": message})
 
     async def expect(self, method: str) -> JSONObject:
         """Wait for the next message with a method, and return its params. Each message is returned once.
 
         Raise an AssertionError that says what came instead.
         """
-        return (await self._next(lambda said: said.method == method, method)).params
+        return (await self._next(lambda each: each.method == method, method)).params
 
     async def call_tool(self, name: str, /, **arguments: Any) -> JSONObject:
         """Call a tool of the View's server."""
@@ -151,52 +152,55 @@ class ScriptedView:
         now: str = (await self.request("ui/request-display-mode", {"mode": mode}))["mode"]
         return now
 
-    # What a test sees
+    # Reading
 
     def received(self, method: str) -> list[JSONObject]:
         """Return the params of each message with a method that the host sent."""
-        return [said.params for said in self.messages if said.by == "host" and said.method == method]
+        return [each.params for each in self.messages if each.by == "host" and each.method == method]
 
     @property
     def arguments(self) -> JSONObject | None:
         """The arguments of the call, or None before the View got them."""
-        told = self.received("ui/notifications/tool-input")
-        return told[-1].get("arguments") if told else None
+        inputs = self.received("ui/notifications/tool-input")
+        return inputs[-1].get("arguments") if inputs else None
 
     @property
     def result(self) -> JSONObject:
         """The result of the call. Raise an AssertionError if the View has none."""
-        told = self.received("ui/notifications/tool-result")
-        assert told, f"The View has no result. {self._heard()}"
-        return told[-1]
+        results = self.received("ui/notifications/tool-result")
+        assert results, f"The View has no result. {self._received_summary()}"
+        return results[-1]
 
     @property
     def model_context(self) -> JSONObject | None:
         """The last model context update of the View, or None."""
-        for told in self.host.model_context():
-            if told["view"] == self.call.view:
-                return {key: value for key, value in told.items() if key not in ("view", "server")}
+        for update in self.host.model_context():
+            if update["view"] == self.call.view:
+                return {key: value for key, value in update.items() if key not in ("view", "server")}
         return None
 
     def log(self) -> str:
         """Return the messages as JSON lines."""
         return json_lines(self.messages)
 
-    def _heard(self) -> str:
-        words = [said.method or "(answer)" for said in self.messages if said.by == "host"]
-        return f"The host said: {', '.join(words) or 'nothing'}."
+    def _received_summary(self) -> str:
+        methods = [each.method or "(response)" for each in self.messages if each.by == "host"]
+        return f"The host sent: {', '.join(methods) or 'nothing'}."
 
-    async def _next(self, is_it: Callable[[RecordedMessage], bool], what: str) -> RecordedMessage:
+    async def _next(self, matches: Callable[[RecordedMessage], bool], what: str) -> RecordedMessage:
+        """Return the first message of the host that matches and was not returned before."""
         with anyio.move_on_after(self._within):
             while True:
-                for number, said in enumerate(self.messages):
-                    if said.by == "host" and number not in self._taken and is_it(said):
+                for number, each in enumerate(self.messages):
+                    if each.by == "host" and number not in self._taken and matches(each):
                         self._taken.add(number)
-                        return said
-                await self._news.wait()
-        raise AssertionError(f"The host did not say {what} within {self._within:g} seconds. {self._heard()}")
+                        return each
+                await self._arrived.wait()
+        raise AssertionError(
+            f"The host did not send {what} within {self._within:g} seconds. {self._received_summary()}"
+        )
 
-    # The page's end of the line
+    # The page's end of the channel
 
     async def open(self) -> None:
         """Open the View, as its page does. `scripted_view` calls it."""
@@ -214,7 +218,7 @@ class ScriptedView:
         self._seen = frame.get("n", self._seen)
         match frame["type"]:
             case "message":
-                self._hear(frame["message"])
+                self._receive(frame["message"])
             case "mode":
                 self._done(frame["id"], {"mode": frame["mode"]})
             case "link":
@@ -233,33 +237,32 @@ class ScriptedView:
         self.questions.append(text)
         return self.decision
 
-    def _hear(self, message: JSONObject) -> None:
-        said = self._note("host", message)
-        if said.method == "ui/notifications/host-context-changed":
-            self.context |= said.params
-        if said.method is not None and "id" in message:
-            self._tasks.start_soon(self.say, self._answer(message["id"], said))
-        self._news.set()
-        self._news = anyio.Event()
+    def _receive(self, message: JSONObject) -> None:
+        recorded = self._record("host", message)
+        if recorded.method == "ui/notifications/host-context-changed":
+            self.context |= recorded.params
+        if recorded.method is not None and "id" in message:
+            self._tasks.start_soon(self.send_raw, self._answer(message["id"], recorded))
+        self._arrived.set()
+        self._arrived = anyio.Event()
 
-    def _answer(self, id: Any, said: RecordedMessage) -> JSONObject:
-        handler = self.handlers.get(said.method or "")
+    def _answer(self, id: Any, request: RecordedMessage) -> JSONObject:
+        handler = self.handlers.get(request.method or "")
         if handler is None:
-            return jsonrpc.error(id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {said.method}")
-        return jsonrpc.result(id, handler(said.params))
+            return jsonrpc.error(id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        return jsonrpc.result(id, handler(request.params))
 
-    def _note(self, by: Sender, message: object) -> RecordedMessage:
-        said = RecordedMessage(
-            by, message if isinstance(message, dict) else {"(nonsense)": message}, monotonic() - self._began
-        )
-        self.messages.append(said)
-        return said
+    def _record(self, sender: Sender, message: object) -> RecordedMessage:
+        fields = message if isinstance(message, dict) else {"(invalid)": message}
+        recorded = RecordedMessage(sender, fields, monotonic() - self._started)
+        self.messages.append(recorded)
+        return recorded
 
     def _done(self, id: int, result: JSONObject) -> None:
-        # In a task of its own: the host waits for this very method now.
-        self._tasks.start_soon(self._tell, {"type": "done", "id": id, "result": result})
+        # In another task, because the host is waiting for this method to return.
+        self._tasks.start_soon(self._send_frame, {"type": "done", "id": id, "result": result})
 
-    async def _tell(self, frame: JSONObject) -> None:
+    async def _send_frame(self, frame: JSONObject) -> None:
         self._last += 1
         await self._link.receive({**frame, "n": self._last, "ack": self._seen}, len(json.dumps(frame)))
 
@@ -275,7 +278,9 @@ async def app_host(servers: object, *, policy: Policy | None = None, **options: 
     """
     given = servers if isinstance(servers, Mapping) and "command" not in servers and "url" not in servers else None
     named = {"server": servers} if given is None else given
-    host = Host({name: served(server) for name, server in named.items()}, policy=policy or Policy(ALLOW), **options)
+    host = Host(
+        {name: resolve_server(server) for name, server in named.items()}, policy=policy or Policy(ALLOW_ALL), **options
+    )
     async with host:
         await host.servers.settled()
         yield host
@@ -336,10 +341,10 @@ async def scripted_view(
         if run:
             await call.run(arguments or {})
             if initialize:
-                await view._next(lambda said: said.method in _OUTCOMES, "what came of the call")
+                await view._next(lambda each: each.method in _OUTCOMES, "the outcome of the call")
         yield view
     finally:
         await view.close()
         tasks.cancel_scope.cancel()
-        # The test's own error is not handed to the group, which would wrap it: it goes on as it came.
+        # The group does not get the test's own exception, because it would wrap it in a group.
         await tasks.__aexit__(None, None, None)

@@ -11,10 +11,11 @@ import anyio
 from fanlight.host.consent.policy import Policy
 from fanlight.protocol.headers import Profile
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.testing.given import ALLOW
+from fanlight.testing.live_view import LiveView, StageError, Step, Unsettled
+from fanlight.testing.permissive import ALLOW_ALL
 from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered
-from fanlight.testing.stage import LiveView, Mode, Stage, StageError, Step, Theme, Unsettled
+from fanlight.testing.stage import Mode, Stage, Theme
 
 __all__ = ["Look", "Picture", "Shot", "looks"]
 
@@ -100,7 +101,7 @@ class Shot:
 
         The tool is called once, so all pictures show the same data. Raise `StageError` or `BrowserMissing`.
         """
-        policy = Policy({**ALLOW, "profile": self.profile})
+        policy = Policy({**ALLOW_ALL, "profile": self.profile})
         async with Stage({"server": self.server}, browser=self.browser, policy=policy) as stage:
             pictures: dict[int, Picture] = {}
             result = await self._one(stage, 0, pictures, None)
@@ -164,6 +165,6 @@ class Shot:
         height = await view.frame.evaluate("innerHeight")
         if not self.full and height > look.size[1]:
             notes.append(f"The View is {height} high: --full shows all of it.")
-        notes += [f"An error in the View: {error.splitlines()[0]}" for error in view.errors]
+        notes += [f"An error in the View: {error}" for error in view.errors]
         notes += [f"Blocked: {violation}" for violation in view.violations if not violation.is_probe]
         return Picture(look, png, failure, tuple(notes))

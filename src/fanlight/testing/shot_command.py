@@ -13,8 +13,9 @@ import anyio
 from fanlight.dev.targets import servers
 from fanlight.protocol.errors import FanlightError
 from fanlight.testing.browser import BrowserMissing
+from fanlight.testing.live_view import StageError
 from fanlight.testing.shot import Picture, Shot, looks
-from fanlight.testing.stage import Mode, StageError, Theme
+from fanlight.testing.stage import Mode, Theme
 
 RENDERED, NOT_RENDERED, USAGE, NOT_STARTED = range(4)
 

@@ -1,16 +1,16 @@
-// Runs in each View on the stage, before its own scripts: counts what changes, and tells what the browser blocks.
-// What it tells goes through the console, so that the View finds nothing new in its window but one symbol.
+// Runs in each View on the stage, before its own scripts: counts changes, and reports uncaught errors and what the
+// browser blocks. Reports go through the console, so that one symbol is all that the View finds in its window.
 (() => {
   if (!/^[a-z0-9]{32}\.sandbox\.localhost$/.test(location.hostname) || parent === window) return;
   const KEY = Symbol.for("fanlight.stage");
   if (window[KEY]) return;
-  const say = console.debug.bind(console, "fanlight.stage");
+  const report = console.debug.bind(console, "fanlight.stage");
   const later = window.setTimeout.bind(window);
   const nextFrame = window.requestAnimationFrame.bind(window);
   const clear = window.clearTimeout.bind(window);
   const cancel = window.cancelAnimationFrame.bind(window);
 
-  const stage = { changes: 0, frames: 0, timers: new Set(), drawn: new Set() };
+  const stage = { changes: 0, frames: 0, timers: new Set(), longTimers: new Set(), drawn: new Set() };
   Object.defineProperty(window, KEY, { value: stage });
 
   // Changes of the document, also inside shadow trees.
@@ -24,7 +24,7 @@
     return root;
   };
 
-  // What the View is about to do: frames that it asked for, and short timers.
+  // Pending work: requested frames, and timers. Only short timers keep a View from being idle.
   window.requestAnimationFrame = (work) => {
     const id = nextFrame((now) => {
       stage.drawn.delete(id);
@@ -42,20 +42,22 @@
     if (typeof work !== "function") return later(work, delay, ...rest);
     const id = later(() => {
       stage.timers.delete(id);
+      stage.longTimers.delete(id);
       return work.apply(window, rest);
     }, delay);
-    if (!(delay > 500)) stage.timers.add(id);
+    (delay > 500 ? stage.longTimers : stage.timers).add(id);
     return id;
   };
   window.clearTimeout = (id) => {
     stage.timers.delete(id);
+    stage.longTimers.delete(id);
     clear(id);
   };
 
   const isFinite = (animation) =>
     animation.playState === "running" && animation.effect?.getComputedTiming().endTime < 60_000;
 
-  /** What the View is now. Answers after the next frame, or soon where the browser draws none. */
+  /** Describe the View's state after the next frame, or soon if the browser draws none. */
   stage.look = () =>
     new Promise((done) => {
       const look = () => {
@@ -69,6 +71,7 @@
             document.readyState !== "complete" ||
             document.fonts?.status === "loading" ||
             [...document.images].some((image) => !image.complete && image.loading !== "lazy"),
+          timers: stage.timers.size + stage.longTimers.size,
           busy: stage.timers.size > 0 || stage.drawn.size > 0 || document.getAnimations().some(isFinite),
         });
       };
@@ -79,7 +82,12 @@
     });
 
   addEventListener("securitypolicyviolation", (event) => {
-    const { effectiveDirective, blockedURI, sourceFile, lineNumber, columnNumber, sample, disposition } = event;
-    say(JSON.stringify({ effectiveDirective, blockedURI, sourceFile, lineNumber, columnNumber, sample, disposition }));
+    const { effectiveDirective, blockedURI, sourceFile, lineNumber, columnNumber, sample } = event;
+    const place = { sourceFile, lineNumber, columnNumber };
+    report(JSON.stringify({ kind: "violation", effectiveDirective, blockedURI, ...place, sample }));
+  });
+  // Playwright reports no place for errors without a stack, such as syntax errors.
+  addEventListener("error", ({ message, filename, lineno, colno }) => {
+    if (message) report(JSON.stringify({ kind: "error", message, file: filename, line: lineno, column: colno }));
   });
 })();

@@ -1,0 +1,93 @@
+"""The direction of imports between the packages, read from the source without importing it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "fanlight"
+
+BELOW: dict[str, set[str]] = {
+    "protocol": set(),
+    "lazy_exports": set(),
+    "signals": set(),
+    "browser": {"protocol"},
+    "server": {"protocol", "browser"},
+    "mcpui": {"protocol", "browser", "server", "lazy_exports"},
+    "host": {"protocol", "browser", "lazy_exports"},
+    "dev": {"protocol", "host"},
+    "inspector": {"protocol", "browser", "host", "dev", "signals"},
+    "testing": {"protocol", "host", "dev"},
+    "check": {"protocol", "server", "host", "dev", "testing", "lazy_exports", "signals"},
+    "probe": {"protocol", "server", "check"},
+    "__init__": {"protocol", "server", "lazy_exports"},
+    "cli": {"inspector", "check", "testing", "probe", "protocol", "host", "dev", "signals"},
+}
+"""What each package or module may import. Names from `fanlight` itself, such as `Apps`, count as `__init__`."""
+
+ROOT_NAMES = {
+    "check": {"__version__"},
+    "inspector": {"__version__"},
+    "host": {"__version__", "fanlight"},
+    "cli": {"__version__"},
+    "probe": {"Apps", "Csp", "View", "__version__"},
+}
+"""What each package may import from `fanlight` itself; `fanlight` is the plain `import fanlight`."""
+
+STILL_WRONG = {("host/upstream/config.py", "fanlight.dev.prewarm"), ("check/rules.py", "fanlight.probe.rules")}
+"""Imports that point the wrong way and are about to go."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield path.relative_to(SOURCE).parts[0].removesuffix(".py"), path
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each import of ours in a file, also inside functions and by `import_module`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, each.name) for each in names if each.name.partition(".")[0] == "fanlight")
+            case ast.ImportFrom(module="fanlight", names=names):
+                yield from ((node.lineno, f"fanlight.{each.name}") for each in names)
+            case ast.ImportFrom(module=str(module)) if module.startswith("fanlight."):
+                yield node.lineno, module
+            case ast.ImportFrom(level=level) if level > 0:
+                yield node.lineno, "a relative import"
+            case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module)), *_]):
+                yield node.lineno, module
+
+
+def wrong_imports(package: str, path: Path) -> list[str]:
+    wrong = []
+    for line, name in imported(path):
+        top = name.split(".")[1] if name.startswith("fanlight.") else name
+        is_module = (SOURCE / top).is_dir() or (SOURCE / f"{top}.py").is_file()
+        allowed = BELOW[package] | {package} if is_module else ROOT_NAMES.get(package, set())
+        if top not in allowed and (path.relative_to(SOURCE).as_posix(), name) not in STILL_WRONG:
+            wrong.append(f"{path.relative_to(SOURCE)}:{line} imports {name}")
+    return wrong
+
+
+def test_every_package_has_its_place() -> None:
+    assert {package for package, _ in modules()} == set(BELOW)
+
+
+def test_the_order_of_the_packages_has_no_cycle() -> None:
+    left = {package: set(below) for package, below in BELOW.items()}
+    while left:
+        lowest = {package for package, below in left.items() if not below & set(left)}
+        assert lowest, f"a cycle among {sorted(left)}"
+        left = {package: below for package, below in left.items() if package not in lowest}
+
+
+@pytest.mark.parametrize("package", sorted(BELOW))
+def test_imports_point_one_way(package: str) -> None:
+    assert [wrong for name, path in modules() if name == package for wrong in wrong_imports(package, path)] == []
+
+
+def test_an_import_inside_a_function_is_found(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("def f():\n    from fanlight.check import check\n", encoding="utf-8")
+    assert list(imported(tmp_path / "x.py")) == [(2, "fanlight.check")]
