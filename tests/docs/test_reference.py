@@ -47,6 +47,7 @@ def public_names() -> list[str]:
         if module.name not in {*NOT_PUBLIC, "plugin"}:
             path = f"fanlight.testing.{module.name}"
             names += [f"{path}.{name}" for name in importlib.import_module(path).__all__]
+    names += [f"fanlight.protocol.transcript.{name}" for name in ("RecordedMessage", "json_lines")]
     return names + [name for plugin in PLUGINS for name in fixtures(plugin)]
 
 
