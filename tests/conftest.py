@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from fanlight.testing.browser import BrowserMissing
+from fanlight.testing.browser import BrowserMissingError
 from support.browser import chromium
 
 # The Node inside Playwright needs libatomic1, which a bare Debian lacks; the one that setup.py links needs nothing.
@@ -95,7 +95,7 @@ async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
     try:
         async with chromium() as launched:
             yield launched
-    except BrowserMissing as error:
+    except BrowserMissingError as error:
         pytest.fail(str(error), pytrace=False)
 
 

@@ -9,9 +9,15 @@ from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from fanlight.protocol.csp import Csp as Csp
+    from fanlight.protocol.errors import ArgumentError as ArgumentError
     from fanlight.protocol.errors import BundleError as BundleError
     from fanlight.protocol.errors import FanlightError as FanlightError
+    from fanlight.protocol.errors import LocalError as LocalError
+    from fanlight.protocol.errors import NotFoundError as NotFoundError
+    from fanlight.protocol.errors import RefusedError as RefusedError
     from fanlight.protocol.errors import RegistrationError as RegistrationError
+    from fanlight.protocol.errors import RemoteError as RemoteError
+    from fanlight.protocol.errors import StateError as StateError
     from fanlight.server.apps import Apps as Apps
     from fanlight.server.negotiation import negotiate as negotiate
     from fanlight.server.view import View as View
@@ -22,7 +28,17 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "protocol.csp": ["Csp"],
-        "protocol.errors": ["BundleError", "FanlightError", "RegistrationError"],
+        "protocol.errors": [
+            "ArgumentError",
+            "BundleError",
+            "FanlightError",
+            "LocalError",
+            "NotFoundError",
+            "RefusedError",
+            "RegistrationError",
+            "RemoteError",
+            "StateError",
+        ],
         "server.apps": ["Apps"],
         "server.negotiation": ["negotiate"],
         "server.view": ["View"],

@@ -23,10 +23,10 @@ from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp, RegistrationError, negotiate
 from fanlight.host import Host, Policy
+from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.documents import _csp
 from fanlight.host.views.downloads import safe_name
 from fanlight.host.views.requests import is_web_link
-from fanlight.host.web.asgi import Refused
 from fanlight.host.web.origins import Names, app_label
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives
@@ -556,7 +556,7 @@ LIES: dict[str, list[Any]] = {
 @pytest.mark.parametrize("lie", LIES)
 async def test_what_is_no_view_is_not_shown(lie: str) -> None:
     """Goes red without type_of, _chosen and _html in resources.py."""
-    with pytest.raises(Refused, match="cannot be shown"):
+    with pytest.raises(ViewRefusedError, match="cannot be shown"):
         async with opened(liar(LIES[lie])):
             pass
 
@@ -601,7 +601,7 @@ async def test_a_view_comes_from_a_ui_address_of_its_own_server() -> None:
             call = await host.call_tool("strict", "show", {})
             if call.view is None:
                 continue
-            with pytest.raises(Refused):
+            with pytest.raises(ViewRefusedError):
                 await host.open({"type": "open", "view": call.view, "token": call.token}, ORIGINS, PlayedPage())  # type: ignore[arg-type]
 
 

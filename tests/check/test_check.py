@@ -16,7 +16,7 @@ from playwright.async_api import Browser
 
 from check.views import WRONG, raw
 from fanlight import Apps, View
-from fanlight.check import CannotConnect, Report, UsageError, check, scenes, scripted_host
+from fanlight.check import ConnectError, Report, UsageError, check, scenes, scripted_host
 from fanlight.check.observation import Document, Seen, ViewSeen
 from fanlight.check.run import judged
 from fanlight.check.scenes import play
@@ -383,7 +383,7 @@ async def test_only_some_rules_are_asked_and_some_do_not_count() -> None:
 async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("raise SystemExit('out of cheese')", encoding="utf-8")
-    with pytest.raises(CannotConnect, match="out of cheese"):
+    with pytest.raises(ConnectError, match="out of cheese"):
         await check(script, browser=False)
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match=r"neither a server.py nor saved Views"):

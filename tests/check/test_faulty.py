@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fanlight.check import CannotConnect, Report, UsageError, check
+from fanlight.check import ConnectError, Report, UsageError, check
 from fanlight.check.schema_errors import flaws_in
 from fanlight.cli import main
 
@@ -147,7 +147,7 @@ async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
 
 
 async def test_a_server_that_never_answers_is_given_up() -> None:
-    with pytest.raises(CannotConnect, match=r"did not answer as an MCP server within 1\.3 seconds.*--timeout"):
+    with pytest.raises(ConnectError, match=r"did not answer as an MCP server within 1\.3 seconds.*--timeout"):
         await checked("mute", patience=1.0)
 
 

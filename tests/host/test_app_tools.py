@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fanlight import Apps, View
-from fanlight.host import Host, Limits, Policy, RequestFailed, UnknownView
+from fanlight.host import Host, Limits, Policy, RequestError, UnknownViewError
 from fanlight.host.web.origins import Names
 from support.page import Page
 from support.wire import serving
@@ -56,7 +56,7 @@ async def called(result: Any, schema: Any = None, limits: Limits | None = None) 
             async def call() -> None:
                 try:
                     outcome.append(await host.call_app_tool(view, "move", {"to": 1}))
-                except RequestFailed as failed:
+                except RequestError as failed:
                     outcome.append(str(failed))
                 tasks.cancel_scope.cancel()
 
@@ -137,7 +137,7 @@ async def test_a_schema_cannot_make_the_host_work_forever() -> None:
 async def test_a_tool_that_the_view_does_not_offer_is_not_asked_for() -> None:
     async with board() as (host, view, page):
         await offer(page, {"name": "move"})
-        with pytest.raises(RequestFailed, match=r"offers no tool 'other'\. Its tools are: move"):
+        with pytest.raises(RequestError, match=r"offers no tool 'other'\. Its tools are: move"):
             await host.call_app_tool(view, "other", {})
         assert page.frames.empty()
 
@@ -189,5 +189,5 @@ async def test_the_tools_go_with_the_view() -> None:
             tasks.start_soon(host.close_view, view)
             await page.say({"id": (await page.message())["id"], "result": {}})
         assert host.app_tools("c1") == []
-        with pytest.raises(UnknownView):
+        with pytest.raises(UnknownViewError):
             await host.call_app_tool(view, "a", {})

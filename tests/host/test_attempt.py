@@ -14,7 +14,8 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from fanlight.host.upstream.connection import Connection, ConnectionLost, NotConnected, ServerError
+from fanlight.host.errors import ConnectionLostError, NotConnectedError, ServerError
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import StatusChanged
 from support.connected import connected, hung, modes
 from support.raw_web import Exchange, Tool, raw_web
@@ -57,14 +58,16 @@ async def test_a_server_killed_in_mid_call_loses_the_call_and_answers_later_ones
         async with anyio.create_task_group() as tasks:
 
             async def call() -> None:
-                with pytest.raises(ConnectionLost, match="the connection was lost before the tool hang answered") as e:
+                with pytest.raises(
+                    ConnectionLostError, match="the connection was lost before the tool hang answered"
+                ) as e:
                     await connection.call_tool("hang", on_progress=hung(started))
                 outcome.append(e.value)
 
             tasks.start_soon(call)
             await started.wait()
             os.kill(pid, signal.SIGKILL)
-        assert not isinstance(outcome[0], NotConnected)
+        assert not isinstance(outcome[0], NotConnectedError)
         assert int((await connection.call_tool("pid"))["content"][0]["text"]) != pid
 
 
@@ -82,15 +85,15 @@ async def test_an_http_server_killed_in_mid_call_loses_the_call(mode: str, tmp_p
             async with anyio.create_task_group() as tasks:
 
                 async def call() -> None:
-                    with pytest.raises(ConnectionLost):
+                    with pytest.raises(ConnectionLostError):
                         await connection.call_tool("hang", on_progress=hung(started))
 
                 tasks.start_soon(call)
                 await started.wait()
                 web.kill()
-            with pytest.raises(ConnectionLost):  # one lost answer is no lost server: only this call finds out
+            with pytest.raises(ConnectionLostError):  # one lost answer is no lost server: only this call finds out
                 await connection.call_tool("hang")
-            with pytest.raises(NotConnected, match="refused the connection"):
+            with pytest.raises(NotConnectedError, match="refused the connection"):
                 await connection.call_tool("hang")
 
 
@@ -129,7 +132,7 @@ async def nothing(exchange: Exchange) -> None:
 @pytest.mark.parametrize("hang_up", [events_that_end, events_that_are_cut, half_an_event, half_a_json_answer, nothing])
 async def test_an_http_response_without_its_answer_loses_the_call_and_later_ones_are_answered(hang_up: Tool) -> None:
     async with raw_web(hang_up=hang_up, ok=ok) as web, connected(web.url) as connection:
-        with pytest.raises(ConnectionLost, match="the connection was lost before the tool hang_up answered"):
+        with pytest.raises(ConnectionLostError, match="the connection was lost before the tool hang_up answered"):
             await connection.call_tool("hang_up")
         assert (await connection.call_tool("ok"))["content"][0]["text"] == "ok"
 
@@ -150,7 +153,7 @@ async def test_a_cut_event_stream_loses_its_own_call_alone() -> None:
 
             tasks.start_soon(call)
             await waiting.wait()
-            with pytest.raises(ConnectionLost):
+            with pytest.raises(ConnectionLostError):
                 await connection.call_tool("hang_up")
             cut.set()
         assert web.handshakes == 1
@@ -222,7 +225,7 @@ async def test_an_error_in_process_that_sounds_like_a_loss_is_the_servers_own(mo
 @pytest.mark.parametrize("name", ["last_words", "close_stdout", "die"])
 async def test_over_stdio_a_last_word_is_an_error_and_silence_is_a_loss(raw: list[str], name: str) -> None:
     async with connected(raw) as connection:
-        expected = ServerError if name == "last_words" else ConnectionLost
+        expected = ServerError if name == "last_words" else ConnectionLostError
         back = ready_again(connection)
         with pytest.raises(expected) as ended:
             await connection.call_tool(name)
@@ -242,7 +245,7 @@ async def test_a_transport_that_can_no_longer_be_written_to_is_opened_anew(raw: 
 
     async with connected(transport) as connection:
         await opened[0].aclose()
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(ConnectionLostError):
             await connection.call_tool("echo")
         assert (await connection.call_tool("echo"))["content"]
     assert len(opened) == 2
@@ -262,13 +265,13 @@ async def test_a_call_in_process_ends_with_the_connection() -> None:
         async with anyio.create_task_group() as tasks:
 
             async def call() -> None:
-                with pytest.raises(ConnectionLost):
+                with pytest.raises(ConnectionLostError):
                     await connection.call_tool("hang")
 
             tasks.start_soon(call)
             await started.wait()
             connection.close()
-        with pytest.raises(NotConnected, match="it is closed"):
+        with pytest.raises(NotConnectedError, match="it is closed"):
             await connection.call_tool("hang")
 
 
@@ -294,7 +297,7 @@ async def test_a_server_that_forgot_the_session_is_greeted_anew(say: Tool) -> No
     async with raw_web(ok=ok) as web, connected(web.url) as connection:
         connection.listen(lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None)
         web.session, web.on_unknown_session = "two", say
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(ConnectionLostError):
             await connection.call_tool("ok")
         assert (await connection.call_tool("ok"))["content"]
         assert web.handshakes == 2
@@ -349,7 +352,7 @@ async def test_a_restarted_http_server_that_forgot_the_session_is_met_anew() -> 
         async with connected(f"{address}/mcp", mode="legacy") as connection:
             await connection.call_tool("plain")
             served.append(second)
-            with pytest.raises(ConnectionLost):
+            with pytest.raises(ConnectionLostError):
                 await connection.call_tool("plain")
             assert (await connection.call_tool("plain"))["content"][0]["text"] == "hello you"
 
@@ -364,7 +367,7 @@ async def test_what_a_gateway_says_is_no_word_of_the_server(status: int, body: b
         await exchange.result({"content": []})
 
     async with raw_web(pay=pay, look=look) as web, connected(web.url) as connection:
-        with pytest.raises(ConnectionLost) as lost:
+        with pytest.raises(ConnectionLostError) as lost:
             await connection.call_tool("pay")
         words = f"it: the server is not available: its gateway answered the tool pay with HTTP {status}."
         assert str(lost.value).startswith(words)

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from fanlight.host import Host, Limits, NotConnected, SqliteStore, Timeouts
+from fanlight.host import Host, Limits, NotConnectedError, SqliteStore, Timeouts
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
@@ -114,7 +114,9 @@ async def test_arguments_of_the_wrong_kind_are_refused_before_anything_happens(a
 
 async def test_a_call_that_begins_before_its_server_is_there_says_what_to_wait_for() -> None:
     async with Host({"shop": build("MCPServer")}) as host:
-        with pytest.raises(NotConnected, match=r"shop: its tools are not known yet: it is connecting.*host.tools\(\)"):
+        with pytest.raises(
+            NotConnectedError, match=r"shop: its tools are not known yet: it is connecting.*host.tools\(\)"
+        ):
             host.begin("shop", "show_cart")
         await host.tools()
         assert host.begin("shop", "show_cart").view

@@ -9,7 +9,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 
-from fanlight.host.upstream.config import Command, ConfigError, InProcess, Streams, Url, load_config, target
+from fanlight.host.errors import ConfigError
+from fanlight.host.upstream.config import Command, InProcess, Streams, Url, load_config, target
 
 
 def written(folder: Path, document: object) -> Path:

@@ -7,15 +7,14 @@ import anyio
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from fanlight.host.upstream.connection import (
-    Backoff,
-    BadAnswer,
-    CallTimeout,
-    Connection,
-    ConnectionLost,
-    NotConnected,
+from fanlight.host.errors import (
+    CallTimeoutError,
+    ConnectionLostError,
+    InvalidResponseError,
+    NotConnectedError,
     ServerError,
 )
+from fanlight.host.upstream.connection import Backoff, Connection
 from fanlight.host.upstream.events import News, PromptsChanged, ResourcesChanged, StatusChanged, ToolsChanged
 from fanlight.host.upstream.servers import Servers
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
@@ -136,7 +135,7 @@ async def test_without_dialects_a_server_is_told_todays_name_alone(raw: list[str
 async def test_a_function_that_opens_a_transport_is_used_for_each_attempt(raw: list[str]) -> None:
     parameters = StdioServerParameters(command=raw[0], args=raw[1:])
     async with connected(lambda: stdio_client(parameters)) as connection:
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(ConnectionLostError):
             await connection.call_tool("die")
         assert (await connection.call_tool("echo"))["content"]
 
@@ -144,9 +143,9 @@ async def test_a_function_that_opens_a_transport_is_used_for_each_attempt(raw: l
 async def test_a_transport_that_was_opened_once_fails_for_good_and_says_what_to_give(raw: list[str]) -> None:
     transport = stdio_client(StdioServerParameters(command=raw[0], args=raw[1:]))
     async with connected(transport) as connection:
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(ConnectionLostError):
             await connection.call_tool("die")
-        with pytest.raises(NotConnected, match="give a function that opens one"):
+        with pytest.raises(NotConnectedError, match="give a function that opens one"):
             await connection.call_tool("echo")
         assert connection.status.state == "failed"
 
@@ -164,7 +163,7 @@ async def test_what_changed_while_a_server_was_away_is_told_when_it_is_back() ->
         connection.listen(news.append)
         for tools in ({"new": tool}, {"new": tool}):
             web.tools, web.session = tools, web.session + "+"
-            with pytest.raises(ConnectionLost):
+            with pytest.raises(ConnectionLostError):
                 await connection.call_tool("new")
             await connection.call_tool("new")
     told = [type(each) for each in news if not isinstance(each, StatusChanged)]
@@ -196,13 +195,15 @@ async def test_an_error_of_the_server_keeps_its_code_message_and_data(raw: list[
 
 async def test_an_answer_that_mcp_does_not_allow_is_an_error_of_the_server(raw: list[str]) -> None:
     async with connected(raw) as connection:
-        with pytest.raises(BadAnswer, match="the tool empty is not what MCP allows: content: Field required"):
+        with pytest.raises(
+            InvalidResponseError, match="the tool empty is not what MCP allows: content: Field required"
+        ):
             await connection.call_tool("empty")
 
 
 async def test_a_call_that_takes_too_long_is_cancelled_at_the_server_too(raw: list[str]) -> None:
     async with connected(raw) as connection:
-        with pytest.raises(CallTimeout, match=r"the tool hang did not answer within 0\.2 seconds"):
+        with pytest.raises(CallTimeoutError, match=r"the tool hang did not answer within 0\.2 seconds"):
             await connection.call_tool("hang", timeout=0.2)
         heard = (await connection.call_tool("heard"))["heard"]
     assert heard[-1]["method"] == "notifications/cancelled"
@@ -231,7 +232,7 @@ async def test_the_states_of_a_connection_are_told_in_their_order(raw: list[str]
     with anyio.fail_after(60):
         async with Servers({"it": raw}, backoff=Backoff(first=0.05)) as servers:
             servers.listen(lambda news: states.append(news.status.state) if isinstance(news, StatusChanged) else None)
-            with pytest.raises(ConnectionLost):
+            with pytest.raises(ConnectionLostError):
                 await servers["it"].call_tool("die")
             await servers["it"].call_tool("echo")
             states.append("answered")
@@ -246,7 +247,7 @@ async def test_the_reason_of_a_lost_connection_is_kept_while_it_is_retried(raw: 
     reasons: list[str | None] = []
     async with connected(raw) as connection:
         connection.listen(lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None)
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(ConnectionLostError):
             await connection.call_tool("die")
         await connection.ready(10)
     assert reasons[0] == "The connection was lost."
@@ -265,5 +266,5 @@ def test_each_further_attempt_waits_longer_up_to_a_bound() -> None:
 async def test_a_call_waits_for_a_connection_no_longer_than_its_patience() -> None:
     with anyio.fail_after(20):
         async with Servers({"it": [sys.executable, "-c", "while True: input()"]}, patience=0.2) as servers:
-            with pytest.raises(NotConnected, match="it: not connected: it is connecting"):
+            with pytest.raises(NotConnectedError, match="it: not connected: it is connecting"):
                 await servers["it"].call_tool("echo")

@@ -30,8 +30,8 @@ from fanlight.host import (
     ViewRecord,
 )
 from fanlight.host.consent.consent import Answer
-from fanlight.host.views.documents import ViewDocument, ViewError, embedded_view, view_uri
-from fanlight.host.web.asgi import Refused
+from fanlight.host.errors import ViewError, ViewRefusedError
+from fanlight.host.views.documents import ViewDocument, embedded_view, view_uri
 from fanlight.host.web.dialect_documents import known_at_start, served_html
 from fanlight.host.web.document_server import ServedDocument
 from fanlight.host.web.origins import Names
@@ -168,7 +168,7 @@ async def test_a_linked_view_of_an_older_type_is_shown_and_without_dialects_refu
         assert dialects(host) == {mime}
     async with running(server, dialects=False) as host:
         call = await host.call_tool("made", "show", {})
-        with pytest.raises(Refused, match="of another dialect"):
+        with pytest.raises(ViewRefusedError, match="of another dialect"):
             await opened(host, call)
 
 
@@ -366,7 +366,7 @@ async def test_other_content_opens_nothing(block: dict[str, Any]) -> None:
 async def test_what_cannot_be_shown_says_why(resource: dict[str, Any], reason: str) -> None:
     async with running(embedding("made", show=resource)) as host:
         call = await host.call_tool("made", "show", {})
-        with pytest.raises(Refused, match=reason):
+        with pytest.raises(ViewRefusedError, match=reason):
             await opened(host, call)
 
 
@@ -378,7 +378,7 @@ async def test_an_embedded_view_comes_back_from_the_store(tmp_path: Path) -> Non
     async with running(embedding("made", show=EMBEDDED), store=store) as host:
         assert served(host, await opened(host, call)).body.decode().endswith("<p>Hello</p>")
     async with running(embedding("made", show=EMBEDDED), store=store, dialects=False) as host:
-        with pytest.raises(Refused, match="of another dialect, which this host refuses"):
+        with pytest.raises(ViewRefusedError, match="of another dialect, which this host refuses"):
             await opened(host, call)
 
 
@@ -432,7 +432,7 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
             if shown:
                 assert "https://a.example/x" in served(host, await opened(host, call)).body.decode()
             else:
-                with pytest.raises(Refused, match="The user said no"):
+                with pytest.raises(ViewRefusedError, match="The user said no"):
                     await opened(host, call)
     assert [question.text for question in questions] == ["May https://a.example/x be shown?"] * (1 if shown else 2)
     assert "may show pages of https://a.example without asking" in questions[0].always
@@ -445,7 +445,7 @@ async def test_a_page_of_the_program_itself_is_never_framed(origin: str) -> None
     policy = Policy({"external_domains": [origin]})
     async with running(embedding("made", show=resource), policy=policy) as host:
         call = await host.call_tool("made", "show", {})
-        with pytest.raises(Refused, match="is the program's own"):
+        with pytest.raises(ViewRefusedError, match="is the program's own"):
             await opened(host, call)
 
 

@@ -19,12 +19,12 @@ from fanlight.host import (
     Limits,
     Policy,
     Question,
-    RequestFailed,
+    RequestError,
     SqliteStore,
     Timeouts,
 )
 from fanlight.host.consent.consent import visible
-from fanlight.host.web.asgi import Refused
+from fanlight.host.errors import ViewRefusedError
 from fanlight.host.web.origins import Names
 from support.page import Page
 
@@ -293,7 +293,7 @@ async def test_the_model_learns_at_once_that_the_page_with_its_question_was_clos
     async with opened(host) as page, anyio.create_task_group() as tasks:
 
         async def link() -> None:
-            with pytest.raises(RequestFailed, match="The page was closed"):
+            with pytest.raises(RequestError, match="The page was closed"):
                 await host._desk.link(host._views.live(host_view(host)), "https://a.example")
 
         tasks.start_soon(link)
@@ -368,7 +368,7 @@ async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_i
         page = await view(host)
         await page.link.lost()
         session = host._views.live(str(host_view(host)))
-        with pytest.raises(RequestFailed, match="Nobody is there"):
+        with pytest.raises(RequestError, match="Nobody is there"):
             await host._desk.link(session, "https://a.example")
         questions: list[Question] = []
 
@@ -380,7 +380,7 @@ async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_i
         if allowed:
             await host._desk.link(session, "https://a.example")
         else:
-            with pytest.raises(RequestFailed, match="said no"):
+            with pytest.raises(RequestError, match="said no"):
                 await host._desk.link(session, "https://a.example")
         assert questions[0].app.server == "board"
         assert questions[0].details == (("Address", "https://a.example"),)
@@ -426,7 +426,7 @@ async def test_a_document_that_changed_is_not_shown_until_it_is_approved() -> No
     async with opened(host):
         html.append(HTML + "changed")
         host._resources.forget("board")
-        with pytest.raises(Refused, match=r"not shown\. The user said no"):
+        with pytest.raises(ViewRefusedError, match=r"not shown\. The user said no"):
             await view(host)
         page = Page()
         page.answer = "once"

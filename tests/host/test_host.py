@@ -17,9 +17,9 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, View
-from fanlight.host import Host, NotConnected, Policy, Timeouts, Unfinished, UnknownView
+from fanlight.host import CallCancelledError, Host, NotConnectedError, Policy, Timeouts, UnknownViewError
+from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.downloads import safe_name
-from fanlight.host.web.asgi import Refused
 from fanlight.host.web.origins import Names
 from support.page import Page
 from support.shop import build
@@ -259,9 +259,9 @@ async def test_a_closed_view_is_asked_first_and_gone_after() -> None:
             assert teardown["method"] == "ui/resource-teardown"
             await page.say({"id": teardown["id"], "result": {}})
             assert await page.next() == {"type": "gone"}
-        with pytest.raises(UnknownView):
+        with pytest.raises(UnknownViewError):
             await host.call_app_tool(call.view, "x", {})
-        with pytest.raises(Refused, match="closed"):
+        with pytest.raises(ViewRefusedError, match="closed"):
             await open_view(host, call.view, call.token)
 
 
@@ -280,9 +280,9 @@ async def test_a_token_that_does_not_fit_opens_nothing() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         for token in (None, "", "x", call.token + "x" if call.token else "", 7):
-            with pytest.raises(Refused):
+            with pytest.raises(ViewRefusedError):
                 await open_view(host, call.view, token)  # type: ignore[arg-type]
-        with pytest.raises(Refused):
+        with pytest.raises(ViewRefusedError):
             await open_view(host, "nothing", call.token)
 
 
@@ -339,7 +339,7 @@ async def test_a_call_is_given_up_while_it_runs_or_while_it_is_written() -> None
         async with anyio.create_task_group() as tasks:
 
             async def run() -> None:
-                with pytest.raises(Unfinished, match="changed my mind"):
+                with pytest.raises(CallCancelledError, match="changed my mind"):
                     await call.run({})
 
             tasks.start_soon(run)
@@ -441,7 +441,7 @@ async def test_a_view_that_is_not_there_says_why() -> None:
     async with Host({"broken": server}) as host:
         call = await host.call_tool("broken", "show", {})
         assert call.for_model
-        with pytest.raises(Refused, match=r"cannot be shown.*ui://broken/none"):
+        with pytest.raises(ViewRefusedError, match=r"cannot be shown.*ui://broken/none"):
             await open_view(host, call.view, call.token)
 
 
@@ -462,7 +462,7 @@ async def test_a_silent_server_holds_up_neither_the_tools_nor_the_calls_of_other
             assert {tool.server for tool in await host.tools()} == {"counter"}
             status = host.servers["silent"].status
             assert (status.state, "has not answered for" in str(status.reason)) == ("connecting", True)
-            with pytest.raises(NotConnected, match="has not answered for"):
+            with pytest.raises(NotConnectedError, match="has not answered for"):
                 await host.call_tool("silent", "x", {})
 
 
@@ -520,7 +520,7 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
         await host.servers["dying"].ready()
         call = host.begin("dying", "die")
         page = await open_view(host, call.view, call.token)
-        with pytest.raises(Unfinished):
+        with pytest.raises(CallCancelledError):
             await call.run({})
         assert (await page.message())["method"] == "ui/notifications/tool-input"
         cancelled = await page.message()

@@ -4,7 +4,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fanlight.host.upstream.connection import ConnectionLost, NotConnected
+from fanlight.host.errors import ConnectionLostError, NotConnectedError
 from fanlight.host.upstream.process import STOP_LIMIT
 from fanlight.host.upstream.servers import Servers
 from support.connected import assert_gone, connected, failure, pids_of, watch
@@ -16,7 +16,9 @@ async def test_a_command_that_does_not_exist_is_named_and_calls_fail_at_once() -
     with anyio.fail_after(10):
         async with Servers({"it": "no-such-command --now"}, patience=60) as servers:
             await servers.settled()
-            with pytest.raises(NotConnected, match="it: not connected: The command 'no-such-command' was not found"):
+            with pytest.raises(
+                NotConnectedError, match="it: not connected: The command 'no-such-command' was not found"
+            ):
                 await servers["it"].call_tool("echo")
 
 
@@ -59,7 +61,7 @@ async def test_a_cancelled_block_ends_every_child_process_too(child: list[str]) 
 async def test_stopping_while_servers_still_connect_ends_them_too() -> None:
     with anyio.fail_after(30):
         async with Servers({"silent": [sys.executable, "-c", "import signal; signal.pause()"]}) as servers:
-            with pytest.raises(NotConnected, match="it is connecting"):
+            with pytest.raises(NotConnectedError, match="it is connecting"):
                 await servers["silent"].ready(0.3)
         assert servers["silent"].status.state == "closed"
 
@@ -75,5 +77,5 @@ async def test_a_child_that_writes_much_is_not_stuck_when_it_is_stopped(child: l
 
 
 async def lost(servers: Servers) -> None:
-    with pytest.raises(ConnectionLost):
+    with pytest.raises(ConnectionLostError):
         await servers["a"].call_tool("pids")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
-from fanlight.host import Host, Policy, RequestFailed
-from fanlight.host.upstream.connection import ConnectionLost
+from fanlight.host import Host, Policy, RequestError
+from fanlight.host.errors import ConnectionLostError
 from support.browser import colours, until, view_frame
 from support.program import Program, program_of
 from support.published import Published
@@ -228,7 +228,7 @@ async def test_arguments_are_seen_as_they_grow_and_the_model_calls_only_what_a_v
         assert (await logged(view, "ontoolresult"))["structuredContent"]["largeInputLength"] == 5
         assert call.view is not None
         assert program.host.app_tools("debug-stdio") == []
-        with pytest.raises(RequestFailed, match="offers no tool 'anything'"):  # though it would answer any name
+        with pytest.raises(RequestError, match="offers no tool 'anything'"):  # though it would answer any name
             await program.inside(program.host.call_app_tool(call.view, "anything", {"a": 1}))
         assert problems == []
 
@@ -312,7 +312,7 @@ async def test_a_call_of_the_model_is_cancelled_when_the_server_dies_and_later_o
         await refreshed(view)
         published[server].kill()
         assert "connection was lost" in (await logged(view, "ontoolcancelled"))["reason"]
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(ConnectionLostError):
             await call
         await expect(view.locator(".log-type.ontoolresult")).to_have_count(0)
         published[server].start_again()

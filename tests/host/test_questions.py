@@ -7,8 +7,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve, Sample
 from pydantic import BaseModel
 
-from fanlight.host.upstream.callbacks import Declined
-from fanlight.host.upstream.connection import ServerError
+from fanlight.host.errors import DeclinedError, ServerError
 from support.connected import connected, modes
 from support.wire import serving
 
@@ -110,7 +109,7 @@ async def test_a_server_that_asks_for_what_was_not_offered_gets_an_error(raw: li
 
 
 async def declines(server: str, params: dict[str, Any]) -> dict[str, Any]:
-    raise Declined("Not today.", code=-32000, data={"until": "tomorrow"})
+    raise DeclinedError("Not today.", code=-32000, data={"until": "tomorrow"})
 
 
 async def fails(server: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -9,18 +9,10 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, Csp, View
-from fanlight.host.upstream.connection import ConnectionLost, ServerError
+from fanlight.host.errors import ConnectionLostError, ServerError, ViewError, ViewUnavailableError
 from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.views.documents import (
-    ViewDocument,
-    ViewError,
-    Views,
-    ViewUnavailable,
-    link_problem,
-    read_view,
-    view_uri,
-)
+from fanlight.host.views.documents import ViewDocument, Views, link_problem, read_view, view_uri
 from fanlight.protocol.extension import MIME_TYPE
 from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
 
@@ -273,8 +265,8 @@ async def test_a_failure_is_not_remembered_and_says_whether_to_try_again() -> No
     fake.error = ServerError("fake", -32002, "Resource not found")
     with pytest.raises(ViewError, match="fake cannot give the View ui://a/b: Resource not found"):
         await views.read(fake, URI)
-    fake.error = ConnectionLost("fake", "the connection was lost.")
-    with pytest.raises(ViewUnavailable, match="could not be read from fake: the connection was lost"):
+    fake.error = ConnectionLostError("fake", "the connection was lost.")
+    with pytest.raises(ViewUnavailableError, match="could not be read from fake: the connection was lost"):
         await views.read(fake, URI)
     fake.error = None
     assert (await views.read(fake, URI)).html == PAGE

@@ -12,10 +12,10 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import MCPServer
 
-from fanlight.host.upstream.config import ConfigError
-from fanlight.host.upstream.connection import Backoff, NotConnected
+from fanlight.host.errors import ConfigError, NotConnectedError, UnknownServerError
+from fanlight.host.upstream.connection import Backoff
 from fanlight.host.upstream.events import News, StatusChanged
-from fanlight.host.upstream.servers import Servers, UnknownServer
+from fanlight.host.upstream.servers import Servers
 from support.connected import CHILD, pids_of
 from support.shop import build
 
@@ -124,7 +124,7 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: s
                     await anyio.sleep(0.05)
                     status = servers["silent"].status
                 await servers.settled(within=math.inf)  # found to be slow, so nobody waits again
-                with pytest.raises(NotConnected, match=r"(?s)silent: not connected: .* has not answered for \d+ "):
+                with pytest.raises(NotConnectedError, match=r"(?s)silent: not connected: .* has not answered for \d+ "):
                     await servers["silent"].call_tool("x")
             tasks.cancel_scope.cancel()
     assert (status.state, status.attempt) == ("connecting", 1)
@@ -144,7 +144,7 @@ async def test_an_error_in_the_block_comes_out_as_it_is() -> None:
 async def test_calls_after_the_end_fail_clearly() -> None:
     async with Servers({"shop": build("MCPServer")}) as servers:
         await servers.settled()
-    with pytest.raises(NotConnected, match="shop: not connected: it is closed"):
+    with pytest.raises(NotConnectedError, match="shop: not connected: it is closed"):
         await servers["shop"].call_tool("plain")
 
 
@@ -164,7 +164,7 @@ async def test_servers_are_connected_anew_in_a_second_block(child: list[str]) ->
 
 async def test_a_server_that_nobody_gave_is_refused_with_those_that_are_known() -> None:
     servers = Servers({"shop": build("MCPServer")})
-    with pytest.raises(UnknownServer, match=r"There is no server 'shpo'\. The servers are: shop\."):
+    with pytest.raises(UnknownServerError, match=r"There is no server 'shpo'\. The servers are: shop\."):
         servers["shpo"]
     assert "shpo" not in servers
 

@@ -5,7 +5,8 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host.views.session import Heard, Progress, RequestFailed, Session, Timeouts
+from fanlight.host.errors import RequestError
+from fanlight.host.views.session import Heard, Progress, Session, Timeouts
 from fanlight.protocol.bridge import Bridge, State
 from support.page import Page
 
@@ -170,7 +171,7 @@ async def test_what_a_view_logs_is_one_line_of_bounded_length(
 
 async def test_what_the_host_refuses_is_an_error_with_its_reason() -> None:
     async with live() as stage:
-        stage.backend.fails = RequestFailed("Not today.", data={"why": "policy"})
+        stage.backend.fails = RequestError("Not today.", data={"why": "policy"})
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         assert (await stage.page.message())["error"] == {
             "code": -32000,
@@ -332,7 +333,7 @@ async def test_an_app_tool_is_called_and_answered() -> None:
 
 async def test_an_app_tool_that_does_not_answer_is_given_up() -> None:
     async with live(Timeouts(app_tool=0.01)) as stage:
-        with pytest.raises(RequestFailed, match="did not answer tools/call"):
+        with pytest.raises(RequestError, match="did not answer tools/call"):
             await stage.session.ask("tools/call", {"name": "move"})
         assert (await stage.page.message())["method"] == "tools/call"
         assert (await stage.page.message())["params"] == {"requestId": 1}

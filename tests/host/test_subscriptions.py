@@ -5,7 +5,7 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
-from fanlight.host.upstream.connection import ConnectionLost
+from fanlight.host.errors import ConnectionLostError
 from fanlight.host.upstream.events import ResourceUpdated, ToolsChanged
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
@@ -105,7 +105,7 @@ async def test_followed_resources_are_subscribed_to_on_each_connection_where_the
             if offers:
                 await both.wait()
             web.session = "two"
-            with pytest.raises(ConnectionLost):
+            with pytest.raises(ConnectionLostError):
                 await connection.call_tool("ok")
             await connection.call_tool("ok")
             if offers:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fanlight.dev.targets import EXAMPLES, servers
-from fanlight.host.upstream.config import Command, ConfigError, Url
+from fanlight.host.errors import ConfigError
+from fanlight.host.upstream.config import Command, Url
 from fanlight.inspector.watch import scan
 
 

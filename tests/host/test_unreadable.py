@@ -8,7 +8,8 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from pydantic import ValidationError
 
-from fanlight.host.upstream.connection import BadAnswer, CallTimeout, Connection
+from fanlight.host.errors import CallTimeoutError, InvalidResponseError
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.malformed import in_place_of
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
@@ -27,7 +28,7 @@ answers = pytest.mark.parametrize(("line", "words"), ANSWERS.values(), ids=ANSWE
 
 
 async def assert_told(connection: Connection, arguments: dict[str, Any], words: str) -> None:
-    with anyio.fail_after(20), pytest.raises(BadAnswer) as bad:
+    with anyio.fail_after(20), pytest.raises(InvalidResponseError) as bad:
         await connection.call_tool("write", arguments)
     assert str(bad.value).startswith("it: The answer of the tool write cannot be read: ")
     assert words in bad.value.message
@@ -74,7 +75,7 @@ async def test_so_does_one_over_http(line: str, words: str, kind: str) -> None:
 )
 async def test_what_is_no_answer_fails_no_call(raw: list[str], line: str) -> None:
     async with connected(raw) as connection:
-        with pytest.raises(CallTimeout):
+        with pytest.raises(CallTimeoutError):
             await connection.call_tool("write", {"line": line}, timeout=0.3)
 
 

@@ -12,8 +12,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.channel import encode
-from fanlight.host.web.asgi import Refused, Socket, Web, proxy_url
+from fanlight.host.web.asgi import Socket, Web, proxy_url
 from fanlight.host.web.document_server import Documents
 from fanlight.host.web.origins import Names, Origins, app_label
 
@@ -48,7 +49,7 @@ class Desk:
 
     async def open(self, frame: dict[str, Any], origins: Origins, channel: Socket) -> "Echo":
         if frame["view"] == "nothing":
-            raise Refused("There is no such View.")
+            raise ViewRefusedError("There is no such View.")
         self.opened.append((frame, origins))
         return Echo(self, channel)
 

@@ -9,7 +9,7 @@ from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
 
 from fanlight import Apps, View
-from fanlight.host.upstream.connection import ServerError
+from fanlight.host.errors import ServerError
 from fanlight.host.upstream.wire import without_wire_fields
 from support.connected import connected, modes
 from support.wire import serving

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from fanlight.dev.targets import servers
-from fanlight.inspector.panels.recording import BadRecording, Recording
+from fanlight.inspector.panels.recording import Recording, RecordingError
 from support.inspecting import call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
@@ -118,5 +118,5 @@ def test_a_recording_without_a_result_says_why() -> None:
     ],
 )
 def test_what_is_no_recording_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(BadRecording, match=reason):
+    with pytest.raises(RecordingError, match=reason):
         Recording(text)

@@ -170,7 +170,7 @@ def test_a_browser_that_is_not_there_is_one_clear_line_for_each_test(
     result = either("async def test_it(open_view):\n    async with open_view(server, 'show'):\n        pass\n")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["*BrowserMissing: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."]
+        ["*BrowserMissingError: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."]
     )
 
 
@@ -179,7 +179,7 @@ def test_context_policy_browser_and_options_are_overridden_by_fixtures(runs: Run
         """
 from fanlight.host import Policy
 from fanlight.testing.browser import launched
-from fanlight.testing.scripted import Refusal
+from fanlight.testing.scripted import HostError
 
 @pytest.fixture
 def fanlight_context():
@@ -201,7 +201,7 @@ async def fanlight_browser():
 async def test_scripted(scripted_view):
     async with scripted_view(server, "show") as view:
         assert view.context["theme"] == "dark"
-        with pytest.raises(Refusal):
+        with pytest.raises(HostError):
             await view.call_tool("more")
 
 async def test_browser(open_view, fanlight_browser):

@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from fanlight import Apps, View
 from fanlight.host import Policy
 from fanlight.protocol.errors import FanlightError
-from fanlight.testing.scripted import Refusal, app_host, scripted_view
+from fanlight.testing.scripted import HostError, app_host, scripted_view
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +55,11 @@ async def test_a_scripted_view_gets_what_a_real_one_would(make: Any) -> None:
 
 async def test_what_is_not_allowed_is_a_refusal_with_its_code() -> None:
     async with scripted_view(shop(MCPServer("shop")), "show", {"item": "tea"}) as view:
-        with pytest.raises(Refusal, match="no_such_tool") as raised:
+        with pytest.raises(HostError, match="no_such_tool") as raised:
             await view.call_tool("no_such_tool")
         assert raised.value.code == -32602
     async with scripted_view(shop(MCPServer("shop")), "show", {"item": "tea"}, initialize=False) as view:
-        with pytest.raises(Refusal, match="came before ui/initialize"):
+        with pytest.raises(HostError, match="came before ui/initialize"):
             await view.request("ui/open-link", {"url": "https://example.com"})
 
 
@@ -69,7 +69,7 @@ async def test_the_page_opens_links_and_modes_and_the_user_decides() -> None:
         said: list[Any] = []
         host.on_message(lambda *words: said.append(words))
         async with scripted_view(host, "show", {"item": "tea"}) as view:
-            with pytest.raises(Refusal):
+            with pytest.raises(HostError):
                 await view.open_link("https://example.com/a")
             view.decision = "once"
             await view.open_link("https://example.com/b")

@@ -9,8 +9,8 @@ from playwright.async_api import Browser
 
 from fanlight import Apps, View
 from fanlight.host import Policy
-from fanlight.testing.browser import BrowserMissing, find_browser, launched
-from fanlight.testing.live_view import StageError, Unsettled
+from fanlight.testing.browser import BrowserMissingError, find_browser, launched
+from fanlight.testing.live_view import StageError, UnsettledError
 from fanlight.testing.stage import Stage, open_view
 
 pytestmark = pytest.mark.anyio
@@ -177,7 +177,7 @@ async def test_a_server_that_does_not_start_is_an_error_of_its_own(browser: Brow
 async def test_a_view_that_never_rests_is_said_so_and_shown_all_the_same(browser: Browser) -> None:
     script = SHOWS + "setInterval(() => (p.textContent = Math.random()), 5);"
     async with open_view(server_of(script), "show", browser=browser, within=2) as view:
-        with pytest.raises(Unsettled, match="keeps changing"):
+        with pytest.raises(UnsettledError, match="keeps changing"):
             await view.settled(1)
 
 
@@ -265,7 +265,7 @@ async def test_views_that_are_open_at_once_are_told_apart(browser: Browser) -> N
 
 async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
-    with pytest.raises(BrowserMissing, match=r"^Playwright is missing: pip install 'fanlight\[browser\]'$"):
+    with pytest.raises(BrowserMissingError, match=r"^Playwright is missing: pip install 'fanlight\[browser\]'$"):
         async with launched():
             pass
 
@@ -273,13 +273,15 @@ async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: p
 @pytest.mark.process
 async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
-    with pytest.raises(BrowserMissing, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"):
+    with pytest.raises(
+        BrowserMissingError, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"
+    ):
         async with launched():
             pass
     monkeypatch.delenv("FANLIGHT_BROWSER")
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", "/nowhere")
     assert find_browser() is None
-    with pytest.raises(BrowserMissing, match=r"^No browser was found: install one .*playwright install"):
+    with pytest.raises(BrowserMissingError, match=r"^No browser was found: install one .*playwright install"):
         async with launched():
             pass

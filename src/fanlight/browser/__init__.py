@@ -64,8 +64,7 @@ def _parts(name: str) -> tuple[str, tuple[str, ...]]:
     """Split a script into its code, without comments, white space and semicolons that do nothing, and its exports."""
     source = script(name)
     export = _EXPORT.search(source)
-    if export is None:
-        raise RuntimeError(f"{name} does not end with its one export statement")
+    assert export is not None, f"{name} does not end with its one export statement"
     code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], source[: export.start()].rstrip("\n"))
     code = _STRING_OR_LAST.sub(lambda match: match[1] or "", _LINE_END.sub("", code))
     return code, tuple(re.findall(r"\w+", export[1]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fanlight.check.rules import RULES as RULES
     from fanlight.check.run import UsageError as UsageError
     from fanlight.check.run import check as check
-    from fanlight.check.visit import CannotConnect as CannotConnect
+    from fanlight.check.visit import ConnectError as ConnectError
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
@@ -27,6 +27,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "rule": ["Finding", "Problem", "Rule"],
         "rules": ["RULES"],
         "run": ["UsageError", "check"],
-        "visit": ["CannotConnect"],
+        "visit": ["ConnectError"],
     },
 )

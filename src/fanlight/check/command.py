@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 
 from fanlight.check.report import Report, as_json, as_junit, as_sarif, in_colour, listing, write
-from fanlight.check.run import UsageError, check
-from fanlight.check.visit import PATIENCE, CannotConnect
+from fanlight.check.run import check
+from fanlight.check.visit import PATIENCE, ConnectError
 from fanlight.check.writable import why_not_writable
-from fanlight.host.upstream.config import ConfigError
-from fanlight.protocol.errors import FanlightError
+from fanlight.host.errors import ConfigError
+from fanlight.protocol.errors import FanlightError, UsageError
 from fanlight.signals import ended_alike
 
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
         return _fail(error, 2, progress)
     except KeyboardInterrupt:
         return _fail("stopped, and nothing is left running.", 130, progress)
-    except CannotConnect as error:
+    except ConnectError as error:
         return _fail(error, 3, progress)
     except FanlightError as error:  # no browser, above all
         return _fail(error, 3, progress)

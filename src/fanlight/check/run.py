@@ -19,7 +19,7 @@ from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.host.upstream.config import Target, target
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import UsageError as UsageError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 SAVED: Final = "saved"
 """In place of a protocol version, for Views that were saved."""
-
-
-class UsageError(FanlightError):
-    """The arguments of a check are invalid. The message says what to write instead."""
 
 
 async def check(

@@ -24,12 +24,12 @@ from fanlight.check.observation import HANGS, Scene, ViewSeen
 from fanlight.check.replay_server import stand_in
 from fanlight.check.scripted_host import (
     AGE,
-    Hangs,
+    HandshakeError,
     Pages,
     Part,
     Script,
-    Silent,
     Timers,
+    ViewHangsError,
     first_line,
     is_own_words,
     page_file,
@@ -135,9 +135,9 @@ async def _played(script: Script) -> None:
     with anyio.move_on_after(_SCENE_LIMIT) as limit:
         try:
             await _PLAYS[script.name](script)
-        except Hangs:
+        except ViewHangsError:
             script.unfinished = HANGS
-        except Silent:
+        except HandshakeError:
             script.unfinished = "it did not finish the handshake"
         except Error as error:
             script.unfinished = _stopped(error)

@@ -19,6 +19,7 @@ import anyio
 from fanlight import __version__
 from fanlight.check.observation import LATER, Document, Scene
 from fanlight.protocol.csp import CSP_LISTS, Csp, is_source
+from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage
@@ -184,11 +185,11 @@ async def _close(context: "BrowserContext") -> None:
         await context.close()
 
 
-class Hangs(Exception):
+class ViewHangsError(RemoteError):
     """The page does not answer any more."""
 
 
-class Silent(Exception):
+class HandshakeError(RemoteError):
     """The View does not finish the handshake."""
 
 
@@ -249,7 +250,7 @@ class Script:
             script["refuse"] = refuse
         await self.evaluate("(script) => host.begin(script)", script)
         if not await self.evaluate(f"host.initialized({_START})"):
-            raise Silent
+            raise HandshakeError
 
     async def take(self, step: str) -> None:
         """Begin a step."""
@@ -296,10 +297,10 @@ class Script:
         await self.tell("ui/notifications/tool-result", self.part.result)
 
     async def evaluate(self, script: str, given: Any = None, frame: "Frame | None" = None) -> Any:
-        """Run something in the host's page, or in a frame; raise `Hangs` if it does not get to it."""
+        """Run something in the host's page, or in a frame; raise `ViewHangsError` if it does not get to it."""
         with anyio.move_on_after(_HANGS):
             return await (frame or self.page).evaluate(script, given)
-        raise Hangs
+        raise ViewHangsError
 
     async def written(self) -> Scene:
         from playwright.async_api import Error

@@ -27,13 +27,13 @@ from fanlight import __version__
 from fanlight.check.arguments import made_arguments
 from fanlight.check.observation import Answer, Called, Flaw, Look
 from fanlight.check.schema_errors import flaws_in
+from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import InProcess, Streams, Target
 from fanlight.host.upstream.diagnostics import cause, last_words, not_mcp, why_ended, why_failed
 from fanlight.host.upstream.malformed import Unreadable
-from fanlight.host.upstream.process import CannotStart
 from fanlight.host.upstream.transport import Attempt, open_transport
 from fanlight.host.upstream.wire import at_cursor, without_wire_fields
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_model
@@ -56,7 +56,7 @@ _AT_ONCE: Final = 3
 Tell = Callable[[str], None]
 
 
-class CannotConnect(FanlightError):
+class ConnectError(RemoteError):
     """The server cannot be connected on any protocol version. The message says why."""
 
 
@@ -147,7 +147,7 @@ class Client:
 
 @asynccontextmanager
 async def connected(to: Target, version: str, *, ui: bool, patience: float = PATIENCE) -> AsyncIterator[Client]:
-    """Connect on one protocol version. Raises _OtherVersion, or CannotConnect with what kept it from connecting."""
+    """Connect on one protocol version. Raises _OtherVersion, or ConnectError with what kept it from connecting."""
     attempt = Attempt()
     transport = _in_process(to.server) if isinstance(to, InProcess) else open_transport(to, attempt)
     extensions = {EXTENSION_ID: dict(SERVER_SETTINGS)} if ui else None
@@ -162,14 +162,14 @@ async def connected(to: Target, version: str, *, ui: bool, patience: float = PAT
                 attempt.served = True
                 limit.deadline = float("inf")
                 yield Client(session, version, ui, attempt, patience)
-    except (MCPError, ValidationError, TimeoutError, OSError, CannotStart, ExceptionGroup) as error:
+    except (MCPError, ValidationError, TimeoutError, OSError, ServerStartError, ExceptionGroup) as error:
         first = cause(error)
         if isinstance(first, _OtherVersion):
             raise first from None
         if isinstance(first, ValidationError):
-            raise CannotConnect(f"{to} does not answer as an MCP server. {not_mcp('initialize', first)}") from error
+            raise ConnectError(f"{to} does not answer as an MCP server. {not_mcp('initialize', first)}") from error
         hint = " Give it longer with --timeout, if it needs that." if isinstance(first, TimeoutError) else ""
-        raise CannotConnect(f"{why_failed(first, to, attempt, longest)}{hint}") from error
+        raise ConnectError(f"{why_failed(first, to, attempt, longest)}{hint}") from error
 
 
 async def _greet(session: ClientSession, version: str, extensions: JSONObject | None, patience: float) -> None:
@@ -256,7 +256,7 @@ class Visitor:
             await self._tasks.__aexit__(None, None, None)
 
     async def connect(self) -> Client:
-        """Connect. Raises CannotConnect, or _OtherVersion."""
+        """Connect. Raises ConnectError, or _OtherVersion."""
         self._line = await self._tasks.start(self._hold)
         return self._line.client
 
@@ -273,7 +273,7 @@ class Visitor:
             if self._line is None or self._line.gone.is_set():
                 try:
                     await self.connect()
-                except (CannotConnect, _OtherVersion):
+                except (ConnectError, _OtherVersion):
                     return None
             return self._line
 
@@ -286,7 +286,7 @@ class Visitor:
                 line = _Line(client, anyio.Event(), anyio.Event())
                 task_status.started(line)
                 await line.leave.wait()
-        except CannotConnect as error:
+        except ConnectError as error:
             if line is None:
                 raise
             line.reason = str(error)
@@ -346,9 +346,9 @@ async def _in_process(server: Server[Any]) -> AsyncIterator[tuple[Any, Any]]:
 
 
 async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
-    """Look at a server on every version that it speaks. Raises CannotConnect if it speaks none."""
+    """Look at a server on every version that it speaks. Raises ConnectError if it speaks none."""
     if isinstance(to, Streams) and to.once:
-        raise CannotConnect("A transport that can be opened only once is not enough: give a function that opens one.")
+        raise ConnectError("A transport that can be opened only once is not enough: give a function that opens one.")
     looks: list[Look] = []
     reasons: list[str] = []
     unanswered: dict[str, Answer] = {}
@@ -363,7 +363,7 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
                 looks.append(replace(seen, noise=visitor.noise))
         except _OtherVersion:
             return
-        except CannotConnect as error:
+        except ConnectError as error:
             reasons.append(str(error))
 
     # First the newest, alone: a server that cannot start would fail again and again.
@@ -372,7 +372,7 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
         if looks or reasons:
             break
     if not looks:
-        raise CannotConnect(reasons[0] if reasons else "It speaks no version of MCP that we know.")
+        raise ConnectError(reasons[0] if reasons else "It speaks no version of MCP that we know.")
     older = VERSIONS[: VERSIONS.index(newest)]
     limit = anyio.CapacityLimiter(_AT_ONCE)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanlight.dev.prewarm import script_named
-from fanlight.host.upstream.config import Command, ConfigError, Target, load_config, target
+from fanlight.host.errors import ConfigError
+from fanlight.host.upstream.config import Command, Target, load_config, target
 
 EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 

@@ -15,8 +15,20 @@ if TYPE_CHECKING:
     from fanlight.host.consent.policy import Decision as Decision
     from fanlight.host.consent.policy import Deny as Deny
     from fanlight.host.consent.policy import Policy as Policy
-    from fanlight.host.consent.policy import PolicyError as PolicyError
     from fanlight.host.consent.policy import Rules as Rules
+    from fanlight.host.errors import CallCancelledError as CallCancelledError
+    from fanlight.host.errors import CallTimeoutError as CallTimeoutError
+    from fanlight.host.errors import ConfigError as ConfigError
+    from fanlight.host.errors import ConnectionLostError as ConnectionLostError
+    from fanlight.host.errors import DeclinedError as DeclinedError
+    from fanlight.host.errors import InvalidResponseError as InvalidResponseError
+    from fanlight.host.errors import NotConnectedError as NotConnectedError
+    from fanlight.host.errors import PolicyError as PolicyError
+    from fanlight.host.errors import RequestError as RequestError
+    from fanlight.host.errors import ServerError as ServerError
+    from fanlight.host.errors import UnknownServerError as UnknownServerError
+    from fanlight.host.errors import UnknownToolError as UnknownToolError
+    from fanlight.host.errors import UnknownViewError as UnknownViewError
     from fanlight.host.host import Host as Host
     from fanlight.host.host import ModelTool as ModelTool
     from fanlight.host.limits import Limits as Limits
@@ -27,17 +39,8 @@ if TYPE_CHECKING:
     from fanlight.host.store.base import Store as Store
     from fanlight.host.store.base import ViewRecord as ViewRecord
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
-    from fanlight.host.upstream.callbacks import Declined as Declined
-    from fanlight.host.upstream.connection import BadAnswer as BadAnswer
-    from fanlight.host.upstream.connection import CallTimeout as CallTimeout
-    from fanlight.host.upstream.connection import ConnectionLost as ConnectionLost
-    from fanlight.host.upstream.connection import NotConnected as NotConnected
-    from fanlight.host.upstream.connection import ServerError as ServerError
-    from fanlight.host.upstream.connection import Unfinished as Unfinished
     from fanlight.host.upstream.events import Status as Status
     from fanlight.host.views.app_tools import AppTool as AppTool
-    from fanlight.host.views.registry import UnknownView as UnknownView
-    from fanlight.host.views.session import RequestFailed as RequestFailed
     from fanlight.host.views.session import Timeouts as Timeouts
 
 __getattr__, __dir__, __all__ = lazy_exports(
@@ -46,24 +49,29 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "call": ["Call", "CallView"],
         "consent.audit": ["json_line"],
         "consent.consent": ["Question"],
-        "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "PolicyError", "Rules"],
+        "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "Rules"],
+        "errors": [
+            "CallCancelledError",
+            "CallTimeoutError",
+            "ConfigError",
+            "ConnectionLostError",
+            "DeclinedError",
+            "InvalidResponseError",
+            "NotConnectedError",
+            "PolicyError",
+            "RequestError",
+            "ServerError",
+            "UnknownServerError",
+            "UnknownToolError",
+            "UnknownViewError",
+        ],
         "host": ["Host", "ModelTool"],
         "limits": ["Limits"],
         "profile": ["Profile"],
         "store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "ViewRecord"],
         "store.sqlite": ["SqliteStore"],
-        "upstream.callbacks": ["Declined"],
-        "upstream.connection": [
-            "BadAnswer",
-            "CallTimeout",
-            "ConnectionLost",
-            "NotConnected",
-            "ServerError",
-            "Unfinished",
-        ],
         "upstream.events": ["Status"],
         "views.app_tools": ["AppTool"],
-        "views.registry": ["UnknownView"],
-        "views.session": ["RequestFailed", "Timeouts"],
+        "views.session": ["Timeouts"],
     },
 )

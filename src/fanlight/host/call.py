@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from fanlight.host.upstream.connection import Unfinished
+from fanlight.host.errors import CallCancelledError
 from fanlight.host.validation import check_arguments, shown
 from fanlight.host.views.throttle import Pace
 from fanlight.protocol.content import embeds_view
+from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.partial import PartialArguments
 
@@ -88,9 +89,11 @@ class Call:
     def feed(self, delta: str) -> None:
         """Add the next piece of the model's JSON text. The View is shown the arguments as they grow."""
         if self._over:
-            raise RuntimeError("feed() came after run() or cancel(): the arguments of this call are complete.")
+            raise StateError("feed() came after run() or cancel(): the arguments of this call are complete.")
         if not isinstance(delta, str):
-            raise TypeError(f"feed() got {shown(delta)}, expected the next piece of the model's JSON text, a string.")
+            raise ArgumentError(
+                f"feed() got {shown(delta)}, expected the next piece of the model's JSON text, a string."
+            )
         self._partial.feed(delta)
         self._fed += len(delta)
         if self.view is None:
@@ -105,15 +108,15 @@ class Call:
         return self._pace.due(self._fed, now, under_way=under_way)
 
     async def run(self, arguments: JSONObject) -> JSONObject:
-        """Call the tool, pass the result to the View, and return it. Raise `Unfinished` if the call is cancelled."""
+        """Call the tool, pass the result to the View, and return it. Raise `CallCancelledError` if it is cancelled."""
         if self._over:
-            raise RuntimeError("run() came after run() or cancel(): a call runs once.")
+            raise StateError("run() came after run() or cancel(): a call runs once.")
         check_arguments(arguments)
         self._over, self.is_streaming = True, False
         with anyio.CancelScope() as self._scope:
             self.result = await self._host.run_call(self, arguments)
             return self.result
-        raise Unfinished(self.server, self.cancelled or "The call was cancelled.")
+        raise CallCancelledError(self.server, self.cancelled or "The call was cancelled.")
 
     async def cancel(self, reason: str | None = None) -> None:
         """Cancel the call, while its arguments are written or while it runs, and notify the View and the server."""

@@ -22,13 +22,22 @@ from fanlight.host.call import Call, CallView
 from fanlight.host.consent.audit import Audit, Keep, now
 from fanlight.host.consent.consent import Gate, QuestionHandler
 from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
+from fanlight.host.errors import (
+    CallCancelledError,
+    NotConnectedError,
+    RequestError,
+    ServerError,
+    UnknownToolError,
+    ViewError,
+    ViewRefusedError,
+)
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.profile import Profile
 from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Store, ViewRecord
 from fanlight.host.store.open import open_store
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
-from fanlight.host.upstream.connection import Connection, NotConnected, ServerError, Unfinished
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import News, PromptsChanged, ResourcesChanged, ToolsChanged
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import (
@@ -45,7 +54,6 @@ from fanlight.host.views.app_tools import AppTool, AppTools
 from fanlight.host.views.channel import Frame, encode
 from fanlight.host.views.documents import (
     ViewDocument,
-    ViewError,
     Views,
     embedded_view,
     link_row,
@@ -54,9 +62,9 @@ from fanlight.host.views.documents import (
 from fanlight.host.views.page import PageLink, browser_context
 from fanlight.host.views.registry import OpenViews
 from fanlight.host.views.requests import Desk, MessageHandler, SamplingHandler, app_of
-from fanlight.host.views.session import RequestFailed, Session, Timeouts
+from fanlight.host.views.session import Session, Timeouts
 from fanlight.host.views.throttle import PAUSE
-from fanlight.host.web.asgi import Authorize, Refused, Socket, Web, proxy_url
+from fanlight.host.web.asgi import Authorize, Socket, Web, proxy_url
 from fanlight.host.web.csp_reports import is_probe
 from fanlight.host.web.dialect_documents import known_at_start, served_html
 from fanlight.host.web.document_server import Documents
@@ -65,7 +73,7 @@ from fanlight.host.web.origins import Names, Origins, app_label
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.dialects import EMBEDDED
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import ArgumentError, FanlightError, StateError
 from fanlight.protocol.headers import allow_attribute
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app, for_model
@@ -123,9 +131,9 @@ class Host:
             developers: it changes the documents.
         audit_arguments: What the audit keeps of arguments: `"whole"`, `"hashed"` (a SHA-256 digest), `"none"`, or what
             a function `(name, arguments)` returns.
-        on_server_sampling: `async (server, params) -> result`: answers servers that request sampling. Raise `Declined`
-            to refuse. Default: sampling is not offered to servers.
-        on_elicitation: `async (server, params) -> result`: answers servers that ask the user. Raise `Declined` to
+        on_server_sampling: `async (server, params) -> result`: answers servers that request sampling. Raise
+            `DeclinedError` to refuse. Default: sampling is not offered to servers.
+        on_elicitation: `async (server, params) -> result`: answers servers that ask the user. Raise `DeclinedError` to
             refuse. Default: elicitation is not offered to servers.
     """
 
@@ -157,7 +165,7 @@ class Host:
             ("profile", profile, Profile),
         ):
             if value is not None and not isinstance(value, kind):
-                raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
+                raise ArgumentError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
         check_callable("authorize", authorize, "authorize(websocket, view) -> bool")
         check_callable("on_server_sampling", on_server_sampling, "async (server, params) -> result")
         check_callable("on_elicitation", on_elicitation, "async (server, params) -> result")
@@ -218,7 +226,7 @@ class Host:
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
-            raise RuntimeError("This host runs already. Leave its `async with` block first, or make another Host.")
+            raise StateError("This host runs already. Leave its `async with` block first, or make another Host.")
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._thread = threading.get_ident()
         self._views.start(self._tasks)
@@ -244,7 +252,7 @@ class Host:
         """Run the host for a block, unless it runs already."""
         if self._tasks is not None:
             if self._thread != threading.get_ident():
-                raise RuntimeError(
+                raise StateError(
                     "This host runs in another event loop already, as when two test clients are open at once. "
                     "Close the first one before the second, or make a Host for each."
                 )
@@ -255,7 +263,7 @@ class Host:
 
     def _check_running(self) -> TaskGroup:
         if self._tasks is None:
-            raise RuntimeError(
+            raise StateError(
                 "This host does not run. Serve what host.wrap(app) returns, with its lifespan (with Starlette's "
                 "TestClient that means `with TestClient(app) as client:`), or use `async with host:`."
             )
@@ -288,7 +296,8 @@ class Host:
     async def call_tool(self, server: str, name: str, arguments: JSONObject, conversation: str | None = None) -> Call:
         """Call a tool for the model, and open its View if it has one.
 
-        A JSON-RPC error of the server becomes a result with `isError`. A call that does not finish raises `Unfinished`.
+        A JSON-RPC error of the server becomes a result with `isError`. A call that does not finish raises
+        `CallCancelledError`.
         """
         self._check_running()
         check_arguments(arguments)
@@ -353,7 +362,7 @@ class Host:
             result = await self.servers[call.server].call_tool(call.tool, arguments, timeout=self._timeouts.call)
         except ServerError as error:
             result = {"content": [{"type": "text", "text": error.message}], "isError": True}
-        except Unfinished as error:
+        except CallCancelledError as error:
             self.cancel_call(call, error.message)
             raise
         except anyio.get_cancelled_exc_class():
@@ -429,9 +438,9 @@ class Host:
         ]
 
     async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
-        """Call a tool that an open View offers. Raise `UnknownView` if the View is closed (D-SEC-10).
+        """Call a tool that an open View offers. Raise `UnknownViewError` if the View is closed (D-SEC-10).
 
-        A result that is too large, or does not match the output schema of the tool, raises `RequestFailed`.
+        A result that is too large, or does not match the output schema of the tool, raises `RequestError`.
         """
         self._check_running()
         check_arguments(arguments)
@@ -501,7 +510,7 @@ class Host:
     async def show_as(self, view: str, mode: str) -> None:
         """Change the display mode of a View to "inline", "fullscreen" or "pip", as if the user had chosen it."""
         if mode not in self._profile.display_modes:
-            raise ValueError(f"mode is {mode!r}, expected one of {', '.join(self._profile.display_modes)}.")
+            raise ArgumentError(f"mode is {mode!r}, expected one of {', '.join(self._profile.display_modes)}.")
         await self._views.live(view).show_as(mode)
 
     @property
@@ -545,9 +554,9 @@ class Host:
             and secrets.compare_digest(token.encode("utf-8", "replace"), record.token.encode())
         )
         if record is None or not allowed:
-            raise Refused("There is no such View, or the token does not fit it.")
+            raise ViewRefusedError("There is no such View, or the token does not fit it.")
         if record.closed:
-            raise Refused("This View was closed.")
+            raise ViewRefusedError("This View was closed.")
         session = self._views.session(record.id)
         if session is not None and _can_resume(session, frame):
             session.bridge.set_context(browser_context(frame))
@@ -575,7 +584,7 @@ class Host:
         try:
             document = await self._document(record)
         except FanlightError as error:
-            raise Refused(f"The View cannot be shown: {error}") from None
+            raise ViewRefusedError(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256)
         await self._admit(app, document, origins, channel)
         csp, denied = allowed_domains(self._policy, app, document.csp)
@@ -627,8 +636,8 @@ class Host:
                 (origin,) = reachable(document.csp)
                 decision = self._external(app, document.url, origin, origins)
                 await self._gate.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
-        except RequestFailed as failed:
-            raise Refused(f"The View is not shown. {failed}") from None
+        except RequestError as failed:
+            raise ViewRefusedError(f"The View is not shown. {failed}") from None
         self._store.pin(app.server, app.uri, document.sha256)
 
     def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
@@ -754,9 +763,9 @@ class Host:
         if not connection.tools and status.state != "ready":
             reason = status.reason or f"it is {status.state}."
             wait = f"Before begin(), `await host.tools()` or `await host.servers[{server!r}].ready()`."
-            raise NotConnected(server, f"its tools are not known yet: {reason} {wait}")
+            raise NotConnectedError(server, f"its tools are not known yet: {reason} {wait}")
         known = ", ".join(tool["name"] for tool in connection.tools) or "none"
-        raise KeyError(f"The server {server!r} has no tool {name!r}. Its tools are: {known}.")
+        raise UnknownToolError(f"The server {server!r} has no tool {name!r}. Its tools are: {known}.")
 
     def _hear(self, news: News) -> None:
         kind = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}.get(type(news))

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanlight.host.views.session import RequestFailed
-from fanlight.protocol.errors import FanlightError
+from fanlight.host.errors import UnknownToolError
+from fanlight.protocol.errors import ArgumentError, FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 
 Handler = Callable[[JSONObject], Awaitable[Any]]
@@ -24,7 +24,7 @@ class Panel(Protocol):
         ...
 
 
-class BadRequest(Exception):
+class BadRequestError(RemoteError):
     """The page sent a request that cannot be carried out; the message says why."""
 
 
@@ -57,7 +57,7 @@ def text(fields: JSONObject, key: str) -> str:
     value = fields.get(key)
     if isinstance(value, str):
         return value
-    raise BadRequest(f"{key} is {value!r}, expected a string.")
+    raise BadRequestError(f"{key} is {value!r}, expected a string.")
 
 
 def number(fields: JSONObject, key: str) -> float | None:
@@ -77,7 +77,7 @@ def arguments(fields: JSONObject) -> JSONObject:
     value = fields.get("arguments")
     if isinstance(value, dict):
         return value
-    raise BadRequest("The arguments must be a JSON object.")
+    raise BadRequestError("The arguments must be a JSON object.")
 
 
 def conversation(fields: JSONObject) -> str:
@@ -89,11 +89,12 @@ async def _respond(handler: Handler, fields: JSONObject) -> Response:
     """Run a handler. A failing server is a normal outcome, so the page gets it with status 200."""
     try:
         return _json(await handler(fields))
-    except (FanlightError, RequestFailed) as error:
+    except (BadRequestError, ArgumentError, UnknownToolError) as error:
+        return _json({"error": str(error)}, 400)
+    except FanlightError as error:
         return _json({"error": str(error)})
-    except (BadRequest, KeyError, ValueError) as error:
-        message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        return _json({"error": str(message)}, 400)
+    except (KeyError, ValueError) as error:
+        return _json({"error": str(error)}, 400)
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -14,7 +14,7 @@ from fanlight.dev.prewarm import Spares
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.inspector.inspector import Inspector
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import LocalError
 
 
 async def show(
@@ -86,8 +86,8 @@ def _listener(host: str, first: int) -> socket.socket:
         except OSError as error:
             listener.close()
             if error.errno != errno.EADDRINUSE:
-                raise FanlightError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
+                raise LocalError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
             continue
         listener.listen()
         return listener
-    raise FanlightError(f"No port between {first} and {first + 99} is free on {host}. Choose another with --port.")
+    raise LocalError(f"No port between {first} and {first + 99} is free on {host}. Choose another with --port.")

@@ -12,7 +12,7 @@ import anyio.lowlevel
 
 from fanlight.dev.prewarm import Spares, script_named
 from fanlight.dev.source_lines import Lines
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import LocalError
 from fanlight.signals import ended_alike
 
 
@@ -33,7 +33,7 @@ async def _serve(targets: Sequence[str], command: Sequence[str], **options: Any)
         try:
             from fanlight.inspector.server import show
         except ModuleNotFoundError as error:
-            raise FanlightError(f"{error.name} is missing: pip install 'fanlight[dev]'") from None
+            raise LocalError(f"{error.name} is missing: pip install 'fanlight[dev]'") from None
         gc.freeze()
         gc.enable()
         await anyio.lowlevel.checkpoint()  # handles a Ctrl+C from during the import

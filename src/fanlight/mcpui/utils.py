@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from fanlight import browser
 from fanlight.mcpui.actions import UIActionResult
 from fanlight.mcpui.resource import UIResource
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.server.bundle.document import first_script
 
@@ -56,13 +57,13 @@ def deserialize_ui_action_result(json_str: str) -> UIActionResult:
     try:
         data = json.loads(json_str)
     except json.JSONDecodeError as error:
-        raise ValueError(f"Invalid JSON: {error}") from error
+        raise ArgumentError(f"Invalid JSON: {error}") from error
     if not isinstance(data, Mapping) or not {"type", "payload"} <= data.keys():
-        raise ValueError("A UI action has a type and a payload.")
+        raise ArgumentError("A UI action has a type and a payload.")
     try:
         return _ACTION.validate_python(data)
     except ValidationError as error:
-        raise ValueError(f"Not a UI action: {error}") from error
+        raise ArgumentError(f"Not a UI action: {error}") from error
 
 
 def create_iframe_communication_script() -> str:

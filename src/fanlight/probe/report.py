@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanlight.probe.rules import HOST_RULES
+from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 
 STATUSES: Final = ("pass", "fail", "untested", "you")
@@ -15,7 +16,7 @@ _MOST_NOTES: Final = 40
 _BINDING: Final = ("MUST", "MUST NOT", "REQUIRED")
 
 
-class ReportError(ValueError):
+class ReportError(RemoteError, ValueError):
     """A report that no probe wrote."""
 
 

@@ -4,6 +4,8 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from fanlight.protocol.errors import ArgumentError
+
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 
@@ -22,10 +24,10 @@ class Origin(NamedTuple):
             parts = urlsplit(url if not url.startswith("//") else f"https:{url}")
             port = parts.port
         except ValueError:
-            raise ValueError(f"not a URL: {url}") from None
+            raise ArgumentError(f"not a URL: {url}") from None
         scheme, host = parts.scheme.lower(), parts.hostname or ""
         if scheme not in DEFAULT_PORTS or not _HOST.fullmatch(host):
-            raise ValueError(f"not a URL: {url}")
+            raise ArgumentError(f"not a URL: {url}")
         return cls(scheme, host, DEFAULT_PORTS[scheme] if port is None else port)
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from mcp_types import EmbeddedResource
 
 from fanlight.protocol import metadata, openai
 from fanlight.protocol.csp import Csp
-from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.metadata import UI_KEYS, Permission, Visibility
 from fanlight.protocol.openai import Dialect
 from fanlight.server import negotiation
@@ -145,7 +145,7 @@ class Apps:
                 `structured_output` and so on.
         """
         if callable(name):
-            raise TypeError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
+            raise ArgumentError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
         if isinstance(name, str) and name.endswith((".html", ".htm")):
             raise RegistrationError(f"The first argument is the tool's name. Write @apps.tool(view={name!r}).")
         meta = options.pop("meta", None)

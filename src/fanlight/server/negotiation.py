@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from fanlight.lowlevel import lowlevel_server
 from fanlight.protocol import openai
 from fanlight.protocol.content import embeds_view, links_view
-from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME, has_our_type, negotiated
 from fanlight.protocol.metadata import UI_KEYS, without_ui
 from fanlight.protocol.openai import Dialect
@@ -104,7 +104,7 @@ def supported(ctx: Any) -> bool:
     """Tell whether the client behind a request context of any server negotiated apps."""
     session = getattr(ctx, "session", None)
     if session is None:
-        raise TypeError(f"supported() takes the context that a tool receives, not {type(ctx).__name__}.")
+        raise ArgumentError(f"supported() takes the context that a tool receives, not {type(ctx).__name__}.")
     capabilities = session.client_capabilities
     if capabilities is None:
         return False

@@ -19,12 +19,12 @@ from weakref import WeakKeyDictionary
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import LocalError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
-__all__ = ["BrowserMissing", "SharedBrowsers", "find_browser", "launched"]
+__all__ = ["BrowserMissingError", "SharedBrowsers", "find_browser", "launched"]
 
 VARIABLE: Final = "FANLIGHT_BROWSER"
 
@@ -42,7 +42,7 @@ _SWITCHES: Final = (
 )
 
 
-class BrowserMissing(FanlightError):
+class BrowserMissingError(LocalError):
     """No browser can be started. The message says what to install."""
 
 
@@ -52,21 +52,21 @@ def find_browser() -> str | None:
     if named:
         found = shutil.which(named)
         if found is None:
-            raise BrowserMissing(f"{VARIABLE} is {named!r}, and there is no such program.")
+            raise BrowserMissingError(f"{VARIABLE} is {named!r}, and there is no such program.")
         return found
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
 @asynccontextmanager
 async def launched(path: str | Path | None = None, switches: Sequence[str] = ()) -> AsyncIterator["Browser"]:
-    """Launch a browser for a block: the one at `path`, or one that is found. Raise `BrowserMissing` if there is none.
+    """Launch a browser for a block: the one at `path`, or one that is found.
 
-    `switches` are more options for the browser's command line.
+    `switches` are more options for the browser's command line. Raise `BrowserMissingError` if there is no browser.
     """
     try:
         from playwright.async_api import async_playwright
     except ModuleNotFoundError:
-        raise BrowserMissing("Playwright is missing: pip install 'fanlight[browser]'") from None
+        raise BrowserMissingError("Playwright is missing: pip install 'fanlight[browser]'") from None
     _use_own_node()
     async with async_playwright() as playwright:
         browser = await _launch(playwright, find_browser() if path is None else str(path), switches)
@@ -103,7 +103,7 @@ class SharedBrowsers:
     async def get(self, browser: "Browser | str | Path | None" = None) -> "Browser":
         """Return the shared browser at a path, or the one that is found, for the running event loop.
 
-        A browser that already runs is returned as it is. Raises BrowserMissing.
+        A browser that already runs is returned as it is. Raises BrowserMissingError.
         """
         if not (browser is None or isinstance(browser, str | Path)):
             return browser
@@ -161,7 +161,7 @@ def running_loop() -> asyncio.AbstractEventLoop:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
-        raise FanlightError("Playwright works with asyncio only: let anyio_backend return 'asyncio'.") from None
+        raise LocalError("Playwright works with asyncio only: let anyio_backend return 'asyncio'.") from None
 
 
 def _use_own_node() -> None:
@@ -186,8 +186,8 @@ async def _launch(playwright: "Playwright", path: str | None, switches: Sequence
             except Error as error:
                 said = said or error.message.strip().split("\n")[0]
     if path:
-        raise BrowserMissing(f"The browser {path} does not start: {said}")
-    raise BrowserMissing(
+        raise BrowserMissingError(f"The browser {path} does not start: {said}")
+    raise BrowserMissingError(
         "No browser was found: install one (apt-get install chromium, or playwright install --with-deps chromium), "
         f"or name one in {VARIABLE}."
     )

@@ -36,13 +36,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from fanlight.host import Host, Policy, Question, Unfinished, UnknownView
+from fanlight.host import CallCancelledError, Host, Policy, Question, UnknownViewError
 from fanlight.host.call import Call, CallView
 from fanlight.host.consent.consent import Answer
 from fanlight.host.views.documents import view_uri
 from fanlight.host.views.requests import SamplingHandler
-from fanlight.host.views.session import RequestFailed
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 
 __all__ = ["Displayed", "HostUnderTest", "Suite", "SuiteError"]
@@ -55,7 +54,7 @@ _PAGE: Final = "displayed.html"
 _MOST_BODY: Final = 10_000_000
 
 
-class SuiteError(FanlightError):
+class SuiteError(RemoteError):
     """A request of a conformance suite cannot be served. The message says why."""
 
 
@@ -299,7 +298,7 @@ class HostUnderTest:
                 tasks.start_soon(_cancel_later, call, cancel_after)
             try:
                 await call.run(arguments)
-            except Unfinished as error:
+            except CallCancelledError as error:
                 call.cancelled = error.message
             tasks.cancel_scope.cancel()
         if call.cancelled is None:
@@ -322,7 +321,7 @@ class HostUnderTest:
         return Displayed(self._conversation, view.view, f"{self.url or ''}/views/{view.view}")
 
     async def _close(self, view: str) -> None:
-        with contextlib.suppress(UnknownView):
+        with contextlib.suppress(UnknownViewError):
             await self.host.close_view(view)
 
     def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
@@ -382,7 +381,7 @@ class HostUnderTest:
                     return _failed("This is too long.", 413)
             arguments = _arguments(body)
             return JSONResponse({"result": await method(arguments)})
-        except (FanlightError, KeyError, TypeError, ValueError, RequestFailed) as error:
+        except (FanlightError, KeyError, TypeError, ValueError) as error:
             return _failed(str(error), 400)
 
     def _methods(self) -> Mapping[str, Callable[[JSONObject], Awaitable[Any]]]:

@@ -14,7 +14,7 @@ import anyio
 from fanlight.host.call import Call, CallView
 from fanlight.host.host import Host
 from fanlight.host.web.csp_reports import is_probe
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage, Sender, json_lines
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.async_api import ConsoleMessage, Error, Frame, Page
     from playwright.async_api import Request as BrowserRequest
 
-__all__ = ["ConsoleLine", "LiveView", "ScriptError", "StageError", "Unsettled", "Violation"]
+__all__ = ["ConsoleLine", "LiveView", "ScriptError", "StageError", "UnsettledError", "Violation"]
 
 Step = Literal["connect", "tool", "call", "open", "initialize", "settle", "render"]
 Locate = Callable[[int, int], str | None]
@@ -39,7 +39,7 @@ _ENDLESS: Final = ("websocket", "eventsource", "media")
 _STACK_PLACE: Final = re.compile(r"(https?://[^\s()]+?):(\d+):(\d+)\)?$", re.MULTILINE)
 
 
-class StageError(FanlightError):
+class StageError(RemoteError):
     """A View could not be shown. The message says why."""
 
     def __init__(self, step: Step, message: str) -> None:
@@ -48,7 +48,7 @@ class StageError(FanlightError):
         super().__init__(message)
 
 
-class Unsettled(StageError):
+class UnsettledError(StageError):
     """A View was shown and did not become idle in time. The message says what is still going on."""
 
     def __init__(self, message: str) -> None:
@@ -317,7 +317,7 @@ class LiveView:
     async def settled(self, within: float = 10.0) -> None:
         """Wait until the View is idle: it has its result, nothing is pending, and nothing has changed for a while.
 
-        Raise `Unsettled` if that takes longer than `within` seconds.
+        Raise `UnsettledError` if that takes longer than `within` seconds.
         """
         await self.initialized(within)
         state = ""
@@ -338,7 +338,7 @@ class LiveView:
                     quiet += 1
                 if quiet >= QUIET_LOOKS:
                     return
-        raise Unsettled(f"The View did not become idle within {within:g} seconds: {state or 'it keeps changing'}.")
+        raise UnsettledError(f"The View did not become idle within {within:g} seconds: {state or 'it keeps changing'}.")
 
     def _pending(self, look: JSONObject | None) -> str:
         """Return what the View still waits for, or an empty string."""

@@ -284,9 +284,9 @@ class Pictures:
             )
 
     async def _picture(self, view: "LiveView") -> bytes:
-        from fanlight.testing.live_view import Unsettled
+        from fanlight.testing.live_view import UnsettledError
 
-        with suppress(Unsettled):
+        with suppress(UnsettledError):
             await view.settled()
         return await view.screenshot()
 

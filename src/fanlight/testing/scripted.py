@@ -25,12 +25,12 @@ from fanlight.host.web.asgi import Socket
 from fanlight.host.web.origins import Origins
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import PROTOCOL_VERSION
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import LocalError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage, Sender, json_lines
 from fanlight.testing.permissive import ALLOW_ALL
 
-__all__ = ["Refusal", "ScriptedView", "app_host", "scripted_view"]
+__all__ = ["HostError", "ScriptedView", "app_host", "scripted_view"]
 
 Handler = Callable[[JSONObject], JSONObject]
 
@@ -38,7 +38,7 @@ _ORIGINS: Final = Origins("http://localhost", "http://sandbox.localhost")
 _OUTCOMES: Final = ("ui/notifications/tool-result", "ui/notifications/tool-cancelled")
 
 
-class Refusal(FanlightError):
+class HostError(RemoteError):
     """The host answered a request of the View with a JSON-RPC error."""
 
     def __init__(self, error: JSONObject) -> None:
@@ -104,12 +104,12 @@ class ScriptedView:
         return answer
 
     async def request(self, method: str, params: JSONObject | None = None) -> JSONObject:
-        """Send a request and return the result. Raise `Refusal` if the host answers with an error."""
+        """Send a request and return the result. Raise `HostError` if the host answers with an error."""
         id = next(self._ids)
         await self.send_raw({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
         response = await self._next(lambda each: each.method is None and each.message.get("id") == id, method)
         if "error" in response.message:
-            raise Refusal(response.message["error"])
+            raise HostError(response.message["error"])
         result: JSONObject = response.message["result"]
         return result
 
@@ -331,7 +331,7 @@ async def scripted_view(
     await server.servers[name].ready()
     call = server.begin(name, tool)
     if call.view is None:
-        raise FanlightError(f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
+        raise LocalError(f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
     tasks = await anyio.create_task_group().__aenter__()
     view = ScriptedView(server, call, tasks, within)
     try:

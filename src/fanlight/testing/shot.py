@@ -11,7 +11,7 @@ import anyio
 from fanlight.host.consent.policy import Policy
 from fanlight.protocol.headers import Profile
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.testing.live_view import LiveView, StageError, Step, Unsettled
+from fanlight.testing.live_view import LiveView, StageError, Step, UnsettledError
 from fanlight.testing.permissive import ALLOW_ALL
 from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered
@@ -99,7 +99,7 @@ class Shot:
     async def take(self) -> tuple[bytes, list[Picture]]:
         """Return one PNG, which is a contact sheet if there are several pictures, and the pictures.
 
-        The tool is called once, so all pictures show the same data. Raise `StageError` or `BrowserMissing`.
+        The tool is called once, so all pictures show the same data. Raise `StageError` or `BrowserMissingError`.
         """
         policy = Policy({**ALLOW_ALL, "profile": self.profile})
         async with Stage({"server": self.server}, browser=self.browser, policy=policy) as stage:
@@ -156,7 +156,7 @@ class Shot:
         try:
             try:
                 await view.settled(self.timeout)
-            except Unsettled as error:
+            except UnsettledError as error:
                 notes.append(str(error))
             png = await view.screenshot(full=self.full)
         except StageError as error:

@@ -11,8 +11,8 @@ from typing import Any, cast, get_args
 import anyio
 
 from fanlight.dev.targets import servers
-from fanlight.protocol.errors import FanlightError
-from fanlight.testing.browser import BrowserMissing
+from fanlight.protocol.errors import FanlightError, UsageError
+from fanlight.testing.browser import BrowserMissingError
 from fanlight.testing.live_view import StageError
 from fanlight.testing.shot import Picture, Shot, looks
 from fanlight.testing.stage import Mode, Theme
@@ -22,16 +22,12 @@ RENDERED, NOT_RENDERED, USAGE, NOT_STARTED = range(4)
 _SIZE = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 
 
-class _Usage(FanlightError):
-    """The command line makes no sense."""
-
-
 def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     """Take the pictures and return the exit code."""
     try:
         shot = _read(options, command)
         png, pictures = anyio.run(shot.take)
-    except BrowserMissing as error:
+    except BrowserMissingError as error:
         return _fail(str(error), NOT_STARTED)
     except StageError as error:
         if error.step == "connect":
@@ -70,10 +66,10 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
     expected = 1 if command else 2
     if len(options.names) != expected:
         example = "TOOL -- COMMAND ..." if command else "SERVER TOOL"
-        raise _Usage(f"expected {example}, but got {' '.join(options.names)!r}.")
+        raise UsageError(f"expected {example}, but got {' '.join(options.names)!r}.")
     found = servers(options.names[:-1], command)
     if len(found) != 1:
-        raise _Usage(f"{options.names[0]} names {len(found)} servers, expected one.")
+        raise UsageError(f"{options.names[0]} names {len(found)} servers, expected one.")
     (served,) = found.values()
     themes: list[Theme] = ["light", "dark"] if options.theme == "both" else [options.theme]
     return Shot(
@@ -100,13 +96,13 @@ def _arguments(text: str) -> dict[str, Any]:
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
         except OSError as error:
-            raise _Usage(f"{text[1:]} cannot be read: {error.strerror}.") from None
+            raise UsageError(f"{text[1:]} cannot be read: {error.strerror}.") from None
     try:
         arguments = json.loads(text)
     except ValueError as error:
-        raise _Usage(f"--args is not JSON: {error}.") from None
+        raise UsageError(f"--args is not JSON: {error}.") from None
     if not isinstance(arguments, dict):
-        raise _Usage(f'--args is {text}, expected an object such as \'{{"zone": "UTC"}}\'.')
+        raise UsageError(f'--args is {text}, expected an object such as \'{{"zone": "UTC"}}\'.')
     return arguments
 
 
@@ -116,13 +112,13 @@ def _several(given: Sequence[str] | None, usual: str) -> list[str]:
 
 def _size(text: str) -> tuple[int, int]:
     if (found := _SIZE.fullmatch(text)) is None:
-        raise _Usage(f"--size is {text!r}, expected something like 800x600.")
+        raise UsageError(f"--size is {text!r}, expected something like 800x600.")
     return int(found[1]), int(found[2])
 
 
 def _mode(text: str) -> Mode:
     if text not in get_args(Mode):
-        raise _Usage(f"--mode is {text!r}, expected one of: {', '.join(get_args(Mode))}.")
+        raise UsageError(f"--mode is {text!r}, expected one of: {', '.join(get_args(Mode))}.")
     return cast(Mode, text)
 
 

@@ -31,10 +31,10 @@ from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import resolve_server
 from fanlight.host.call import Call, CallView
 from fanlight.host.consent.policy import Policy
+from fanlight.host.errors import CallCancelledError, UnknownToolError
 from fanlight.host.host import Host
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.upstream.config import Command
-from fanlight.host.upstream.connection import Unfinished
 from fanlight.host.views.channel import Frame as LineFrame
 from fanlight.host.views.channel import Line
 from fanlight.host.views.page import PageLink
@@ -45,7 +45,7 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import Sender
 from fanlight.testing.browser import launched, running_loop
-from fanlight.testing.live_view import LiveView, OnLeave, Recording, StageError, Unsettled
+from fanlight.testing.live_view import LiveView, OnLeave, Recording, StageError, UnsettledError
 from fanlight.testing.permissive import ALLOW_ALL
 
 if TYPE_CHECKING:
@@ -298,8 +298,8 @@ class Stage:
             raise StageError("connect", str(error)) from None
         try:
             return self._host.begin(server, tool, conversation)
-        except KeyError as error:
-            raise StageError("tool", str(error.args[0])) from None
+        except UnknownToolError as error:
+            raise StageError("tool", str(error)) from None
 
     async def _choose(
         self, call: Call, view: str | None, arguments: JSONObject, run: bool, result: JSONObject | None
@@ -324,7 +324,7 @@ class Stage:
     async def _run(self, call: Call, arguments: JSONObject) -> None:
         try:
             await call.run(arguments)
-        except Unfinished as error:
+        except CallCancelledError as error:
             raise StageError("call", str(error)) from None
 
 
@@ -358,7 +358,7 @@ async def open_view(
 async def _settle(view: LiveView, within: float) -> None:
     try:
         await view.settled(within)
-    except Unsettled:
+    except UnsettledError:
         if not view.is_loaded:
             raise
 

@@ -14,6 +14,7 @@ import anyio
 
 from fanlight.host.store.base import AuditQuery, AuditRecord, Store
 from fanlight.host.views.channel import encode
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ class Audit:
 
     def __init__(self, store: Store, arguments: Keep = "hashed") -> None:
         if not callable(arguments) and arguments not in ("whole", "hashed", "none"):
-            raise ValueError(f'audit_arguments is {arguments!r}, expected "whole", "hashed", "none" or a function.')
+            raise ArgumentError(f'audit_arguments is {arguments!r}, expected "whole", "hashed", "none" or a function.')
         self._store = store
         self._keep = arguments
         self._waiting: list[AuditRecord] = []

@@ -13,9 +13,10 @@ import anyio
 
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
+from fanlight.host.errors import RequestError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditRecord, Grant, Store
-from fanlight.host.views.session import RequestFailed
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 Answer = Literal["once", "always", "deny"]
@@ -50,7 +51,7 @@ class Asker(Protocol):
     async def question(self, frame: JSONObject) -> Answer | None:
         """Show a question, which is a frame for `<mcp-app>`, and return the answer.
 
-        Where none comes, return None, or raise `RequestFailed` with the reason.
+        Where none comes, return None, or raise `RequestError` with the reason.
         """
 
 
@@ -68,7 +69,7 @@ class _View:
 
 
 class Gate:
-    """Lets what Views ask for pass, or raises `RequestFailed` with the reason."""
+    """Lets what Views ask for pass, or raises `RequestError` with the reason."""
 
     def __init__(self, store: Store, audit: Audit, limits: Limits) -> None:
         self.on_question: QuestionHandler | None = None
@@ -104,12 +105,12 @@ class Gate:
                 self._note(app, kind, key, "allowed", "policy")
             case Deny(reason):
                 self._note(app, kind, key, "denied", "policy", reason)
-                raise RequestFailed(reason)
+                raise RequestError(reason)
             case Ask(text):
                 by, objection = await self._asked(app, text, kind, key, details, asker, once_per_view)
                 self._note(app, kind, key, "allowed" if objection is None else "denied", by, objection)
                 if objection is not None:
-                    raise RequestFailed(objection)
+                    raise RequestError(objection)
 
     def _note(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
         data = {"key": key} if reason is None else {"key": key, "reason": reason}
@@ -147,7 +148,7 @@ class Gate:
             try:
                 question = Question(app, kind, visible(text), shown, visible(_always(app, kind, key)))
                 by, answer = await self._answer(question, asker)
-            except RequestFailed as unanswered:
+            except RequestError as unanswered:
                 return "nobody", f"{unanswered} Nobody allowed this."
             if answer is None:
                 return "nobody", "Nobody is there to allow this."
@@ -171,7 +172,7 @@ class Gate:
             answer = await answer
         if answer not in get_args(Answer):
             expected = ", ".join(get_args(Answer))
-            raise TypeError(f"The question handler returned {answer!r}, expected one of: {expected}.")
+            raise ArgumentError(f"The question handler returned {answer!r}, expected one of: {expected}.")
         return "program", answer
 
 

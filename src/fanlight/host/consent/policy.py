@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
+from fanlight.host.errors import PolicyError
 from fanlight.protocol.csp import Csp, check_source, host_covers, host_of, is_declared
-from fanlight.protocol.errors import FanlightError, RegistrationError
+from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import Profile
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import Permission, check_permissions
@@ -20,10 +21,6 @@ from fanlight.protocol.origin import Origin
 
 _MOST_NAME: Final = 40
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-
-class PolicyError(FanlightError):
-    """The rules of a policy are invalid. The message says where, and what to write instead."""
 
 
 @dataclass(frozen=True)

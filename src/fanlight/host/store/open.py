@@ -3,6 +3,7 @@
 from fanlight.host.store.base import Store
 from fanlight.host.store.sqlite import SqliteStore
 from fanlight.host.validation import check_methods
+from fanlight.protocol.errors import ArgumentError
 
 
 def open_store(store: Store | str | None) -> Store:
@@ -11,7 +12,9 @@ def open_store(store: Store | str | None) -> Store:
         return SqliteStore()
     if isinstance(store, str):
         if not store.startswith("sqlite:///") or store == "sqlite:///":
-            raise ValueError(f'store is {store!r}, expected "sqlite:///path/to/file.db", a Store, or None for memory.')
+            raise ArgumentError(
+                f'store is {store!r}, expected "sqlite:///path/to/file.db", a Store, or None for memory.'
+            )
         return SqliteStore(store.removeprefix("sqlite:///"))
     check_methods("store", store, Store, 'Write "sqlite:///path/to/file.db", or None for memory.')
     return store

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, ViewRecord
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _COLUMNS = (
@@ -94,7 +95,7 @@ class SqliteStore:
 
     def change(self, id: str, changes: Mapping[str, Any]) -> None:
         if not set(changes) <= set(_COLUMNS):
-            raise ValueError(f"A record has no {', '.join(sorted(set(changes) - set(_COLUMNS)))}.")
+            raise ArgumentError(f"A record has no {', '.join(sorted(set(changes) - set(_COLUMNS)))}.")
         places = ", ".join(f"{column} = ?" for column in changes)
         values = [_dumped(column, value) for column, value in changes.items()]
         self._execute(f"update views set {places} where id = ?", [*values, id])  # noqa: S608  checked above

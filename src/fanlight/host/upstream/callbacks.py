@@ -13,8 +13,8 @@ from mcp.client import ClientRequestContext
 from mcp.client.session import ElicitationFnT, SamplingFnT
 from pydantic import TypeAdapter, ValidationError
 
+from fanlight.host.errors import DeclinedError
 from fanlight.host.upstream.wire import dumped
-from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -25,21 +25,6 @@ Sampled = types.CreateMessageResult | types.CreateMessageResultWithTools
 
 _SAMPLED: Final[TypeAdapter[Sampled]] = TypeAdapter(Sampled)
 _ELICITED: Final[TypeAdapter[types.ElicitResult]] = TypeAdapter(types.ElicitResult)
-
-
-class Declined(FanlightError):
-    """Raise it in `on_server_sampling` or `on_elicitation` to refuse a server's request.
-
-    Args:
-        message: The reason, which the server gets.
-        code: The JSON-RPC error code. -1 is MCP's code for a refusal by the user.
-        data: The `data` of the JSON-RPC error.
-    """
-
-    def __init__(self, message: str = "The user declined.", code: int = -1, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.data = data
 
 
 def sampling(server: str, handler: Handler) -> SamplingFnT:
@@ -67,7 +52,7 @@ def elicitation(server: str, handler: Handler) -> ElicitationFnT:
 async def _answer(server: str, handler: Handler, params: Any, kind: TypeAdapter[Result]) -> Result | types.ErrorData:
     try:
         return kind.validate_python(await handler(server, dumped(params)), by_name=False)
-    except Declined as declined:
+    except DeclinedError as declined:
         return types.ErrorData(code=declined.code, message=str(declined), data=declined.data)
     except ValidationError:
         logger.exception("%s: what it asked was answered with what MCP does not allow", server)

@@ -25,15 +25,11 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.server.lowlevel import Server
 
 from fanlight.dev.prewarm import Spares
+from fanlight.host.errors import ConfigError
 from fanlight.lowlevel import lowlevel_server
-from fanlight.protocol.errors import FanlightError
 
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]+)\}")
 _REMOTE_TYPES: Final = ("http", "streamable-http", "streamableHttp")
-
-
-class ConfigError(FanlightError, ValueError):
-    """What was given for a server cannot be connected to; says what to write instead."""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,7 @@
          └────────────────────▲                               closed: the host has stopped it
 
 What a server sends is kept as it came: tools and results are wire objects, less the fields that only
-the 2026-07-28 wire needs. What goes wrong is one of these:
-
-    FanlightError
-    ├── ServerError            the server answered with a JSON-RPC error: the call is finished
-    │   └── BadAnswer          its answer is not what MCP allows
-    └── Unfinished             the call never finished: to a View it is cancelled
-        ├── CallTimeout
-        └── ConnectionLost     while the call ran
-            └── NotConnected   before it could be sent
+the 2026-07-28 wire needs.
 """
 
 import logging
@@ -33,6 +25,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from fanlight import __version__
+from fanlight.host.errors import (
+    CallTimeoutError,
+    ConnectionLostError,
+    InvalidResponseError,
+    NotConnectedError,
+    ServerError,
+    ServerStartError,
+)
 from fanlight.host.upstream.callbacks import Handler, elicitation, sampling
 from fanlight.host.upstream.config import InProcess, Streams, Target, Url, target
 from fanlight.host.upstream.diagnostics import cause, not_mcp, why_ended, why_failed, why_silent
@@ -47,10 +47,17 @@ from fanlight.host.upstream.events import (
     ToolsChanged,
 )
 from fanlight.host.upstream.malformed import Unreadable
-from fanlight.host.upstream.process import CannotStart
 from fanlight.host.upstream.subscriptions import Followed, Subscriptions
 from fanlight.host.upstream.transport import Attempt, ServersOwn, Tap, Unavailable, open_transport
-from fanlight.host.upstream.wire import InputRefused, all_tools, at_cursor, dumped, finished, sent, without_wire_fields
+from fanlight.host.upstream.wire import (
+    InputRefusedError,
+    all_tools,
+    at_cursor,
+    dumped,
+    finished,
+    sent,
+    without_wire_fields,
+)
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.extension import EXTENSION_ID, OLDER_EXTENSION_ID, OLDER_SETTINGS, SERVER_SETTINGS
 from fanlight.protocol.jsonrpc import JSONObject
@@ -64,48 +71,6 @@ StandIn = Callable[[str, JSONObject], Awaitable[JSONObject | None]]
 _CONNECT_LIMIT: Final = 60.0
 _SIGN_IN_LIMIT: Final = 600.0  # someone may have to do it by hand
 _LIST_LIMIT: Final = 60.0
-
-
-class ServerError(FanlightError):
-    """The server answered with a JSON-RPC error. `Host.call_tool` returns a result with `isError` instead."""
-
-    def __init__(self, server: str, code: int, message: str, data: Any = None) -> None:
-        super().__init__(f"{server}: {message} ({code})")
-        self.server = server
-        """The name of the server."""
-        self.code = code
-        """The JSON-RPC error code."""
-        self.message = message
-        """The message of the server."""
-        self.data = data
-        """The `data` of the JSON-RPC error, or None."""
-
-
-class BadAnswer(ServerError):
-    """The server's response is not valid MCP."""
-
-
-class Unfinished(FanlightError):
-    """A call did not finish. Its View gets a cancellation."""
-
-    def __init__(self, server: str, message: str) -> None:
-        super().__init__(f"{server}: {message}")
-        self.server = server
-        """The name of the server."""
-        self.message = message
-        """Why the call did not finish."""
-
-
-class CallTimeout(Unfinished):
-    """The server did not answer within `Timeouts.call`. It was notified of the cancellation."""
-
-
-class ConnectionLost(Unfinished):
-    """The connection ended while the call ran, or a gateway answered 502, 503 or 504. The tool may have run."""
-
-
-class NotConnected(ConnectionLost):
-    """There was no connection within `Timeouts.connect`, so the call was never sent."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +224,7 @@ class Connection:
         except Exception as error:
             logger.debug("%s: the connection failed", self.name, exc_info=True)
             first = cause(error)
-            self._hopeless = isinstance(first, CannotStart)
+            self._hopeless = isinstance(first, ServerStartError)
             self._refused = isinstance(first, OAuthFlowError)
             return why_failed(first, self.target, attempt, self._connect_timeout)
 
@@ -403,7 +368,7 @@ class Connection:
     # What is asked
 
     async def ready(self, within: float | None = None) -> None:
-        """Wait until the connection is ready, or raise `NotConnected` with the reason that it is not."""
+        """Wait until the connection is ready, or raise `NotConnectedError` with the reason that it is not."""
         if self._alive():
             return
         with anyio.move_on_after(self._patience if within is None else within):
@@ -414,7 +379,7 @@ class Connection:
                 await self._changed.wait()
         if not self._alive():
             reason = self.status.reason or f"it is {self.status.state}."
-            raise NotConnected(self.name, f"not connected: {reason}")
+            raise NotConnectedError(self.name, f"not connected: {reason}")
 
     def _alive(self) -> bool:
         # One that is over stays for a moment, until `run` has noticed.
@@ -511,22 +476,22 @@ class Connection:
             except MCPError as error:
                 raise self._translated(error, attempt, what) from error
             except ValidationError as error:
-                raise BadAnswer(self.name, types.INTERNAL_ERROR, not_mcp(what, error)) from error
+                raise InvalidResponseError(self.name, types.INTERNAL_ERROR, not_mcp(what, error)) from error
         if limit.cancelled_caught:
-            raise CallTimeout(self.name, f"{what} did not answer within {seconds:g} seconds.")
-        raise ConnectionLost(self.name, f"the connection was lost before {what} answered.")
+            raise CallTimeoutError(self.name, f"{what} did not answer within {seconds:g} seconds.")
+        raise ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
 
     def _translated(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
-        if attempt.is_loss(error) and not isinstance(error, InputRefused):
-            return ConnectionLost(self.name, f"the connection was lost before {what} answered.")
+        if attempt.is_loss(error) and not isinstance(error, InputRefusedError):
+            return ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
         match error.data:
             case Unavailable(status):
                 reason = (
                     f"the server is not available: its gateway answered {what} with HTTP {status}. Try again later."
                 )
-                return ConnectionLost(self.name, reason)
+                return ConnectionLostError(self.name, reason)
             case Unreadable(reason):
-                return BadAnswer(self.name, error.code, f"The answer of {what} cannot be read: {reason}.")
+                return InvalidResponseError(self.name, error.code, f"The answer of {what} cannot be read: {reason}.")
             case ServersOwn(data):
                 return ServerError(self.name, error.code, error.message, data)
         return ServerError(self.name, error.code, error.message, error.data)

@@ -5,8 +5,8 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Target
-from fanlight.host.upstream.process import CannotStart
 from fanlight.host.upstream.transport import Attempt, Unavailable
 
 
@@ -27,7 +27,7 @@ def cause(error: Exception) -> Exception:
 def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) -> str:
     """Say why an attempt failed with an error."""
     match error:
-        case CannotStart():
+        case ServerStartError():
             return str(error)
         case _ if attempt.reason is not None:
             return attempt.reason

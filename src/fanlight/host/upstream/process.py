@@ -31,6 +31,7 @@ from mcp.os.win32.utilities import (
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Command
 from fanlight.host.upstream.malformed import in_place_of
 
@@ -48,10 +49,6 @@ _WORDS_QUOTED: Final = 5
 _END: Final = 5.0  # seconds before a child left, in which it may have said why
 
 _AnyProcess = Process | FallbackProcess
-
-
-class CannotStart(Exception):
-    """A command that cannot be started; says why."""
 
 
 @dataclass
@@ -109,7 +106,7 @@ async def open_child(to: Command, child: Child, over: anyio.Event) -> AsyncItera
 
 async def _started(to: Command) -> _AnyProcess:
     if to.cwd is not None and not to.cwd.is_dir():
-        raise CannotStart(f"The folder {to.cwd} does not exist, so {to.command!r} cannot be started in it.")
+        raise ServerStartError(f"The folder {to.cwd} does not exist, so {to.command!r} cannot be started in it.")
     environment = get_default_environment() | dict(to.env or {})
     if to.spares is not None and (ready := await to.spares.take(Path(to.args[0]), environment)) is not None:
         return ready
@@ -125,9 +122,9 @@ async def _started(to: Command) -> _AnyProcess:
             start_new_session=True,  # its own process group, so that what it starts can be ended with it
         )
     except FileNotFoundError:
-        raise CannotStart(f"The command {to.command!r} was not found. {_hint(to.command)}") from None
+        raise ServerStartError(f"The command {to.command!r} was not found. {_hint(to.command)}") from None
     except (OSError, ValueError) as error:
-        raise CannotStart(f"The command {to.command!r} cannot be started: {error}.") from None
+        raise ServerStartError(f"The command {to.command!r} cannot be started: {error}.") from None
 
 
 def _hint(command: str) -> str:

@@ -7,19 +7,13 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.host.errors import UnknownServerError
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Listener
 from fanlight.host.upstream.process import STOP_LIMIT
 from fanlight.host.validation import shown
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
-
-
-class UnknownServer(FanlightError, KeyError):
-    """No server of this name was given."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class Servers(Mapping[str, Connection]):
@@ -32,18 +26,18 @@ class Servers(Mapping[str, Connection]):
 
     def __init__(self, servers: Mapping[str, object], **options: Any) -> None:
         if not isinstance(servers, Mapping):
-            raise TypeError(
+            raise ArgumentError(
                 f'servers is {shown(servers)}, expected a dict by name. Write {{"clock": "python server.py"}}.'
             )
         for name in servers:
             if not isinstance(name, str) or not name:
-                raise TypeError(f"servers has the name {shown(name)}, expected strings that are not empty.")
+                raise ArgumentError(f"servers has the name {shown(name)}, expected strings that are not empty.")
         self._connections = {name: Connection(name, given, **options) for name, given in servers.items()}
         self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
-            raise RuntimeError("These servers have been started already.")
+            raise StateError("These servers have been started already.")
         self._tasks = await anyio.create_task_group().__aenter__()
         for connection in self.values():
             connection.reset()
@@ -69,7 +63,7 @@ class Servers(Mapping[str, Connection]):
             return self._connections[name]
         except KeyError:
             known = ", ".join(self._connections) or "none"
-            raise UnknownServer(f"There is no server {name!r}. The servers are: {known}.") from None
+            raise UnknownServerError(f"There is no server {name!r}. The servers are: {known}.") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._connections)

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from fanlight.protocol.errors import RefusedError
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ _RAW: Final[TypeAdapter[Any]] = TypeAdapter(JSONObject)
 _WIRE_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
-class InputRefused(MCPError):
+class InputRefusedError(RefusedError, MCPError):
     """The host did not give the input that a server needs for a call."""
 
 
@@ -55,7 +56,7 @@ async def _answers(client: Client, wanted: types.InputRequiredResult) -> dict[st
         context = ClientRequestContext(session=client.session, request_id=key)
         answer = await client.session.dispatch_input_request(context, request)
         if isinstance(answer, types.ErrorData):
-            raise InputRefused.from_error_data(answer)
+            raise InputRefusedError.from_error_data(answer)
         answers[key] = answer
     return answers
 

@@ -6,9 +6,10 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
+from fanlight.host.errors import RequestError
 from fanlight.host.limits import Limits
 from fanlight.host.views.channel import encode
-from fanlight.host.views.session import RequestFailed, Session
+from fanlight.host.views.session import Session
 from fanlight.protocol.bridge import State
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
@@ -76,7 +77,7 @@ class AppTools:
         tools = self._tools.get(view, {})
         if name not in tools:
             known = ", ".join(tools) or "none"
-            raise RequestFailed(f"The View offers no tool {name!r}. Its tools are: {known}.", INVALID_PARAMS)
+            raise RequestError(f"The View offers no tool {name!r}. Its tools are: {known}.", INVALID_PARAMS)
         return tools[name]
 
     async def call(self, session: Session, tool: AppTool, arguments: JSONObject) -> JSONObject:
@@ -85,9 +86,9 @@ class AppTools:
         result = await session.ask("tools/call", {"name": name, "arguments": arguments})
         size = len(encode(result).encode())
         if size > most:
-            raise RequestFailed(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
+            raise RequestError(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
         if not isinstance(result.get("content", []), list):
-            raise RequestFailed(f"The View's tool {name!r} returned a content that is no list.")
+            raise RequestError(f"The View's tool {name!r} returned a content that is no list.")
         if tool.output_schema is not None and result.get("isError") is not True:
             await _check(result.get("structuredContent"), tool.output_schema, name)
         return result
@@ -100,7 +101,7 @@ async def _listed(session: Session, server: str, limits: Limits) -> dict[str, Ap
     for _ in range(MOST_PAGES):
         try:
             page = await session.ask("tools/list", {} if cursor is None else {"cursor": cursor})
-        except (RequestFailed, FanlightError):
+        except FanlightError:
             break
         tools = page.get("tools")
         for tool in tools if isinstance(tools, list) else ():
@@ -138,4 +139,4 @@ async def _check(value: object, schema: JSONObject, name: str) -> None:
     except TimeoutError:
         fault = f"cannot be checked in {_CHECK_TIME:g} seconds"
     if fault is not None:
-        raise RequestFailed(f"The result of the View's tool {name!r} {fault}.")
+        raise RequestError(f"The result of the View's tool {name!r} {fault}.")

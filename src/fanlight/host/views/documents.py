@@ -1,7 +1,7 @@
 """The View of a tool: its link, who may call the tool, and the document behind the link, read with care.
 
 ViewError (a FanlightError)      a View cannot be shown; says why in words
-└── ViewUnavailable              it could not be read just now: the connection was lost, or too slow
+└── ViewUnavailableError              it could not be read just now: the connection was lost, or too slow
 """
 
 import base64
@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from fanlight.host.upstream.connection import ServerError, Unfinished
+from fanlight.host.errors import CallCancelledError, ServerError, ViewError, ViewUnavailableError
 from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
 from fanlight.protocol.csp import CSP_LISTS, Csp, check_host_name, check_source
 from fanlight.protocol.dialects import ROWS, Row, link_of, meta_of, type_of, ui_of
-from fanlight.protocol.errors import FanlightError, RegistrationError
+from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME, is_view_uri
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import PERMISSION_KEYS, UI_KEY, Permission
@@ -40,14 +40,6 @@ _MCP_UI: Final = "mcpui.dev/ui-"
 _MOST_HEIGHT: Final = 20_000
 # What is printable and no space, quote or bracket: a page has its characters percent-encoded.
 _WEB_PAGE: Final = re.compile(r"https?://[!#-;=?-_a-z~]+", re.IGNORECASE)
-
-
-class ViewError(FanlightError):
-    """A View cannot be shown."""
-
-
-class ViewUnavailable(ViewError):
-    """A View could not be read just now; another attempt may succeed."""
 
 
 class Source(Protocol):
@@ -179,8 +171,8 @@ async def read_view(source: Source, uri: str, *, dialects: bool = True) -> ViewD
             meta = listed, (*meta[1], *keys)
     except ServerError as error:
         raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
-    except Unfinished as error:
-        raise ViewUnavailable(f"The View {uri} could not be read from {error}") from error
+    except CallCancelledError as error:
+        raise ViewUnavailableError(f"The View {uri} could not be read from {error}") from error
     except _Unreadable as error:
         raise ViewError(f"{source.name}: the View {uri} {error}") from None
     return _document(uri, item, meta, dialects)

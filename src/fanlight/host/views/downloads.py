@@ -5,7 +5,7 @@ import unicodedata
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from fanlight.host.views.session import RequestFailed
+from fanlight.host.errors import RequestError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _UNSAFE_NAME: Final = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*]+')
@@ -19,10 +19,10 @@ def saved_file(block: JSONObject) -> JSONObject:
     """Return what a page saves for one block of `ui/download-file`."""
     resource = block.get("resource")
     if block.get("type") != "resource" or not isinstance(resource, dict):
-        raise RequestFailed("Only embedded resources can be saved.")
+        raise RequestError("Only embedded resources can be saved.")
     body = {key: resource[key] for key in ("text", "blob") if isinstance(resource.get(key), str)}
     if len(body) != 1:
-        raise RequestFailed("An embedded resource has either text or a blob.")
+        raise RequestError("An embedded resource has either text or a blob.")
     return {"name": safe_name(str(resource.get("uri", ""))), "mimeType": str(resource.get("mimeType", "")), **body}
 
 

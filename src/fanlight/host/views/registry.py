@@ -10,19 +10,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from fanlight.host.background import guarded
+from fanlight.host.errors import UnknownViewError
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.views.session import Session
 from fanlight.protocol.bridge import State
-from fanlight.protocol.errors import FanlightError
 
 MakeSession = Callable[[ViewRecord, TaskGroup], Session]
-
-
-class UnknownView(FanlightError, KeyError):
-    """No open View has this id. Also a KeyError."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class OpenViews:
@@ -77,10 +70,10 @@ class OpenViews:
         return None if session is None or session.bridge.state is State.CLOSED else session
 
     def live(self, id: str) -> Session:
-        """Return the session of a View, or raise UnknownView."""
+        """Return the session of a View, or raise UnknownViewError."""
         session = self.session(id)
         if session is None:
-            raise UnknownView(f"No open View has the id {id!r}.")
+            raise UnknownViewError(f"No open View has the id {id!r}.")
         return session
 
     def record(self, id: str) -> ViewRecord | None:

@@ -12,15 +12,15 @@ from urllib.parse import urlsplit
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.consent import Gate
 from fanlight.host.consent.policy import App, Deny, Policy
+from fanlight.host.errors import CallCancelledError, RequestError, ServerError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditKind, AuditRecord, ViewRecord
-from fanlight.host.upstream.connection import ServerError, Unfinished
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.channel import encode
 from fanlight.host.views.downloads import saved_file, saved_files
 from fanlight.host.views.registry import OpenViews
-from fanlight.host.views.session import Heard, Progress, RequestFailed, Session, Timeouts
+from fanlight.host.views.session import Heard, Progress, Session, Timeouts
 from fanlight.protocol.events import Dropped, Event
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject, Message
 from fanlight.protocol.visibility import for_app
@@ -62,7 +62,7 @@ class Desk:
         connection = self._servers[app.server]
         tool = next((tool for tool in connection.tools if tool["name"] == name and for_app(tool)), None)
         if tool is None:  # gone while the View asked
-            raise RequestFailed(f"Unknown tool, or one that a View may not call: {name!r}.", INVALID_PARAMS)
+            raise RequestError(f"Unknown tool, or one that a View may not call: {name!r}.", INVALID_PARAMS)
         decision = self._policy.tool_call(app, tool, arguments)
         details = (("Tool", name), ("Server", app.server), ("Arguments", arguments))
         await self._gate.check(app, decision, "tool", name, details, asker=session, once_per_view=True)
@@ -78,7 +78,7 @@ class Desk:
             case "resources/read":
                 uri = params.get("uri")
                 if not isinstance(uri, str):
-                    raise RequestFailed("resources/read: uri is missing, expected a string.", INVALID_PARAMS)
+                    raise RequestError("resources/read: uri is missing, expected a string.", INVALID_PARAMS)
                 return await _for_view(connection.read_resource(uri))
             case "resources/list":
                 return await _for_view(connection.list_resources(cursor))
@@ -96,7 +96,7 @@ class Desk:
 
     async def message(self, session: Session, role: str, content: tuple[JSONObject, ...]) -> None:
         if self.on_message is None:
-            raise RequestFailed("This host takes no messages from Views.")
+            raise RequestError("This host takes no messages from Views.")
         app = self._app(session)
         details = (("Message", _text(content)),)
         await self._gate.check(app, self._policy.message(app, content), "message", "", details, asker=session)
@@ -107,7 +107,7 @@ class Desk:
     async def update_context(self, session: Session, update: JSONObject) -> None:
         size, most = len(encode(update)), self._limits.state_bytes
         if size > most:
-            raise RequestFailed(f"The update has {size:,} characters; at most {most:,} are kept for the model.")
+            raise RequestError(f"The update has {size:,} characters; at most {most:,} are kept for the model.")
         app = self._app(session)
         details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         decision = self._policy.model_context(app, update)
@@ -118,7 +118,7 @@ class Desk:
     async def keep_state(self, session: Session, state: Any) -> None:
         size, most = len(encode({"state": state})), self._limits.state_bytes
         if size > most:
-            raise RequestFailed(f"The state has {size:,} characters; at most {most:,} are kept.")
+            raise RequestError(f"The state has {size:,} characters; at most {most:,} are kept.")
         self.views.change(session.id, state=state)
         app = self._app(session)
         decision = self._policy.widget_state(app, state)
@@ -128,7 +128,7 @@ class Desk:
             await self._gate.check(
                 app, decision, "model-context", "state", (("Data", state),), asker=session, once_per_view=True
             )
-        except RequestFailed:
+        except RequestError:
             return  # it is kept all the same
         update = {"content": [], "structuredContent": {"widgetState": state}}
         self.views.change(session.id, context=update)
@@ -136,7 +136,7 @@ class Desk:
 
     async def link(self, session: Session, url: str) -> None:
         if not is_web_link(url):
-            raise RequestFailed("Only http and https links are opened.")
+            raise RequestError("Only http and https links are opened.")
         app = self._app(session)
         origin = urlsplit(url).netloc.lower()
         details = (("Address", url),)
@@ -151,7 +151,7 @@ class Desk:
             if block.get("type") != "resource_link":
                 files.append(saved_file(block))
             elif not isinstance(uri, str):
-                raise RequestFailed("A resource_link has no uri.", INVALID_PARAMS)
+                raise RequestError("A resource_link has no uri.", INVALID_PARAMS)
             elif is_web_link(uri):
                 links.append(uri)
             else:
@@ -308,6 +308,6 @@ async def _for_view(work: Awaitable[JSONObject]) -> JSONObject:
     try:
         return await work
     except ServerError as error:
-        raise RequestFailed(error.message, error.code, error.data) from None
-    except Unfinished as error:
-        raise RequestFailed(error.message) from None
+        raise RequestError(error.message, error.code, error.data) from None
+    except CallCancelledError as error:
+        raise RequestError(error.message) from None

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from fanlight.host.background import guarded
+from fanlight.host.errors import RequestError
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.validation import check_seconds
 from fanlight.host.views.channel import Channel, Frame, Line
@@ -43,17 +44,6 @@ class Progress(Protocol):
     """Hears how far a request of the View has come."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
-
-
-class RequestFailed(Exception):
-    """A request to or from a View failed or was refused."""
-
-    def __init__(self, message: str, code: int = REFUSED, data: Any = None) -> None:
-        self.code = code
-        """The JSON-RPC error code."""
-        self.data = data
-        """The `data` of the JSON-RPC error, or None."""
-        super().__init__(message)
 
 
 class Heard:
@@ -204,7 +194,7 @@ class Session:
 
     def _give_up(self, reason: str) -> None:
         for command in self._commands.values():
-            command.settle({}, RequestFailed(reason))
+            command.settle({}, RequestError(reason))
 
     async def flush(self) -> None:
         """Deliver what the bridge has to say. An answer is written down before it leaves."""
@@ -281,7 +271,7 @@ class Session:
         return None
 
     async def question(self, frame: Frame) -> Literal["once", "always", "deny"]:
-        """Have the page ask the user, and tell the View that it waits. Raises RequestFailed if no answer came."""
+        """Have the page ask the user, and tell the View that it waits. Raises RequestError if no answer came."""
         waiting = _served.get()
         if waiting is not None:
             self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
@@ -292,7 +282,7 @@ class Session:
     async def command(self, frame: Frame, patience: float | None = None) -> JSONObject:
         """Tell the element to do something, and return what came of it."""
         if not self.attached:
-            raise RequestFailed("No page shows this View now.")
+            raise RequestError("No page shows this View now.")
         id = next(self._command_ids)
         promise = self._commands[id] = _Promise()
         number = await self.line.send({**frame, "id": id})
@@ -300,7 +290,7 @@ class Session:
             with anyio.fail_after(self._timeouts.browser if patience is None else patience):
                 return await promise.wait()
         except TimeoutError:
-            raise RequestFailed("The page did not answer in time.") from None
+            raise RequestError("The page did not answer in time.") from None
         finally:
             if self._commands.pop(id, None) is not None:
                 self.line.withdraw(number)
@@ -315,7 +305,7 @@ class Session:
         """Take the element's answer to a command."""
         promise = self._commands.pop(id, None)
         if promise is not None:
-            promise.settle(result or {}, None if error is None else RequestFailed(error))
+            promise.settle(result or {}, None if error is None else RequestError(error))
 
     # What the View wants
 
@@ -387,7 +377,7 @@ class Session:
         with _tracer.start_as_current_span(name, kind=SpanKind.SERVER, attributes=self._labels) as span:
             try:
                 result = await work
-            except RequestFailed as failed:
+            except RequestError as failed:
                 span.set_status(StatusCode.ERROR, str(failed))
                 self.bridge.refuse(id, str(failed), failed.code, failed.data)
             except Exception as error:
@@ -454,7 +444,7 @@ class Session:
             with anyio.fail_after(self._timeouts.app_tool):
                 return await promise.wait()
         except TimeoutError:
-            raise RequestFailed(f"The View did not answer {method} in {self._timeouts.app_tool:g} seconds.") from None
+            raise RequestError(f"The View did not answer {method} in {self._timeouts.app_tool:g} seconds.") from None
         finally:
             if self._answers.pop(id, None) is not None:
                 self.bridge.give_up(id)
@@ -478,7 +468,7 @@ class Session:
         """End the session at once, as when its document is loaded anew."""
         self.bridge.close()
         for waiting in (*self._answers.values(), *self._commands.values()):
-            waiting.settle({}, RequestFailed("The View was closed."))
+            waiting.settle({}, RequestError("The View was closed."))
         for scope in self._running.values():
             scope.cancel()
         self._running.clear()
@@ -490,9 +480,9 @@ class _Promise:
     def __init__(self) -> None:
         self._event = anyio.Event()
         self._result: JSONObject = {}
-        self._error: RequestFailed | None = None
+        self._error: RequestError | None = None
 
-    def settle(self, result: JSONObject, error: RequestFailed | None) -> None:
+    def settle(self, result: JSONObject, error: RequestError | None) -> None:
         if not self._event.is_set():
             self._result, self._error = result, error
             self._event.set()
@@ -512,10 +502,10 @@ async def _empty(work: Awaitable[None]) -> JSONObject:
     return {}
 
 
-def _view_error(error: JSONObject) -> RequestFailed:
+def _view_error(error: JSONObject) -> RequestError:
     code = error.get("code")
     message = error.get("message")
-    return RequestFailed(
+    return RequestError(
         message if isinstance(message, str) else "The View answered with an error.",
         code if isinstance(code, int) else REFUSED,
         error.get("data"),

@@ -22,12 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.browser import script
+from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.channel import Frame, decode, encode
 from fanlight.host.web.csp_reports import MOST_BYTES, read_report
 from fanlight.host.web.document_server import Documents, ServedDocument, warm_headers
 from fanlight.host.web.origins import Names, Origins
 from fanlight.protocol.csp import check_source
-from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.headers import REPORT_PATH, policy, proxy_directives, proxy_permissions_policy
 
 # How a browser ends the socket of a page that is closed, left or loaded anew. What is lost ends otherwise.
@@ -50,10 +51,6 @@ _PROXY_HEADERS = {
 
 Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
 """Who may open which View. It is given the socket before any middleware of the program has seen it."""
-
-
-class Refused(Exception):
-    """A page may not open a View; the message says why."""
 
 
 class Link(Protocol):
@@ -142,7 +139,7 @@ class Web:
         self._desk = desk
         self._names = names
         if not path.startswith("/") and path:
-            raise ValueError(f'path is {path!r}, expected one that begins with a slash, such as "/apps".')
+            raise ArgumentError(f'path is {path!r}, expected one that begins with a slash, such as "/apps".')
         self._path = path.rstrip("/")
         self._authorize = authorize
         self._max_frame = max_frame
@@ -278,7 +275,7 @@ class Web:
             frame = await self._opening(channel, origins)
             await self._admit(socket, frame["view"])
             link = await self._desk.open(frame, origins, channel)
-        except Refused as refused:
+        except ViewRefusedError as refused:
             await channel.send(encode({"type": "error", "reason": str(refused)}))
             await socket.close(1008)
             return
@@ -305,7 +302,7 @@ class Web:
         if inspect.isawaitable(allowed):
             allowed = await allowed
         if allowed is not True:
-            raise Refused("You may not open this View.")
+            raise ViewRefusedError("You may not open this View.")
 
     async def _opening(self, channel: Socket, origins: Origins) -> Frame:
         """Return the frame that opens a View. Before it, a page may ask where the proxy is, and wait with both warm."""
@@ -316,7 +313,7 @@ class Web:
             with anyio.fail_after(self._warm_timeout):
                 frame, _ = await channel.receive()
         if frame.get("type") != "open" or not isinstance(frame.get("view"), str):
-            raise Refused('The first frame must be {"type": "open", "view": ...}.')
+            raise ViewRefusedError('The first frame must be {"type": "open", "view": ...}.')
         return frame
 
     async def _lifespan(self, program: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from fanlight.protocol.errors import ArgumentError
+
 _LABEL = re.compile(r"[a-z0-9]{32}")
 _LOOPBACK = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _AUTHORITY = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
@@ -49,7 +51,7 @@ class Names:
             return
         parts = urlsplit(self.sandbox if isinstance(self.sandbox, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query or parts.fragment:
-            raise ValueError(
+            raise ArgumentError(
                 f'sandbox_origin is {self.sandbox!r}, not an origin. Write one such as "https://sandbox.example.com": '
                 "a name that has a wildcard under it and shares no cookies with the program."
             )

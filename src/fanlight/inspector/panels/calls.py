@@ -8,8 +8,8 @@ import anyio.lowlevel
 import orjson
 from starlette.routing import Route
 
-from fanlight.host import Call, Host, Unfinished
-from fanlight.inspector.api import BadRequest, arguments, conversation, flag, number, post, text
+from fanlight.host import Call, CallCancelledError, Host
+from fanlight.inspector.api import BadRequestError, arguments, conversation, flag, number, post, text
 from fanlight.inspector.events import Events
 from fanlight.inspector.panels.faults import Faults
 from fanlight.inspector.panels.recording import Recording
@@ -87,7 +87,7 @@ class CallsPanel:
         self._faults.stop_replay(server)
         try:
             id = await self._begin(server, body)
-        except Unfinished as error:
+        except CallCancelledError as error:
             return {"cancelled": error.message}
         return await self._finish(id, values, number(body, "speed"), paused=flag(body, "paused") is True)
 
@@ -97,7 +97,7 @@ class CallsPanel:
         server = text(body, "server")
         try:
             id = await self._begin(server, body)
-        except Unfinished as error:
+        except CallCancelledError as error:
             return {"cancelled": error.message}
         self._faults.replay(server, recording)
         response = await self._finish(id, recording.arguments)
@@ -106,7 +106,7 @@ class CallsPanel:
     async def _change_stream(self, body: JSONObject) -> JSONObject:
         stream = self._streams.get(text(body, "id"))
         if stream is None:
-            raise BadRequest("The arguments of this call are complete.")
+            raise BadRequestError("The arguments of this call are complete.")
         steps = body.get("steps")
         stream.change(number(body, "speed"), flag(body, "paused"), steps if isinstance(steps, int) else 0)
         await stream.settle()
@@ -117,13 +117,13 @@ class CallsPanel:
         if "key" in body:
             scope = self._waiting.get(text(body, "key"))
             if scope is None:
-                raise BadRequest("There is no such call.")
+                raise BadRequestError("There is no such call.")
             scope.cancel()
             return {}
         id = text(body, "id")
         call = self._calls.get(id)
         if call is None:
-            raise BadRequest("There is no such call.")
+            raise BadRequestError("There is no such call.")
         await call.cancel(_CANCELLED)
         if (stream := self._streams.get(id)) is not None:
             stream.change(paused=False)
@@ -139,7 +139,7 @@ class CallsPanel:
             finally:
                 self._waiting.pop(key, None)
         if scope.cancelled_caught:
-            raise Unfinished(server, _CANCELLED)
+            raise CallCancelledError(server, _CANCELLED)
         call = self._host.begin(server, tool, conversation(body))
         id = secrets.token_urlsafe(6)
         self._calls[id] = call
@@ -156,9 +156,9 @@ class CallsPanel:
                 stream = self._streams[id] = Stream(orjson.dumps(values).decode(), speed, paused=paused)
                 await stream.feed(call)
             if call.cancelled is not None:
-                raise Unfinished(call.server, call.cancelled)
+                raise CallCancelledError(call.server, call.cancelled)
             await call.run(values)
-        except Unfinished as error:
+        except CallCancelledError as error:
             outcome = "unfinished" if call.cancelled is None else "cancelled"
             return {"id": id, "view": call.view, outcome: error.message}
         finally:

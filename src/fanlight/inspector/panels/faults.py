@@ -7,7 +7,8 @@ from typing import Final
 import anyio
 
 from fanlight.host import ServerError
-from fanlight.host.upstream.connection import Connection, NotConnected, StandIn
+from fanlight.host.errors import NotConnectedError
+from fanlight.host.upstream.connection import Connection, StandIn
 from fanlight.inspector.panels.recording import Recording
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -65,7 +66,7 @@ class Faults:
             if fault.slow:
                 await anyio.sleep(fault.slow)
             if fault.lost:
-                raise NotConnected(server, "not connected: the switch “lost” is on in fanlight dev.")
+                raise NotConnectedError(server, "not connected: the switch “lost” is on in fanlight dev.")
             if fault.failing:
                 raise ServerError(server, _INTERNAL_ERROR, "The switch “failing” is on in fanlight dev.")
             recording = self._recordings.get(server)

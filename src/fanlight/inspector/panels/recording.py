@@ -7,7 +7,7 @@ import json
 from collections import deque
 from typing import Final
 
-from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.errors import LocalError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _SERVER_METHODS: Final = frozenset({"tools/call", "resources/read", "resources/list", "resources/templates/list"})
@@ -16,7 +16,7 @@ _RESULT: Final = "ui/notifications/tool-result"
 _CANCELLED: Final = "ui/notifications/tool-cancelled"
 
 
-class BadRecording(FanlightError):
+class RecordingError(LocalError):
     """A file is not a recording."""
 
 
@@ -26,7 +26,7 @@ class Recording:
     def __init__(self, text: str) -> None:
         entries = [_entry(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if not entries:
-            raise BadRecording("The recording is empty: expected one JSON object per line, as Export writes them.")
+            raise RecordingError("The recording is empty: expected one JSON object per line, as Export writes them.")
         from_host = [message for source, message in entries if source == "host"]
         from_view = [message for source, message in entries if source == "view"]
         self.arguments = _params(from_host, _INPUT).get("arguments") or {}
@@ -64,11 +64,11 @@ def _entry(line: str, number: int) -> tuple[str, JSONObject]:
     try:
         entry = json.loads(line)
     except ValueError as error:
-        raise BadRecording(f"Line {number} is not JSON ({error}): expected a line that Export wrote.") from None
+        raise RecordingError(f"Line {number} is not JSON ({error}): expected a line that Export wrote.") from None
     match entry:
         case {"from": "view" | "host" | "client" | "server" as source, "message": dict() as message}:
             return source, message
-    raise BadRecording(f'Line {number} is not a message: expected {{"from": "view" or "host", "message": {{...}}}}.')
+    raise RecordingError(f'Line {number} is not a message: expected {{"from": "view" or "host", "message": {{...}}}}.')
 
 
 def _params(messages: list[JSONObject], method: str) -> JSONObject:

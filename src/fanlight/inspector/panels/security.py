@@ -7,7 +7,7 @@ from starlette.routing import Route
 
 from fanlight.dev.source_lines import Lines, Place
 from fanlight.host import Host
-from fanlight.inspector.api import BadRequest, get, post, text
+from fanlight.inspector.api import BadRequestError, get, post, text
 from fanlight.protocol.jsonrpc import JSONObject
 
 _MAX_RECORDS: Final = 500
@@ -70,7 +70,7 @@ class SecurityPanel:
             if asdict(grant) == body.get("grant"):
                 self._host.revoke(grant)
                 return {}
-        raise BadRequest("This permission was revoked already.")
+        raise BadRequestError("This permission was revoked already.")
 
 
 def _describe(place: Place) -> JSONObject:

@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from fanlight.dev.presets import PRESETS
 from fanlight.host import Host
-from fanlight.inspector.api import BadRequest, get, post, text
+from fanlight.inspector.api import BadRequestError, get, post, text
 from fanlight.inspector.events import Events
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -63,7 +63,7 @@ class StagePanel:
         """Imitate another host, and reload the open Views."""
         preset = text(body, "preset")
         if preset not in PRESETS:
-            raise BadRequest(f"There is no preset {preset!r}. The presets are: {', '.join(PRESETS)}.")
+            raise BadRequestError(f"There is no preset {preset!r}. The presets are: {', '.join(PRESETS)}.")
         self.preset = preset
         self._host.profile = PRESETS[preset].profile
         self._apply()

@@ -11,6 +11,8 @@ import re
 from bisect import bisect_right
 from typing import Literal, NamedTuple
 
+from fanlight.protocol.errors import LocalError
+
 Kind = Literal["comment", "string", "template", "tagged template", "regex"]
 
 _STOP = re.compile(r"[/\"'`(){}]")
@@ -41,7 +43,7 @@ _CLASS_HEAD = re.compile(rf"(?<![\w$.])class(?:\s+(?!extends\b){_NAME})?(?:\s+ex
 _HEAD_WINDOW = 200
 
 
-class JavaScriptError(ValueError):
+class JavaScriptError(LocalError, ValueError):
     """The lexer cannot read a script: at `pos` it expected something that does not come."""
 
     def __init__(self, pos: int, message: str) -> None:
