@@ -10,7 +10,7 @@ import pytest
 
 from fanlight import __version__
 from fanlight.cli import main
-from fanlight.dev.prewarm import Spares
+from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import servers
 from support.inspecting import mirror, running
 
@@ -95,20 +95,20 @@ with ended_alike():
 
 
 @pytest.mark.process
-def test_a_changed_server_is_started_by_a_python_that_was_kept_ready(tmp_path: Path) -> None:
+def test_a_changed_server_is_started_in_a_prewarmed_process(tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
-    spares = Spares()
-    with running(servers([str(folder)]), spares=spares) as (inspector, _):
+    prewarmed = PrewarmedProcesses()
+    with running(servers([str(folder)]), prewarmed=prewarmed) as (inspector, _):
         server = inspector.host.servers["mirror"]
-        wait_until(lambda: server.status.state == "ready" and spares._spare is not None)
-        spare = spares._spare
+        wait_until(lambda: server.status.state == "ready" and prewarmed._waiting is not None)
+        waiting = prewarmed._waiting
         script = folder / "server.py"
         script.write_text(f"{script.read_text('utf-8')}\n# changed\n", encoding="utf-8")
-        wait_until(lambda: spares._spare is not spare)
+        wait_until(lambda: prewarmed._waiting is not waiting)
         wait_until(lambda: server.status.state == "ready")
-        assert spare is not None
-        assert spare.process.returncode is None  # it is the server now
-    wait_until(lambda: spare.process.returncode is not None)
+        assert waiting is not None
+        assert waiting.process.returncode is None  # it is the server now
+    wait_until(lambda: waiting.process.returncode is not None)
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Browser, expect
 
-from fanlight.dev.prewarm import Spares
+from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import servers
 from fanlight.inspector import inspector as app
 from support.inspecting import EXAMPLES, call, expect_anew, form, in_process, mirror, opened, running, view
@@ -229,7 +229,7 @@ async def test_a_view_that_could_not_be_shown_is_shown_when_its_file_is_mended(
             await expect(page.locator(".card").get_by_text("The View cannot be shown")).to_have_count(0)
 
 
-class Noted(Spares):
+class Noted(PrewarmedProcesses):
     """Keeps nothing ready, and notes what for it was asked to."""
 
     def __init__(self) -> None:
@@ -246,14 +246,14 @@ class Noted(Spares):
 
 @pytest.mark.process
 def test_a_python_is_kept_ready_with_the_environment_that_the_server_gets(tmp_path: Path) -> None:
-    path, spares = Path(mirror(tmp_path)), Noted()
-    with running(servers([str(path)]), spares=spares):
-        first = spares.prepared.get(timeout=60)
+    path, prewarmed = Path(mirror(tmp_path)), Noted()
+    with running(servers([str(path)]), prewarmed=prewarmed):
+        first = prewarmed.prepared.get(timeout=60)
         server = path / "server.py"
         server.write_text(server.read_text("utf-8") + "\n", encoding="utf-8")
-        assert first == spares.prepared.get(timeout=60)
-        assert first == spares.taken.get(timeout=60)
-        assert first == spares.taken.get(timeout=60)
+        assert first == prewarmed.prepared.get(timeout=60)
+        assert first == prewarmed.taken.get(timeout=60)
+        assert first == prewarmed.taken.get(timeout=60)
     assert "FANLIGHT_LINES" in first
 
 

@@ -1,12 +1,12 @@
-"""A Python that is kept ready to run a server. It is run as a file, by `fanlight.dev.prewarm`, never imported.
+"""The program that a prewarmed process runs; `fanlight.dev.prewarm` starts it as a file, and nothing imports it.
 
-It imports what the server will import, waits to be told which file that is, and then runs the file as Python itself
-would have.
+It imports the modules named on its command line, reads the path of a server's file from stdin, and then runs that file
+as `python FILE` would.
 """
 
 import sys
 
-del sys.path[0]  # the folder of this file, whose modules are nobody's to import by their bare names
+del sys.path[0]  # the folder of this file, whose modules must not be importable by their bare names
 
 import importlib  # noqa: E402
 import json  # noqa: E402
@@ -18,15 +18,15 @@ from pathlib import Path  # noqa: E402
 
 
 def load(names: list[str]) -> None:
-    """Import modules, and names of modules (`module:name`). What cannot be imported is the server's to tell."""
+    """Import modules, and names of modules (`module:name`). Failures are ignored: the server's own import will fail."""
     for each in names:
         module, _, name = each.partition(":")
         with suppress(Exception):
             getattr(importlib.import_module(module), name or "__name__")
 
 
-def order() -> str | None:
-    """Wait for the file's name, which is a line of JSON on stdin, and leave all that follows to the server."""
+def read_path() -> str | None:
+    """Read the path of the file, one line of JSON on stdin, without reading anything that follows it."""
     line = b""
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)
@@ -36,15 +36,15 @@ def order() -> str | None:
     return str(json.loads(line))
 
 
-def is_hidden(script: str) -> bool:
-    """Tell whether something beside the file has the name of a module that is imported already, and would hide it."""
-    near = {path.stem if path.suffix == ".py" else path.name for path in Path(script).parent.iterdir()}
-    return not near.isdisjoint(name.partition(".")[0] for name in sys.modules)
+def is_shadowed(script: str) -> bool:
+    """Return whether a file or folder next to the script has the name of a module that is imported already."""
+    siblings = {path.stem if path.suffix == ".py" else path.name for path in Path(script).parent.iterdir()}
+    return not siblings.isdisjoint(name.partition(".")[0] for name in sys.modules)
 
 
 def run(script: str) -> None:
     """Run a file as the main module."""
-    if is_hidden(script):
+    if is_shadowed(script):
         os.chdir(Path(script).parent)
         os.execv(sys.executable, [sys.executable, script])  # noqa: S606  the author's own file
     sys.argv[:] = [script]
@@ -64,5 +64,5 @@ def run(script: str) -> None:
 
 
 load(sys.argv[1:])
-if (told := order()) is not None:
-    run(told)
+if (path := read_path()) is not None:
+    run(path)

@@ -1,8 +1,7 @@
-"""Pythons that are kept ready to run a server, since most of a server's start is what it imports.
+"""Prewarmed Python processes: `fanlight dev` starts servers faster, because their imports are done in advance.
 
-For `fanlight dev`, where a person waits for each start. Nothing of the server's own is run in advance: only the
-modules that its file imports before it does anything else, and of those only installed ones, which do not change
-between two runs.
+A prewarmed process imports only the modules that the server's file imports before anything else, and of those only
+installed ones, which do not change between two runs. None of the author's own code runs in advance.
 """
 
 import ast
@@ -15,35 +14,38 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.abc import Process
+
+if TYPE_CHECKING:
+    from fanlight.host.upstream.config import Command
 
 _PROGRAM: Final = Path(__file__).with_name("_prewarmed.py")
 
 
 @dataclass(frozen=True)
-class _Spare:
+class _Prewarmed:
     process: Process
     packages: frozenset[str]
     environment: Mapping[str, str]
 
 
-class Spares:
-    """At most one process that waits for the file that it is to run."""
+class PrewarmedProcesses:
+    """Keeps at most one process that waits for the file that it will run."""
 
     def __init__(self) -> None:
-        self._spare: _Spare | None = None
-        self._making = anyio.Lock()
+        self._waiting: _Prewarmed | None = None
+        self._starting = anyio.Lock()
 
     async def prepare(self, script: Path, environment: Mapping[str, str]) -> None:
-        """Have a process ready for a file, unless one is that fits."""
+        """Prewarm a process for a file, unless the one that waits can run it."""
         if sys.platform == "win32":
             return
         names = imports(script)
-        async with self._making:
-            if not names or self._fitting(names, environment) is not None:
+        async with self._starting:
+            if not names or self._match(names, environment) is not None:
                 return
             await self.aclose()
             try:
@@ -53,42 +55,50 @@ class Spares:
                     stderr=subprocess.PIPE,
                     start_new_session=True,
                 )
-            except OSError:  # the server's own start will say it
+            except OSError:  # starting the server itself will fail with the same error
                 return
-            self._spare = _Spare(process, _packages(names), dict(environment))
+            self._waiting = _Prewarmed(process, _packages(names), dict(environment))
 
     async def take(self, script: Path, environment: Mapping[str, str]) -> Process | None:
-        """Return a process that runs a file, if one is ready for it."""
-        spare = self._fitting(imports(script), environment)
-        if spare is None:
+        """Run a file in the waiting process and return the process, or None if it does not match."""
+        prewarmed = self._match(imports(script), environment)
+        if prewarmed is None:
             return None
-        self._spare = None
-        assert spare.process.stdin is not None
+        self._waiting = None
+        assert prewarmed.process.stdin is not None
         try:
-            await spare.process.stdin.send(json.dumps(str(script)).encode() + b"\n")
+            await prewarmed.process.stdin.send(json.dumps(str(script)).encode() + b"\n")
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return None
-        return spare.process
+        return prewarmed.process
+
+    async def launch(self, command: "Command", environment: Mapping[str, str]) -> Process | None:
+        """Launch a command that runs a Python file in its own folder, or return None: a `Launcher` for `Servers`."""
+        match command.args:
+            case (script,) if command.command == sys.executable and Path(script).suffix == ".py":
+                path = Path(script)
+                return await self.take(path, environment) if command.cwd == path.parent else None
+        return None
 
     async def aclose(self) -> None:
-        """Let the process that waits go."""
-        spare, self._spare = self._spare, None
-        if spare is not None:
+        """Stop the waiting process."""
+        prewarmed, self._waiting = self._waiting, None
+        if prewarmed is not None:
             with suppress(ProcessLookupError):
-                spare.process.kill()
+                prewarmed.process.kill()
             with anyio.CancelScope(shield=True):
-                await spare.process.aclose()
+                await prewarmed.process.aclose()
 
-    def _fitting(self, names: Iterable[str], environment: Mapping[str, str]) -> _Spare | None:
-        """Return the process that waits, if it has imported nothing that a file would not."""
-        spare = self._spare
-        if spare is None or spare.process.returncode is not None or spare.environment != environment:
+    def _match(self, names: Iterable[str], environment: Mapping[str, str]) -> _Prewarmed | None:
+        """Return the waiting process if it has the environment, and has imported nothing but these names."""
+        prewarmed = self._waiting
+        if prewarmed is None or prewarmed.process.returncode is not None or prewarmed.environment != environment:
             return None
-        return spare if spare.packages <= _packages(names) else None
+        return prewarmed if prewarmed.packages <= _packages(names) else None
 
 
-def script_named(text: str) -> Path | None:
-    """Return the Python file that is meant by a path: it, or the `server.py` of a folder."""
+def find_script(text: str) -> Path | None:
+    """Return the Python file that a path means, which for a folder is its `server.py`; None if it means none."""
     path = Path(text).expanduser()
     if path.is_dir() and (path / "server.py").is_file():
         path = path / "server.py"
@@ -96,7 +106,7 @@ def script_named(text: str) -> Path | None:
 
 
 def imports(script: Path) -> tuple[str, ...]:
-    """Return what a file imports of installed packages before it does anything else: `module` or `module:name`."""
+    """Return the installed modules (`module`, `module:name`) that a file imports before it does anything else."""
     try:
         statements = ast.parse(script.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
@@ -122,7 +132,7 @@ def _packages(names: Iterable[str]) -> frozenset[str]:
 
 
 def _is_installed(module: str, folder: Path) -> bool:
-    """Tell whether a module is of an installed package, rather than the author's, who may be changing it now."""
+    """Return True if a module comes from site-packages, not from the project that is being edited."""
     top = module.partition(".")[0]
     if (folder / top).exists() or (folder / f"{top}.py").exists():
         return False

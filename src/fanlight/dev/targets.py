@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fanlight.dev.prewarm import script_named
+from fanlight.dev.prewarm import find_script
 from fanlight.host.errors import ConfigError
 from fanlight.host.upstream.config import Command, Target, load_config, target
 
@@ -63,7 +63,7 @@ def _servers(text: str) -> list[tuple[str, Served]]:
     path = Path(text).expanduser()
     if path.suffix == ".json":
         return [(name, Served(entry)) for name, entry in load_config(path).items()]
-    if (script := script_named(text)) is not None:
+    if (script := find_script(text)) is not None:
         if not script.is_file():
             raise ConfigError(f"{text} does not exist.{_what_is_there(script)}")
         script = script.resolve()

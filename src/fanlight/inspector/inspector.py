@@ -3,7 +3,6 @@
 import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from importlib.resources import files
 from typing import Final
 
@@ -15,11 +14,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight import __version__
-from fanlight.dev.prewarm import Spares
+from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import Served
 from fanlight.host import Allow, App, Ask, Decision, Host, Policy
-from fanlight.host.upstream.config import Command, Target
 from fanlight.inspector.api import Panel
 from fanlight.inspector.events import Events
 from fanlight.inspector.guard import Guard
@@ -62,7 +60,7 @@ class Inspector:
         policy: "ask" asks the user as a host does; "allow" allows everything.
         reload: Whether to watch the servers' folders, and to reload what changes.
         theme: The theme that the page starts with. Default: that of the system.
-        spares: Where Python processes are prewarmed for restarts.
+        prewarmed: Where Python processes are prewarmed for restarts.
         lines: Where servers write their source lines. Default: a folder of its own, removed at the end.
     """
 
@@ -73,23 +71,25 @@ class Inspector:
         policy: str = "ask",
         reload: bool = True,
         theme: str | None = None,
-        spares: Spares | None = None,
+        prewarmed: PrewarmedProcesses | None = None,
         lines: Lines | None = None,
     ) -> None:
         self.guard = Guard()
-        self._spares = spares
+        self._prewarmed = prewarmed
         self._theme = theme
         self._events = Events()
         self._lines = lines or Lines()
         self.host = Host(
-            {name: self._target(served) for name, served in servers.items()},
+            {name: self._lines.asked_of(served.target) for name, served in servers.items()},
             policy=_AllowPolicy() if policy == "allow" else _AskPolicy(),
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_own_page,
             audit_arguments="whole",
             report_errors=True,
         )
-        self._reloader = Reloader(self.host, servers if reload else {}, spares, self._events)
+        if prewarmed is not None:
+            self.host.servers.launch_with(prewarmed.launch)
+        self._reloader = Reloader(self.host, servers if reload else {}, prewarmed, self._events)
         faults = Faults(self.host.servers)
         self._servers = ServersPanel(self.host, faults, self._events)
         self._stage = StagePanel(self.host, self._events)
@@ -114,13 +114,6 @@ class Inspector:
     def close_streams(self) -> None:
         """End the event streams that pages hold open, so that the program can exit."""
         self._events.close()
-
-    def _target(self, served: Served) -> Target:
-        """Return the target of a server, with what this program adds for the servers that it starts."""
-        target = self._lines.asked_of(served.target)
-        if isinstance(target, Command) and served.folder is not None:
-            return replace(target, spares=self._spares)
-        return target
 
     def _is_own_page(self, connection: HTTPConnection, view: str) -> bool:
         return self.guard.is_authenticated(connection)
@@ -147,8 +140,8 @@ class Inspector:
                 tasks.start_soon(self._reloader.run)
                 yield
                 tasks.cancel_scope.cancel()
-            if self._spares is not None:
-                await self._spares.aclose()
+            if self._prewarmed is not None:
+                await self._prewarmed.aclose()
         finally:
             self._lines.close()
 

@@ -8,7 +8,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
-from fanlight.dev.prewarm import Spares
+from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import Served
 from fanlight.host import Host
 from fanlight.host.upstream.config import Command, Target
@@ -23,10 +23,12 @@ _PREWARM_DELAY: Final = 2.0
 class Reloader:
     """Watches the folders of servers."""
 
-    def __init__(self, host: Host, servers: Mapping[str, Served], spares: Spares | None, events: Events) -> None:
+    def __init__(
+        self, host: Host, servers: Mapping[str, Served], prewarmed: PrewarmedProcesses | None, events: Events
+    ) -> None:
         self._host = host
         self._folders = {name: served.folder for name, served in servers.items() if served.folder is not None}
-        self._spares = spares
+        self._prewarmed = prewarmed
         self._events = events
 
     async def run(self) -> None:
@@ -53,6 +55,6 @@ class Reloader:
             await self._host.reload_views(name, changed=True)
 
     async def _prewarm(self, target: Target) -> None:
-        if self._spares is not None and isinstance(target, Command):
+        if self._prewarmed is not None and isinstance(target, Command):
             await anyio.sleep(_PREWARM_DELAY)
-            await self._spares.prepare(Path(target.args[0]), target.env or {})
+            await self._prewarmed.prepare(Path(target.args[0]), target.env or {})

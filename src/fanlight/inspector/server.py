@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import uvicorn
 
-from fanlight.dev.prewarm import Spares
+from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.inspector.inspector import Inspector
@@ -27,12 +27,12 @@ async def show(
     reload: bool,
     policy: str,
     theme: str | None,
-    spares: Spares,
+    prewarmed: PrewarmedProcesses,
     lines: Lines,
 ) -> None:
     """Serve until Ctrl+C."""
     inspector = Inspector(
-        servers(targets, command), policy=policy, reload=reload, theme=theme, spares=spares, lines=lines
+        servers(targets, command), policy=policy, reload=reload, theme=theme, prewarmed=prewarmed, lines=lines
     )
     with _listener(host, port) as listener:
         bound = listener.getsockname()[1]

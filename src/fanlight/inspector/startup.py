@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from fanlight.dev.prewarm import Spares, script_named
+from fanlight.dev.prewarm import PrewarmedProcesses, find_script
 from fanlight.dev.source_lines import Lines
 from fanlight.protocol.errors import LocalError
 from fanlight.signals import ended_alike
@@ -23,12 +23,12 @@ def serve(targets: Sequence[str], command: Sequence[str], **options: Any) -> Non
 
 
 async def _serve(targets: Sequence[str], command: Sequence[str], **options: Any) -> None:
-    spares = Spares()
+    prewarmed = PrewarmedProcesses()
     lines = Lines()
     try:
-        script = script_named(targets[0]) if targets else None
+        script = find_script(targets[0]) if targets else None
         if script is not None:
-            await spares.prepare(script.resolve(), {**os.environ, **lines.environment})
+            await prewarmed.prepare(script.resolve(), {**os.environ, **lines.environment})
         gc.disable()  # imported modules stay, and scanning them takes longer than many a tool call
         try:
             from fanlight.inspector.server import show
@@ -37,7 +37,7 @@ async def _serve(targets: Sequence[str], command: Sequence[str], **options: Any)
         gc.freeze()
         gc.enable()
         await anyio.lowlevel.checkpoint()  # handles a Ctrl+C from during the import
-        await show(targets, command, **options, spares=spares, lines=lines)
+        await show(targets, command, **options, prewarmed=prewarmed, lines=lines)
     finally:
-        await spares.aclose()
+        await prewarmed.aclose()
         lines.close()

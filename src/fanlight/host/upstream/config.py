@@ -24,7 +24,6 @@ from mcp.client import Transport
 from mcp.client.stdio import StdioServerParameters
 from mcp.server.lowlevel import Server
 
-from fanlight.dev.prewarm import Spares
 from fanlight.host.errors import ConfigError
 from fanlight.lowlevel import lowlevel_server
 
@@ -40,8 +39,6 @@ class Command:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
     cwd: Path | None = None
-    spares: Spares | None = field(default=None, repr=False, compare=False)
-    """Where a Python is kept ready to run it, if its only argument is a Python file."""
 
     def __str__(self) -> str:
         return shlex.join((self.command, *self.args))

@@ -47,6 +47,7 @@ from fanlight.host.upstream.events import (
     ToolsChanged,
 )
 from fanlight.host.upstream.malformed import Unreadable
+from fanlight.host.upstream.process import Launcher
 from fanlight.host.upstream.subscriptions import Followed, Subscriptions
 from fanlight.host.upstream.transport import Attempt, ServersOwn, Tap, Unavailable, open_transport
 from fanlight.host.upstream.wire import (
@@ -126,6 +127,7 @@ class Connection:
         """Hears each line that the next processes of a command write to their stderr."""
         self.stand_in: StandIn | None = None
         """Is asked before each request is sent: it can take its time, raise, or answer in the server's place."""
+        self._launcher: Launcher | None = None
         self._shows_views = True
         self._dialects = dialects
         self._mode = mode
@@ -204,6 +206,10 @@ class Connection:
             self._current.end("It is being restarted.")
         elif self._waiting is not None:
             self._waiting.cancel()
+
+    def launch_with(self, launcher: Launcher) -> None:
+        """Start the next processes of a command with a launcher."""
+        self._launcher = launcher
 
     def show_views(self, shown: bool) -> None:
         """Say whether the server is told that Views are shown (NEG-01); if it was told otherwise, connect anew."""
@@ -294,7 +300,7 @@ class Connection:
 
         to = self.target
         return Client(
-            to.server if isinstance(to, InProcess) else cast(Transport, open_transport(to, attempt)),
+            to.server if isinstance(to, InProcess) else cast(Transport, open_transport(to, attempt, self._launcher)),
             mode=self._mode,
             cache=None,  # we keep raw results, and know ourselves when they are stale
             client_info=self._client_info,

@@ -9,10 +9,9 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
@@ -49,6 +48,8 @@ _WORDS_QUOTED: Final = 5
 _END: Final = 5.0  # seconds before a child left, in which it may have said why
 
 _AnyProcess = Process | FallbackProcess
+Launcher = Callable[[Command, Mapping[str, str]], Awaitable[Process | None]]
+"""Starts a command with an environment and pipes for its three streams; returns None to have it started normally."""
 
 
 @dataclass
@@ -82,12 +83,14 @@ class Child:
 
 
 @asynccontextmanager
-async def open_child(to: Command, child: Child, over: anyio.Event) -> AsyncIterator[tuple[Any, Any]]:
+async def open_child(
+    to: Command, child: Child, over: anyio.Event, launcher: Launcher | None = None
+) -> AsyncIterator[tuple[Any, Any]]:
     """Start a command and speak newline-delimited JSON with it; leave no process behind.
 
     What is learnt of the process goes to `child`; `over` is set once it no longer listens.
     """
-    process = await _started(to)
+    process = await _started(to, launcher)
     # No await until the task group holds the process, or a cancellation here would leak it.
     received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, to_send = anyio.create_memory_object_stream[SessionMessage](0)
@@ -104,12 +107,12 @@ async def open_child(to: Command, child: Child, over: anyio.Event) -> AsyncItera
             tasks.cancel_scope.cancel()
 
 
-async def _started(to: Command) -> _AnyProcess:
+async def _started(to: Command, launcher: Launcher | None) -> _AnyProcess:
     if to.cwd is not None and not to.cwd.is_dir():
         raise ServerStartError(f"The folder {to.cwd} does not exist, so {to.command!r} cannot be started in it.")
     environment = get_default_environment() | dict(to.env or {})
-    if to.spares is not None and (ready := await to.spares.take(Path(to.args[0]), environment)) is not None:
-        return ready
+    if launcher is not None and (process := await launcher(to, environment)) is not None:
+        return process
     try:
         if sys.platform == "win32":
             command = await anyio.to_thread.run_sync(get_windows_executable_command, to.command)

@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 from fanlight.host.errors import UnknownServerError
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Listener
-from fanlight.host.upstream.process import STOP_LIMIT
+from fanlight.host.upstream.process import STOP_LIMIT, Launcher
 from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
@@ -81,6 +81,11 @@ class Servers(Mapping[str, Connection]):
             async with anyio.create_task_group() as waiting:
                 for connection in self.values():
                     waiting.start_soon(connection.settled)
+
+    def launch_with(self, launcher: Launcher) -> None:
+        """Start the processes of all servers that are commands with a launcher, from their next start on."""
+        for connection in self.values():
+            connection.launch_with(launcher)
 
     def show_views(self, shown: bool) -> None:
         """Tell the servers whether Views are shown; those that were told otherwise are connected anew."""

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from fanlight.host.upstream.config import Command, Streams, Url
 from fanlight.host.upstream.malformed import in_place_of_failure, in_words, unreadable
-from fanlight.host.upstream.process import Child, open_child
+from fanlight.host.upstream.process import Child, Launcher, open_child
 from fanlight.protocol.dialects import in_both_places
 
 TransportStreams = tuple[Any, Any]
@@ -150,12 +150,12 @@ class Attempt:
         return item
 
 
-def open_transport(to: Command | Url | Streams, attempt: Attempt) -> Any:
+def open_transport(to: Command | Url | Streams, attempt: Attempt, launcher: Launcher | None = None) -> Any:
     """Return the transport to a target, which tells the attempt what it learns."""
     match to:
         case Command():
             attempt.child = Child(listener=attempt.on_stderr)
-            return attempt.watch(open_child(to, attempt.child, attempt.over))
+            return attempt.watch(open_child(to, attempt.child, attempt.over, launcher))
         case Url():
             return attempt.watch(_http(to, attempt))
         case Streams():
