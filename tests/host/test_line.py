@@ -1,4 +1,5 @@
 import json
+import math
 from typing import Any
 
 import anyio
@@ -129,6 +130,12 @@ def test_any_json_is_written_and_read(value: Any) -> None:
     assert got is not None
     value = "\ufffd" if value == "\ud800" else value
     assert got["x"] == (None if value != value else pytest.approx(value) if isinstance(value, int | float) else value)
+
+
+@pytest.mark.parametrize("value", [[math.inf, -math.inf, math.nan], [10**30, math.inf]])
+def test_a_number_that_json_does_not_have_is_null(value: list[Any]) -> None:
+    text = encode({"x": value})
+    assert json.loads(text)["x"] == [None if isinstance(number, float) else number for number in value]
 
 
 def test_half_a_surrogate_pair_is_replaced_when_it_is_read() -> None:

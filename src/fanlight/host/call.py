@@ -83,7 +83,7 @@ class Call:
 
     @property
     def arguments(self) -> JSONObject:
-        """The arguments as far as the model has written them. The next `feed` changes this object."""
+        """The arguments as far as the model has written them, parsed again after each `feed`."""
         return self._partial.arguments
 
     def feed(self, delta: str) -> None:

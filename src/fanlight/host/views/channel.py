@@ -31,7 +31,14 @@ def encode(frame: Frame) -> str:
     try:
         return orjson.dumps(frame).decode()
     except TypeError:  # half a surrogate pair, or a number beyond 64 bits: JSON has both
-        return json.dumps(frame, separators=(",", ":"))
+        return _encode_any(frame)
+
+
+def _encode_any(frame: Frame) -> str:
+    try:
+        return json.dumps(frame, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a number beyond a float, such as 1e999, is null, as orjson has it
+        return json.dumps(json.loads(json.dumps(frame), parse_constant=lambda _: None), separators=(",", ":"))
 
 
 def decode(text: str) -> Frame | None:
