@@ -35,7 +35,7 @@ export default [
   },
   { files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js"], languageOptions: { globals: readonly(browser) } },
   {
-    files: ["tests/check/pages/*.js"],
+    files: ["tests/probe/pages/*.js"],
     languageOptions: { globals: readonly(browser, "parent removeEventListener") },
   },
   {

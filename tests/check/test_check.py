@@ -17,11 +17,11 @@ from playwright.async_api import Browser
 from check.views import WRONG, raw
 from fanlight import Apps, View
 from fanlight.check import ConnectError, Report, UsageError, check, scenes, scripted_host
-from fanlight.check.observation import Document, Seen, ViewSeen
 from fanlight.check.run import judged
 from fanlight.check.scenes import play
 from fanlight.check.scripted_host import Pages, Part
 from fanlight.host.upstream.config import target
+from fanlight.rules.observation import Document, ServerObservation, ViewObservation
 from support.docs import ROOT
 from support.examples import server_of
 from support.published import Published
@@ -134,9 +134,9 @@ class Played:
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self._seen: dict[str, dict[str, ViewSeen]] = {}
+        self._seen: dict[str, dict[str, ViewObservation]] = {}
 
-    async def seen(self, name: str) -> ViewSeen:
+    async def seen(self, name: str) -> ViewObservation:
         scene = WRONG[name][0]
         if scene not in self._seen:
             names = [each for each in WRONG if WRONG[each][0] == scene]
@@ -154,7 +154,7 @@ def played(browser: Browser) -> Played:
 @pytest.mark.parametrize("name", BY_SCENE)
 async def test_a_wrong_view_is_found_in_a_browser(name: str, played: Played) -> None:
     expected = WRONG[name][2]
-    found = {finding.rule.id: finding for finding in judged(Seen("wrong", [], [await played.seen(name)]))}
+    found = {finding.rule.id: finding for finding in judged(ServerObservation("wrong", [], [await played.seen(name)]))}
     assert expected <= found.keys()
     assert {id for id, finding in found.items() if finding.breaks_a_must} <= expected
     if not expected:
@@ -174,7 +174,7 @@ async def test_a_late_error_is_the_same_finding_each_time(browser: Browser) -> N
     keys = []
     for _ in range(2):
         views = await play(browser, [part_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
-        found = [finding for finding in judged(Seen("wrong", [], views)) if finding.problem.thrown]
+        found = [finding for finding in judged(ServerObservation("wrong", [], views)) if finding.problem.thrown]
         assert {finding.rule.id for finding in found} == {"QUA-02"}
         keys.append([finding.key for finding in found])
     assert keys[0] == keys[1]
@@ -222,7 +222,7 @@ async def test_progress_counts_the_scenes_also_those_that_need_not_be_played(bro
 async def test_what_was_slow_among_others_is_shown_once_more_alone(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanlight.check.view_rules.SLOW", 0)
+    monkeypatch.setattr("fanlight.rules.behaviour.SLOW", 0)
     views: list[str] = []
     shown = scenes._scene
 
@@ -271,7 +271,7 @@ async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
     assert len(pages._free) == 1
     after = await scenes._scene(pages, part_of(raw("await start();")), "error")
     assert after.unfinished is None
-    assert after.marks["error"]["visible"] is not None
+    assert after.measurements["error"]["visible"] is not None
     await pages.close()
 
 
@@ -279,7 +279,7 @@ async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, mo
     monkeypatch.setattr(scripted_host, "_HANGS", 3.0)
     hangs = raw("await start(); setTimeout(() => { for (;;); }, 50);")
     (view,) = await play(browser, [part_of(hangs)], lambda words: None, ["plain", "error"])
-    found = {finding.rule.id: finding for finding in judged(Seen("wrong", [], [view]))}
+    found = {finding.rule.id: finding for finding in judged(ServerObservation("wrong", [], [view]))}
     assert found.keys() == {"QUA-21"}
     assert found["QUA-21"].problem.message.startswith("hangs: ")
 

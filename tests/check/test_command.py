@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from fanlight.check.finding import Finding
 from fanlight.check.report import CheckedServer, Report, as_json, as_junit, as_sarif
-from fanlight.check.rule import Finding, Problem
-from fanlight.check.rules import BY_NAME, RULES
 from fanlight.cli import main
+from fanlight.rules.rule import Problem
+from fanlight.rules.table import BY_NAME, RULES
 
 GOOD = '<!doctype html><html lang="en"><title>x</title><p>Hello</p></html>'
 BAD = f"<p>{'AKIA'}ABCDEFGHIJKLMNOP"
@@ -39,7 +40,7 @@ def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: py
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     assert check(saved) == 1
     said = capsys.readouterr().out
-    assert "RES-05   ui://saved/bad: has no <!doctype html>" in said
+    assert "RES-05   ui://saved/bad: does not begin with <!doctype html>" in said
     assert "Begin the document with <!doctype html>." in said
     assert "REV-09   bad.html:1 [high]: holds what looks like an AWS access key" in said
     assert "\x1b" not in said
@@ -146,7 +147,7 @@ def test_sarif_names_files_of_the_checkout_alone(tmp_path: Path, monkeypatch: py
 
 
 def test_what_strict_counts_is_a_failure_in_junit_too() -> None:
-    rule = next(rule for rule in BY_NAME.values() if rule.strength == "implied" and rule.level != "note" and rule.check)
+    rule = next(rule for rule in RULES if rule.strength == "implied" and rule.is_checked)
     report = Report(
         (CheckedServer("it", ("2025-11-25",)),), (Finding(rule, "it", Problem("x", "is odd.", "Mend it.")),)
     )
@@ -206,7 +207,9 @@ def test_the_rules_are_listed_with_those_that_are_not_checked(capsys: pytest.Cap
     assert main(["check", "--list"]) == 0
     said = capsys.readouterr().out
     assert all(f"  {rule.id:<9}" in said for rule in RULES)
-    assert "not checked: It binds hosts. `fanlight probe` tests the host that shows it." in said
+    assert "checked by fanlight probe\n" in said
+    assert "checked by fanlight probe, with your help" in said
+    assert "not checked: It allows something, so nothing can break it." in said
 
 
 @pytest.mark.process

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight.check import ConnectError, Report, UsageError, check
-from fanlight.check.schema_errors import flaws_in
+from fanlight.check.schema_errors import schema_errors_in
 from fanlight.cli import main
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]
@@ -152,7 +152,9 @@ async def test_a_server_that_never_answers_is_given_up() -> None:
 
 
 async def test_what_is_printed_to_stdout_is_found() -> None:
-    assert broken(await checked("print")) == {"LNT-15": "server: writes to its stdout what is not MCP: 'Called first'."}
+    assert broken(await checked("print")) == {
+        "LNT-15": "server: writes text to its stdout that is not MCP: 'Called first'."
+    }
 
 
 async def test_a_name_that_two_tools_have_is_found() -> None:
@@ -184,7 +186,7 @@ def test_a_timeout_that_is_none_is_a_usage_error(given: str, capsys: pytest.Capt
 def test_a_flaw_is_told_in_words(schema: type, result: dict[str, object], said: list[str]) -> None:
     with pytest.raises(ValidationError) as failed:
         TypeAdapter(schema).validate_python(result)
-    flaws = [f"{flaw.where}: {flaw.what}" for flaw in flaws_in(result, failed.value)]
-    assert len(flaws) == len(said)
-    for flaw, words in zip(flaws, said, strict=True):
-        assert flaw.startswith(words)
+    schema_errors = [f"{each.where}: {each.message}" for each in schema_errors_in(result, failed.value)]
+    assert len(schema_errors) == len(said)
+    for each, words in zip(schema_errors, said, strict=True):
+        assert each.startswith(words)

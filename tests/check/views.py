@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
         {"THM-03"},
     ),
     "is too wide": ("bare", raw("await start();", '<div style="width: 1000px">Wide</div>'), {"DIM-03"}),
-    "wants more than is offered": ("bare", raw('await start(); ask("tools/call", { name: "show" });'), {"D-STD-01"}),
+    "wants more than is offered": ("bare", raw('await start(); ask("tools/call", { name: "show" });'), {"ADV-13"}),
     "wants a model": ("plain", raw('await start(); ask("sampling/createMessage", {});'), {"D-SMP-01"}),
     "declares tools": ("plain", raw("await start({ tools: {} });"), {"D-APT-01", "D-APT-02"}),
     "takes any tool": (

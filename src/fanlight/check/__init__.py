@@ -1,4 +1,4 @@
-"""`fanlight check`: the standard as rules for servers and Views, to be run from Python.
+"""`fanlight check`: check servers and Views against the rules of MCP Apps, to be run from Python.
 
     report = await check("server.py")
     assert report.conforms, report
@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING
 from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from fanlight.check.finding import Finding as Finding
     from fanlight.check.report import Report as Report
-    from fanlight.check.rule import Finding as Finding
-    from fanlight.check.rule import Problem as Problem
-    from fanlight.check.rule import Rule as Rule
-    from fanlight.check.rules import RULES as RULES
     from fanlight.check.run import UsageError as UsageError
     from fanlight.check.run import check as check
     from fanlight.check.visit import ConnectError as ConnectError
+    from fanlight.rules.rule import Problem as Problem
+    from fanlight.rules.rule import Rule as Rule
+    from fanlight.rules.table import RULES as RULES
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "report": ["Report"],
-        "rule": ["Finding", "Problem", "Rule"],
-        "rules": ["RULES"],
+        "finding": ["Finding", "Problem", "Rule"],
+        "report": ["RULES", "Report"],
         "run": ["UsageError", "check"],
         "visit": ["ConnectError"],
     },

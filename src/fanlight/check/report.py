@@ -10,9 +10,10 @@ from typing import IO, Any, Final
 from urllib.parse import quote
 
 from fanlight import __version__
-from fanlight.check.rule import Finding, Problem, Rule
-from fanlight.check.rules import RULES
+from fanlight.check.finding import Finding
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.rules.rule import Problem, Rule
+from fanlight.rules.table import RULES
 
 _MOST_PLACES: Final = 12
 """How many places a line for people names, of what is the same in all of them."""
@@ -152,7 +153,7 @@ def _told(alike: Sequence[Finding], several: bool, colour: bool) -> Iterator[str
 
 
 def _summary(report: Report, colour: bool) -> str:
-    checked = sum(rule.check is not None for rule in report.rules)
+    checked = sum(rule.is_checked for rule in report.rules)
     counts = {
         level: sum(each.level == level for each in report.open if each.rule.strength != "MUST")
         for level in ("error", "warning", "note")
@@ -183,11 +184,14 @@ def listing(rules: Sequence[Rule] = RULES) -> str:
         if rule.section != section:
             section = rule.section
             lines += ["", section]
-        lines.append(f"  {rule.id:<9}{rule.strength:<9}{rule.role:<8} {rule.sentence}")
-        if rule.check is None:
-            lines.append(f"{'':28}not checked: {rule.why}")
-    checked = sum(rule.check is not None for rule in rules)
-    return "\n".join([*lines, "", f"{len(rules)} rules, {checked} of them checked."]).lstrip("\n")
+        lines.append(f"  {rule.id:<9}{rule.strength:<9}{rule.binds:<8} {rule.sentence}")
+        if not rule.is_checked:
+            how = f"not checked: {rule.why}" if rule.why else f"checked by fanlight {_checked_by(rule)}"
+            lines.append(f"{'':28}{how}")
+    checked = sum(rule.is_checked for rule in rules)
+    probed = sum(rule.why is None for rule in rules) - checked
+    summary = f"{len(rules)} rules: fanlight check checks {checked}, fanlight probe {probed}."
+    return "\n".join([*lines, "", summary]).lstrip("\n")
 
 
 def as_markdown(rules: Sequence[Rule] = RULES) -> str:
@@ -202,16 +206,17 @@ def as_markdown(rules: Sequence[Rule] = RULES) -> str:
         anchor = f'<a id="{rule.id.lower()}" href="#{rule.id.lower()}">{rule.id}</a>'
         aliases = ", ".join(f"`{alias}`" for alias in rule.aliases)
         sentence = f"{rule.sentence} ({aliases})" if aliases else rule.sentence
-        lines.append(f"| {anchor} | {sentence} | {rule.strength} | {rule.role} | {_checked_by(rule)} |")
+        lines.append(f"| {anchor} | {sentence} | {rule.strength} | {rule.binds} | {_checked_by(rule)} |")
     return "\n".join([*lines[1:], ""])
 
 
 def _checked_by(rule: Rule) -> str:
     """Return the command that checks a rule, or why none does."""
-    if rule.check is not None:
+    if rule.is_checked:
         return "check"
-    why = (rule.why or "").removeprefix("It binds hosts. ")
-    return "probe" if why.startswith("`fanlight probe`") else f"nothing: {why[:1].lower()}{why[1:].rstrip('.')}"
+    if rule.why is None:
+        return "probe, with your help" if rule.probe is not None and rule.probe.by == "person" else "probe"
+    return f"nothing: {rule.why.rstrip('.')}"
 
 
 # For programs
@@ -237,11 +242,11 @@ def as_json(report: Report) -> str:
                 {
                     "id": rule.id,
                     "aliases": list(rule.aliases),
-                    "role": rule.role,
+                    "binds": rule.binds,
                     "strength": rule.strength,
                     "section": rule.section,
                     "sentence": rule.sentence,
-                    "checked": rule.check is not None,
+                    "checked": rule.is_checked,
                     "why": rule.why,
                 }
                 for rule in report.rules
@@ -276,7 +281,7 @@ def as_junit(report: Report, *, strict: bool = False) -> str:
     With `strict`, whatever is more than a note is a failure.
     """
     root = ET.Element("testsuites", name="fanlight check")
-    asked = [rule for rule in report.rules if rule.check is not None]
+    asked = [rule for rule in report.rules if rule.is_checked]
     for server in report.servers:
         mine = [finding for finding in report.findings if finding.server == server.name]
         failures = skipped = 0

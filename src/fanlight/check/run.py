@@ -8,11 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import Answer, Called, Document, Look, Seen, ViewSeen, html_of, ui_of
+from fanlight.check.arguments import example_arguments
+from fanlight.check.finding import Finding
 from fanlight.check.report import CheckedServer, Report
-from fanlight.check.rule import Finding, Problem, Rule
-from fanlight.check.rules import BY_NAME, RULES
 from fanlight.check.scenes import play, synthetic
 from fanlight.check.scripted_host import Answers, Part
 from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
@@ -23,6 +21,19 @@ from fanlight.protocol.errors import UsageError as UsageError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app
+from fanlight.rules.observation import (
+    DENIAL,
+    Document,
+    Look,
+    Response,
+    ServerObservation,
+    ToolCall,
+    ViewObservation,
+    html_of,
+    ui_of,
+)
+from fanlight.rules.rule import Problem, Rule
+from fanlight.rules.table import BY_NAME, RULES
 from fanlight.testing.browser import launched
 
 if TYPE_CHECKING:
@@ -79,13 +90,12 @@ async def check(
     return Report(tuple(_summary(each) for each in shown), findings, rules, reasons)
 
 
-def judged(seen: Seen, rules: Iterable[Rule] = RULES) -> list[Finding]:
+def judged(seen: ServerObservation, rules: Iterable[Rule] = RULES) -> list[Finding]:
     """Hold what was seen against the rules."""
-    return [finding for rule in rules if rule.check is not None for finding in _broken(rule, seen)]
+    return [finding for rule in rules if rule.is_checked for finding in _broken(rule, seen)]
 
 
-def _broken(rule: Rule, seen: Seen) -> Iterator[Finding]:
-    assert rule.check is not None
+def _broken(rule: Rule, seen: ServerObservation) -> Iterator[Finding]:
     if rule.subject == "look":
         yield from _on_versions(rule, seen)
         return
@@ -95,18 +105,17 @@ def _broken(rule: Rule, seen: Seen) -> Iterator[Finding]:
     elif rule.subject == "document":
         subjects = [view.document for view in seen.views]
     for subject in subjects:
-        for problem in rule.check(subject):
+        for problem in rule.problems(subject):
             yield Finding(rule, seen.name, problem)
 
 
-def _on_versions(rule: Rule, seen: Seen) -> Iterator[Finding]:
+def _on_versions(rule: Rule, seen: ServerObservation) -> Iterator[Finding]:
     """Ask a rule of each protocol version; what is so on all is told once."""
-    assert rule.check is not None
     looks = [look for look in seen.looks if look.ui]
     first: dict[tuple[str, str], Problem] = {}
     on: dict[tuple[str, str], list[str]] = {}
     for look in looks:
-        for problem in rule.check(look):
+        for problem in rule.problems(look):
             first.setdefault(problem.identity, problem)
             on.setdefault(problem.identity, []).append(look.version)
     for identity, versions in on.items():
@@ -139,7 +148,7 @@ def _named(name: str) -> list[Rule]:
     return found
 
 
-def _check_names(arguments: Mapping[str, JSONObject], seen: Iterable[Seen]) -> None:
+def _check_names(arguments: Mapping[str, JSONObject], seen: Iterable[ServerObservation]) -> None:
     """Raise for arguments of a tool that there is not."""
     known = sorted({str(tool.get("name")) for each in seen for look in each.looks for tool in look.tools})
     for name in arguments:
@@ -176,7 +185,7 @@ def _targets(given: object, command: Sequence[str]) -> dict[str, _Where]:
     return {str(getattr(given, "name", None) or "server"): target(given)}
 
 
-async def _observe(name: str, to: _Where, plan: Plan, lines: Lines, tell: Tell) -> tuple[Seen, _Where]:
+async def _observe(name: str, to: _Where, plan: Plan, lines: Lines, tell: Tell) -> tuple[ServerObservation, _Where]:
     if isinstance(to, Path):
         return _saved(name, to), to
 
@@ -190,23 +199,23 @@ async def _observe(name: str, to: _Where, plan: Plan, lines: Lines, tell: Tell) 
         if html is not None and (tools or "html" in str(item.get("mimeType"))):
             ui = dict(ui_of(item) or ui_of(listed))
             document = Document(uri, html, ui, tools)
-            views.append(ViewSeen(replace(document, place=partial(lines.place, document.sha256))))
-    return Seen(name, looks, views), to
+            views.append(ViewObservation(replace(document, place=partial(lines.place, document.sha256))))
+    return ServerObservation(name, looks, views), to
 
 
 def _named_by(name: str, tell: Tell) -> Tell:
     return lambda words: tell(f"{name} {words}")
 
 
-def _saved(name: str, folder: Path) -> Seen:
+def _saved(name: str, folder: Path) -> ServerObservation:
     """Read saved Views: each .html file, with what a .json file of the same name tells of it.
 
     The .json file is a content item (`uri`, `mimeType`, `_meta`) without its text, and may have `tool`, `arguments`
     and `result`.
     """
-    reads: dict[str, Answer] = {}
+    reads: dict[str, Response] = {}
     tools: list[JSONObject] = []
-    calls: dict[str, Called] = {}
+    calls: dict[str, ToolCall] = {}
     views = []
     for path in sorted(folder.rglob("*.html")):
         told = _sidecar(path.with_suffix(".json"))
@@ -216,14 +225,14 @@ def _saved(name: str, folder: Path) -> Seen:
         item = {"uri": uri, "mimeType": told.get("mimeType", MIME_TYPE), "text": html}
         if "_meta" in told:
             item["_meta"] = told["_meta"]
-        reads[uri] = Answer({"contents": [item]})
+        reads[uri] = Response({"contents": [item]})
         mine = [told["tool"]] if isinstance(told.get("tool"), dict) else []
         tools += mine
         if mine and isinstance(told.get("result"), dict):
-            calls[str(mine[0].get("name"))] = Called(told.get("arguments") or {}, Answer(told["result"]))
-        views.append(ViewSeen(Document(uri, html, dict(ui_of(item)), mine, file)))
+            calls[str(mine[0].get("name"))] = ToolCall(told.get("arguments") or {}, Response(told["result"]))
+        views.append(ViewObservation(Document(uri, html, dict(ui_of(item)), mine, file)))
     look = Look(SAVED, True, {"extensions": {"io.modelcontextprotocol/ui": {}}}, tools, reads=reads, calls=calls)
-    return Seen(name, [look], views, saved=True)
+    return ServerObservation(name, [look], views, saved=True)
 
 
 def _sidecar(path: Path) -> JSONObject:
@@ -242,8 +251,8 @@ def _sidecar(path: Path) -> JSONObject:
 
 
 async def _shown(
-    seen: list[tuple[Seen, _Where]], browser: "Browser | str | Path | bool", plan: Plan, tell: Tell
-) -> list[Seen]:
+    seen: list[tuple[ServerObservation, _Where]], browser: "Browser | str | Path | bool", plan: Plan, tell: Tell
+) -> list[ServerObservation]:
     """Show every View of every server in one browser."""
     if not any(each.views for each, _ in seen):
         return [each for each, _ in seen]
@@ -268,9 +277,9 @@ async def _browser(given: "Browser | str | Path | bool") -> "AsyncIterator[Brows
 
 
 @asynccontextmanager
-async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Visitor | None]:
+async def _server_behind(seen: ServerObservation, to: _Where, plan: Plan) -> AsyncIterator[Visitor | None]:
     """Keep a connection for what Views ask of their server while they are shown."""
-    best = seen.best()
+    best = seen.newest()
     if isinstance(to, Path) or not plan.call or best is None:
         yield None
         return
@@ -279,23 +288,23 @@ async def _server_behind(seen: Seen, to: _Where, plan: Plan) -> AsyncIterator[Vi
         yield visitor
 
 
-def _part(view: ViewSeen, seen: Seen, server: Visitor | None) -> Part:
+def _part(view: ViewObservation, seen: ServerObservation, server: Visitor | None) -> Part:
     """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
-    look = seen.best()
+    look = seen.newest()
     assert look is not None
     tools = view.document.tools
     called = next((tool for tool in tools if _worked(look.calls.get(str(tool.get("name"))))), None)
     tool = called or next(iter(tools), {})
     call = look.calls[str(tool["name"])] if called else None
-    made = call.arguments if call else made_arguments(tool.get("inputSchema")) or {}
-    result = (call.answer.result if call else None) or synthetic(tool)
+    made = call.arguments if call else example_arguments(tool.get("inputSchema")) or {}
+    result = (call.response.result if call else None) or synthetic(tool)
     return Part(
         view.document, tool, made, result, _answers(server, look), [each for each in look.tools if for_app(each)]
     )
 
 
-def _worked(call: Called | None) -> bool:
-    return call is not None and call.answer.result is not None and not call.answer.result.get("isError")
+def _worked(call: ToolCall | None) -> bool:
+    return call is not None and call.response.result is not None and not call.response.result.get("isError")
 
 
 def _answers(server: Visitor | None, look: Look) -> Answers:
@@ -313,7 +322,7 @@ def _answers(server: Visitor | None, look: Look) -> Answers:
         if method == "resources/read":
             got = await server.read(str(params.get("uri")))
         elif name not in tools or not for_app(tools[name]) or destructive(tools[name]):
-            return {"error": {"code": -32000, "message": f"fanlight check does not call {name}"}}
+            return {"error": {"code": -32000, "message": f"{DENIAL}: it does not call {name}"}}
         else:
             got = await server.call(name, params.get("arguments") or {})
         return {"result": got.result} if got.result is not None else {"error": got.error}
@@ -321,8 +330,8 @@ def _answers(server: Visitor | None, look: Look) -> Answers:
     return answer
 
 
-def _summary(seen: Seen) -> CheckedServer:
-    best = seen.best()
+def _summary(seen: ServerObservation) -> CheckedServer:
+    best = seen.newest()
     versions = tuple(dict.fromkeys(look.version for look in seen.looks))
     views = {
         view.where: {
@@ -336,9 +345,8 @@ def _summary(seen: Seen) -> CheckedServer:
     return CheckedServer(seen.name, versions, views, tuple(best.calls) if best else ())
 
 
-def _ready(view: ViewSeen) -> int | None:
+def _ready(view: ViewObservation) -> int | None:
     """Return after how many milliseconds a View could be used, if it was shown."""
     for scene in view.played("plain"):
-        for said in scene.sent("ui/notifications/initialized"):
-            return round(said.at * 1000)
+        return round(scene.ready_after() * 1000)
     return None

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from fanlight import __version__
-from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import HANGS, Scene, ViewSeen
+from fanlight.check.arguments import example_arguments
 from fanlight.check.replay_server import stand_in
 from fanlight.check.scripted_host import (
     AGE,
@@ -34,10 +33,11 @@ from fanlight.check.scripted_host import (
     is_own_words,
     page_file,
 )
-from fanlight.check.view_rules import app_tools, is_slow
 from fanlight.host.consent.policy import Policy
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.rules.behaviour import is_slow
+from fanlight.rules.observation import DENIAL, HANGS, Scene, ViewObservation
 from fanlight.testing.live_view import LiveView, ScriptError, StageError
 from fanlight.testing.permissive import ALLOW_ALL
 from fanlight.testing.stage import Stage
@@ -68,7 +68,7 @@ _CAPABILITIES: Final[JSONObject] = {
 
 async def play(
     browser: "Browser", parts: Sequence[Part], tell: Callable[[str], None], names: Sequence[str] = NAMES
-) -> list[ViewSeen]:
+) -> list[ViewObservation]:
     """Play some scenes of all Views, several at once. What was slow among the others is played once more, alone."""
     limit = anyio.CapacityLimiter(_AT_ONCE)
     scenes: dict[str, dict[str, Scene]] = {part.document.uri: {} for part in parts}
@@ -114,7 +114,7 @@ async def play(
             if "plain" in names and len(parts) * len(names) > 1 and is_slow(scenes[part.document.uri]["plain"]):
                 await one(part, "plain")
     played = ((part, scenes[part.document.uri]) for part in parts)
-    return [ViewSeen(part.document, {name: of[name] for name in names if name in of}) for part, of in played]
+    return [ViewObservation(part.document, {name: of[name] for name in names if name in of}) for part, of in played]
 
 
 async def _scene(pages: Pages, part: Part, name: str) -> Scene:
@@ -215,18 +215,16 @@ async def _modes(script: Script) -> None:
 
 
 async def _app_tools(script: Script) -> None:
-    hello = (await script.written()).hello() or {}
-    capabilities = hello.get("appCapabilities")
-    if not isinstance(capabilities, Mapping) or "tools" not in capabilities:
+    if "tools" not in (await script.written()).app_capabilities():
         return
     await script.take("app tools")
     await script.ask("list", "tools/list", {})
     await script.ask("call-unknown", "tools/call", {"name": "fanlight-check-no-such-tool", "arguments": {}})
-    for tool in app_tools(await script.written()):
+    for tool in (await script.written()).app_tools():
         name, schema = tool.get("name"), tool.get("inputSchema")
         annotations = tool.get("annotations")
         harmless = isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
-        if harmless and "call-known?" not in script.steps and (made := made_arguments(schema)) is not None:
+        if harmless and "call-known?" not in script.steps and (made := example_arguments(schema)) is not None:
             await script.ask("call-known", "tools/call", {"name": name, "arguments": made})
         if isinstance(schema, Mapping) and schema.get("required") and "call-bad?" not in script.steps:
             await script.ask("call-bad", "tools/call", {"name": name, "arguments": {}})
@@ -238,7 +236,7 @@ async def _bare(script: Script) -> None:
         "availableDisplayModes": ["inline"],
         "containerDimensions": {"width": 320, "height": 240},
     }
-    await script.begin(context, {}, size=(320, 240), refuse=-32601)
+    await script.begin(context, {}, size=(320, 240), refuse={"code": -32601, "message": "Method not found"})
     await script.input()
     await script.result()
     await script.mark("result")
@@ -256,7 +254,7 @@ async def _odd(script: Script) -> None:
         "x-fanlight-check": {"unknown": [None, 1]},
     }
     capabilities = {**_CAPABILITIES, "x-fanlight-check": {"unknown": {}}}
-    await script.begin(context, capabilities, refuse=-32000, stay=True)
+    await script.begin(context, capabilities, refuse={"code": -32000, "message": DENIAL}, stay=True)
     await script.take("input")
     await script.tell("ui/notifications/tool-input", {"arguments": script.part.arguments, "x-unknown": 1})
     await script.take("result")
@@ -345,13 +343,13 @@ async def _our_scene(stage: Stage, part: Part, tool: str) -> Scene:
                     timers.heard(line.text)
                 return Scene(
                     "ours",
-                    said=view.messages,
+                    messages=view.messages,
                     errors=_located(timers, view.errors, part),
                     console=[first_line(text) for text in console],
                     violations=list(
                         dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
                     ),
-                    marks=marks,
+                    measurements=marks,
                     steps=steps,
                 )
     except StageError as error:
@@ -385,7 +383,7 @@ async def _initialized_again(view: LiveView, before: int) -> bool:
 def synthetic(tool: JSONObject) -> JSONObject:
     """Return a result for a tool that was not called, as its output schema asks."""
     schema = tool.get("outputSchema")
-    made = made_arguments(schema) if isinstance(schema, Mapping) else None
+    made = example_arguments(schema) if isinstance(schema, Mapping) else None
     text = "This is no real result: fanlight check did not call the tool."
     result: JSONObject = {"content": [{"type": "text", "text": json.dumps(made) if made else text}]}
     return {**result, "structuredContent": made} if made is not None else result

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from fanlight.check.observation import Flaw
+from fanlight.rules.observation import SchemaError
 
 _LISTS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 _SINGULAR: Final = {"tools": "tool", "resources": "resource", "resourceTemplates": "template"}
@@ -23,7 +23,7 @@ _SCHEMA: Final = '"inputSchema": {"type": "object", "properties": {}}'
 Place = tuple[int | str, ...]
 
 
-def flaws_in(result: Mapping[str, Any], error: ValidationError) -> Iterator[Flaw]:
+def schema_errors_in(result: Mapping[str, Any], error: ValidationError) -> Iterator[SchemaError]:
     """Yield what is wrong with a result, the first of each thing; nothing is quoted at length."""
     told = set()
     for each in error.errors(include_url=False):
@@ -33,7 +33,7 @@ def flaws_in(result: Mapping[str, Any], error: ValidationError) -> Iterator[Flaw
         if thing in told:
             continue
         told.add(thing)
-        yield _flaw(result, place, each)
+        yield _schema_error(result, place, each)
 
 
 def _without_classes(place: Place) -> Place:
@@ -41,22 +41,22 @@ def _without_classes(place: Place) -> Place:
     return tuple(part for part in place if not (isinstance(part, str) and part[:1].isupper()))
 
 
-def _flaw(result: Mapping[str, Any], place: Place, error: Any) -> Flaw:
+def _schema_error(result: Mapping[str, Any], place: Place, error: Any) -> SchemaError:
     where, inner = _thing(result, place)
     if place[:1] == ("content",) and len(place) > 1:
         number = int(place[1]) + 1
         given = _short(_at(result, place[:2]))
-        return Flaw(
+        return SchemaError(
             where,
             f"answers a call with a content block that is none: number {number} is {given}.",
             'Return blocks such as {"type": "text", "text": "..."}.',
         )
     path = ".".join(map(str, inner))
     if error["type"] == "missing":
-        return Flaw(where, f"has no {path}.", _add(path))
+        return SchemaError(where, f"has no {path}.", _add(path))
     wanted = _wanted(error)
     what = f"has the {path} {_short(error['input'])}" if path else f"is {_short(error['input'])}"
-    return Flaw(where, f"{what}, where MCP wants {wanted}.", f"Write {wanted}.")
+    return SchemaError(where, f"{what}, where MCP wants {wanted}.", f"Write {wanted}.")
 
 
 def _thing(result: Mapping[str, Any], place: Place) -> tuple[str, Place]:

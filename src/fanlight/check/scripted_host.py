@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from fanlight import __version__
-from fanlight.check.observation import LATER, Document, Scene
 from fanlight.protocol.csp import CSP_LISTS, Csp, is_source
 from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage
+from fanlight.rules.observation import LATER, Document, Scene
 
 if TYPE_CHECKING:
     from playwright.async_api import (
@@ -237,7 +237,7 @@ class Script:
         capabilities: JSONObject,
         *,
         size: tuple[int, int] | None = None,
-        refuse: int | None = None,
+        refuse: JSONObject | None = None,
         stay: bool = False,
     ) -> None:
         """Show the View, and wait until the handshake is over."""

@@ -24,9 +24,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight import __version__
-from fanlight.check.arguments import made_arguments
-from fanlight.check.observation import Answer, Called, Flaw, Look
-from fanlight.check.schema_errors import flaws_in
+from fanlight.check.arguments import example_arguments
+from fanlight.check.schema_errors import schema_errors_in
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import InProcess, Streams, Target
 from fanlight.host.upstream.diagnostics import cause, last_words, not_mcp, why_ended, why_failed
@@ -37,6 +36,7 @@ from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_model
+from fanlight.rules.observation import Look, Response, SchemaError, ToolCall
 
 VERSIONS: Final = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 
@@ -79,7 +79,7 @@ class Plan:
             return None
         if name in self.arguments:
             return self.arguments[name]
-        return made_arguments(tool.get("inputSchema")) if self.call and not destructive(tool) else None
+        return example_arguments(tool.get("inputSchema")) if self.call and not destructive(tool) else None
 
 
 def destructive(tool: JSONObject) -> bool:
@@ -117,7 +117,7 @@ class Client:
         given = self._session.server_capabilities
         return {} if given is None else given.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    async def ask(self, request: types.ClientRequest) -> Answer:
+    async def ask(self, request: types.ClientRequest) -> Response:
         """Send a request, and return what came, whatever it is."""
         result: JSONObject | None = None
         try:
@@ -126,22 +126,24 @@ class Client:
         except MCPError as error:
             told = {"code": error.code, "message": error.message}
             if isinstance(error.data, Unreadable):
-                return Answer(error=told, flaws=(Flaw("", f"is answered with what cannot be read: {error.message}."),))
-            return Answer(error=told, lost=error.message if self.attempt.is_loss(error) else None)
+                unreadable = SchemaError("", f"gets a response that cannot be read: {error.message}.")
+                return Response(error=told, schema_errors=(unreadable,))
+            return Response(error=told, disconnected=error.message if self.attempt.is_loss(error) else None)
         except TimeoutError:
-            return Answer(error={"code": 0, "message": f"no answer within {self._patience:g} seconds"}, silent=True)
+            message = f"no answer within {self._patience:g} seconds"
+            return Response(error={"code": 0, "message": message}, timed_out=True)
         except ValidationError as error:
             came = _arrived.get() or {}
-            return Answer(without_wire_fields(came), flaws=tuple(flaws_in(came, error)))
+            return Response(without_wire_fields(came), schema_errors=tuple(schema_errors_in(came, error)))
         if result is None:  # cut, with the connection
-            return Answer(error={"code": types.CONNECTION_CLOSED, "message": _CLOSED}, lost=_CLOSED)
-        return Answer(without_wire_fields(result))
+            return Response(error={"code": types.CONNECTION_CLOSED, "message": _CLOSED}, disconnected=_CLOSED)
+        return Response(without_wire_fields(result))
 
-    async def call(self, name: str, arguments: JSONObject) -> Answer:
+    async def call(self, name: str, arguments: JSONObject) -> Response:
         params = types.CallToolRequestParams(name=name, arguments=arguments)
         return await self.ask(types.CallToolRequest(params=params))
 
-    async def read(self, uri: str) -> Answer:
+    async def read(self, uri: str) -> Response:
         return await self.ask(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)))
 
 
@@ -231,7 +233,7 @@ class Visitor:
     def __init__(self, to: Target, version: str, *, ui: bool, patience: float) -> None:
         self.noise: str | None = None
         """What the server wrote to its stdout that is not MCP."""
-        self.failed: dict[str, Called] = {}
+        self.failed: dict[str, ToolCall] = {}
         """Calls that were not answered as they should be, by tool."""
         self._to = to
         self._how = (version, ui, patience)
@@ -295,11 +297,11 @@ class Visitor:
                 line.client.attempt.cut()
                 line.gone.set()
 
-    async def read(self, uri: str) -> Answer:
+    async def read(self, uri: str) -> Response:
         line = await self._ready()
         return _NO_ANSWER if line is None else await self._after(line, await line.client.read(uri))
 
-    async def call(self, name: str, arguments: JSONObject) -> Answer:
+    async def call(self, name: str, arguments: JSONObject) -> Response:
         line = await self._ready()
         if line is None:
             return _NO_ANSWER
@@ -308,28 +310,28 @@ class Visitor:
             answer = await self._after(line, await line.client.call(name, arguments))
         finally:
             line.in_flight.remove(name)
-        if answer.flaws or ((answer.lost is not None or answer.silent) and line.blamed == name):
-            self.failed.setdefault(name, Called(arguments, answer))
+        if answer.schema_errors or ((answer.disconnected is not None or answer.timed_out) and line.blamed == name):
+            self.failed.setdefault(name, ToolCall(arguments, answer))
         return answer
 
-    async def _after(self, line: _Line, answer: Answer) -> Answer:
+    async def _after(self, line: _Line, answer: Response) -> Response:
         """Leave a server that is gone, or that may be blocked."""
         child = line.client.attempt.child
         self.noise = self.noise or (child.noise if child else None)
-        if answer.lost is None and (not answer.silent or isinstance(self._to, InProcess)):
+        if answer.disconnected is None and (not answer.timed_out or isinstance(self._to, InProcess)):
             return answer
         if self._line is line:
             self._line = None
             line.blamed = line.in_flight[0] if len({*line.in_flight}) == 1 else None
             line.leave.set()
         await line.gone.wait()
-        if answer.lost is None:
-            return replace(answer, wrote=last_words(line.client.attempt))
-        return replace(answer, lost=line.reason or why_ended(self._to, line.client.attempt))
+        if answer.disconnected is None:
+            return replace(answer, last_output=last_words(line.client.attempt))
+        return replace(answer, disconnected=line.reason or why_ended(self._to, line.client.attempt))
 
 
 _GONE: Final = "It did not come back, so nothing after that was checked."
-_NO_ANSWER: Final = Answer(error={"code": 0, "message": "the server did not come back"})
+_NO_ANSWER: Final = Response(error={"code": 0, "message": "the server did not come back"})
 
 
 @asynccontextmanager
@@ -351,7 +353,7 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
         raise ConnectError("A transport that can be opened only once is not enough: give a function that opens one.")
     looks: list[Look] = []
     reasons: list[str] = []
-    unanswered: dict[str, Answer] = {}
+    unanswered: dict[str, Response] = {}
 
     async def look(version: str, ui: bool, calls: bool = False) -> None:
         try:
@@ -360,7 +362,7 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
                 with_view = {str(tool.get("name")) for tool, _ in (looks[0] if looks else seen).links()}
                 if calls:
                     seen = await _with_calls(visitor, seen, with_view, plan, unanswered, tell)
-                looks.append(replace(seen, noise=visitor.noise))
+                looks.append(replace(seen, stdout_noise=visitor.noise))
         except _OtherVersion:
             return
         except ConnectError as error:
@@ -390,10 +392,10 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
 
 
 async def _with_calls(
-    visitor: Visitor, look: Look, wanted: Collection[str], plan: Plan, unanswered: dict[str, Answer], tell: Tell
+    visitor: Visitor, look: Look, wanted: Collection[str], plan: Plan, unanswered: dict[str, Response], tell: Tell
 ) -> Look:
     """Call the wanted tools, of those that the model may call."""
-    calls: dict[str, Called] = {}
+    calls: dict[str, ToolCall] = {}
     with_apps = "with" if look.ui else "without"
     for tool in look.tools:
         name = str(tool.get("name"))
@@ -403,17 +405,17 @@ async def _with_calls(
         if arguments is None:
             if look.ui:
                 tell(f"does not call {name}: {_why_not(tool, plan)}")
-        elif sum(call.answer.silent for call in calls.values()) >= _MOST_SILENT:
+        elif sum(call.response.timed_out for call in calls.values()) >= _MOST_SILENT:
             tell(f"does not call {name}: {_MOST_SILENT} others did not answer")
         else:
             tell(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}")
             answer = await visitor.call(name, arguments)
-            if answer.lost is not None and not await visitor.comes_back():
-                answer = replace(answer, lost=f"{answer.lost} {_GONE}")
-            calls[name] = Called(arguments, answer)
-            if answer.silent or answer.lost is not None:
+            if answer.disconnected is not None and not await visitor.comes_back():
+                answer = replace(answer, disconnected=f"{answer.disconnected} {_GONE}")
+            calls[name] = ToolCall(arguments, answer)
+            if answer.timed_out or answer.disconnected is not None:
                 unanswered[_call_of(name)] = answer  # once is enough
-            if answer.lost is not None and answer.lost.endswith(_GONE):
+            if answer.disconnected is not None and answer.disconnected.endswith(_GONE):
                 break
     return replace(look, calls=calls)
 
@@ -437,26 +439,26 @@ def _why_not(tool: JSONObject, plan: Plan) -> str:
     return f"no arguments can be made up for it; give them with --args {tool.get('name')}=JSON"
 
 
-async def _look(visitor: Visitor, unanswered: dict[str, Answer], tell: Tell) -> Look:
+async def _look(visitor: Visitor, unanswered: dict[str, Response], tell: Tell) -> Look:
     client = await visitor.connect()
     version, ui = client.version, client.ui
     tell(f"speaks {version}, {'with' if ui else 'without'} MCP Apps")
     failures: list[str] = []
-    flaws: list[Flaw] = []
+    schema_errors: list[SchemaError] = []
     capabilities = client.capabilities
     tools, resources, templates = [
-        await _all(client, kind, request, failures, flaws) if capability in capabilities else []
+        await _all(client, kind, request, failures, schema_errors) if capability in capabilities else []
         for kind, capability, request in (
             ("tools", "tools", types.ListToolsRequest),
             ("resources", "resources", types.ListResourcesRequest),
             ("resourceTemplates", "resources", types.ListResourceTemplatesRequest),
         )
     ]
-    look = Look(version, ui, capabilities, tools, resources, templates, failures=failures, flaws=flaws)
+    look = Look(version, ui, capabilities, tools, resources, templates, failures=failures, schema_errors=schema_errors)
 
-    async def read(uri: str) -> Answer:
+    async def read(uri: str) -> Response:
         answer = unanswered.get(uri) or await visitor.read(uri)
-        if answer.silent or answer.lost is not None:
+        if answer.timed_out or answer.disconnected is not None:
             unanswered[uri] = answer
         return answer
 
@@ -464,19 +466,21 @@ async def _look(visitor: Visitor, unanswered: dict[str, Answer], tell: Tell) -> 
     reads = {uri: await read(uri) for uri in uris}
     again = {uri: await read(uri) for uri in uris} if ui and version == VERSIONS[-1] else {}
     missing = await read(_MISSING) if ui and uris else None
-    return replace(look, reads=reads, again=again, missing=missing)
+    return replace(look, reads=reads, rereads=again, missing_view=missing)
 
 
-async def _all(client: Client, kind: str, request: Any, failures: list[str], flaws: list[Flaw]) -> list[JSONObject]:
+async def _all(
+    client: Client, kind: str, request: Any, failures: list[str], schema_errors: list[SchemaError]
+) -> list[JSONObject]:
     """List all pages of something."""
     found: list[JSONObject] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         answer = await client.ask(request(params=at_cursor(cursor)))
-        flaws += [replace(flaw, where=flaw.where or f"the list of {kind}") for flaw in answer.flaws]
+        schema_errors += [replace(each, where=each.where or f"the list of {kind}") for each in answer.schema_errors]
         if answer.result is None:
             assert answer.error is not None
-            if (answer.error["code"] != types.METHOD_NOT_FOUND or kind == "tools") and not answer.flaws:
+            if (answer.error["code"] != types.METHOD_NOT_FOUND or kind == "tools") and not answer.schema_errors:
                 failures.append(f"{kind} cannot be listed: {answer.error['message']}")
             return found
         page = answer.result.get(kind)

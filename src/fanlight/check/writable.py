@@ -1,11 +1,11 @@
-"""Files that a command is to write in the end."""
+"""Test whether a file can be written, before the work whose result it is for."""
 
 import os
 from pathlib import Path
 
 
 def why_not_writable(path: str | Path) -> str | None:
-    """Say why a file could not be written, before the work and not after it. Nothing is left of the try."""
+    """Return why a file cannot be written, or None if it can. The test leaves no file behind."""
     file = Path(path)
     try:
         if str(path).endswith(("/", os.sep)) or file.is_dir():
@@ -13,7 +13,7 @@ def why_not_writable(path: str | Path) -> str | None:
         if not file.resolve().parent.is_dir():
             return f"{path} cannot be written: its folder does not exist."
         new = not file.exists()
-        if new or file.is_file():  # and no device or pipe
+        if new or file.is_file():  # opening a device or a pipe could block
             file.open("a").close()
         if new:
             file.unlink()

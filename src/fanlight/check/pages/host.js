@@ -93,7 +93,7 @@
       setTimeout(() => host.notify("ui/notifications/host-context-changed", { displayMode: mode }), 0);
       return { result: { mode } };
     }
-    if (refuse) return { error: { code: refuse, message: refuse === -32601 ? "Method not found" : "Denied" } };
+    if (refuse) return { error: refuse };
     if (method.startsWith("ui/")) return { result: {} };
     return window.hostAnswers(method, params);
   };

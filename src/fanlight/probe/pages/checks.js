@@ -371,9 +371,8 @@ class Probe {
     const { link, findings, capabilities } = this;
     if (!capabilities.serverTools) {
       const why = "The host does not offer serverTools.";
-      for (const id of "VIS-01 VIS-03 VIS-04 VIS-05 SBX-07 NEG-01 NEG-02 DSC-02 D-STD-01".split(" ")) {
-        findings.note(id, why);
-      }
+      const rules = ["VIS-01", "VIS-03", "VIS-04", "VIS-05", "SBX-07", "NEG-01", "NEG-02", "DSC-02", "D-STD-01"];
+      for (const id of rules) findings.note(id, why);
       return;
     }
     const payload = { ...this.settings.data, long: "0123456789".repeat(20_000) };
@@ -409,7 +408,11 @@ class Probe {
     for (const [rule, tool, answer] of guarded) {
       findings.check(rule, refused(answer), `${tool} was answered with ${brief(answer)}.`);
       if (saw && before) {
-        findings.check(rule, same(saw.refused[tool], before.refused[tool]), `The server was called for ${tool}.`);
+        findings.check(
+          rule,
+          same(saw.forbiddenCalls[tool], before.forbiddenCalls[tool]),
+          `The server was called for ${tool}.`,
+        );
       }
     }
     if (saw) this.#server(saw);
@@ -440,7 +443,7 @@ class Probe {
 
   /** What the server saw of the host. @param {Json} [args] @returns {Promise<Json | undefined>} */
   async #saw(args = {}) {
-    const seen = (await this.#call("probe_saw", args))?.result?.structuredContent;
+    const seen = (await this.#call("probe_record", args))?.result?.structuredContent;
     return isObject(seen) ? seen : undefined;
   }
 
@@ -650,9 +653,9 @@ class Probe {
     const name = "ui/notifications/sandbox-";
     // A View that is loaded anew by this would do it again, without end: the server remembers it.
     const { run } = this;
-    const seen = run && this.capabilities.serverTools ? await this.#saw({ run, spoof: true }) : undefined;
+    const seen = run && this.capabilities.serverTools ? await this.#saw({ run, forge: true }) : undefined;
     if (!seen) return findings.note("SBX-08", "It was not tried to forge any, as the server could not be told of it.");
-    if (seen.spoofed) {
+    if (seen.forged) {
       return findings.fail("SBX-08", "The View was loaded anew after it had forged the sandbox's messages.");
     }
     link.notify(`${name}proxy-ready`, {});
@@ -769,7 +772,7 @@ class Probe {
 
   counts() {
     /** @type {Record<Status, number>} */
-    const counts = { pass: 0, fail: 0, untested: 0, you: 0 };
+    const counts = { pass: 0, fail: 0, untested: 0, person: 0 };
     for (const rule of this.settings.rules) counts[this.findings.status(rule)] += 1;
     return counts;
   }
@@ -777,11 +780,11 @@ class Probe {
   /** The report in a few lines. */
   summary() {
     const { hostInfo } = this.answer;
-    const { pass, fail, untested, you } = this.counts();
+    const { pass, fail, untested, person } = this.counts();
     const name = [hostInfo?.name, hostInfo?.version].filter(Boolean).join(" ") || "a host without a name";
     const failed = this.settings.rules.filter((rule) => this.findings.status(rule) === "fail");
     return [
-      `Host probe of ${name}: ${pass} rules pass, ${fail} fail, ${untested} were not tested, ${you} need a person.`,
+      `Host probe of ${name}: ${pass} rules pass, ${fail} fail, ${untested} were not tested, ${person} need a person.`,
       ...failed.map(({ id, strength, sentence }) => {
         return `FAIL ${id} (${strength}): ${sentence} ${this.findings.notes(id).join(" ")}`;
       }),

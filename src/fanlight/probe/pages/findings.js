@@ -4,10 +4,10 @@
 /**
  * @typedef {{
  *   id: string, strength: string, sentence: string, section: string, aliases: string[],
- *   why: string | null, you: string | null,
+ *   test: "view" | "person" | "nobody", text: string,
  * }} Rule
  */
-/** @typedef {"pass" | "fail" | "untested" | "you"} Status */
+/** @typedef {"pass" | "fail" | "untested" | "person"} Status */
 
 class Findings extends EventTarget {
   /** @type {Map<string, { passed: number, failed: number, said: boolean | undefined, notes: string[] }>} */
@@ -64,17 +64,18 @@ class Findings extends EventTarget {
   }
 
   /** @param {Rule} rule @returns {Status} */
-  status({ id, you }) {
+  status({ id, test }) {
     const { passed, failed, said } = this.#of(id);
     if (failed || said === false) return "fail";
     if (passed || said) return "pass";
-    return you ? "you" : "untested";
+    return test === "person" ? "person" : "untested";
   }
 
   /** Why a rule has its status. @param {string} id */
   notes(id) {
     const rule = this.rules.find((rule) => rule.id === id);
     const { passed, failed, said, notes } = this.#of(id);
-    return rule?.why && !passed && !failed && said === undefined ? [rule.why, ...notes] : [...notes];
+    const untestable = rule?.test === "nobody" && !passed && !failed && said === undefined;
+    return untestable ? [rule.text, ...notes] : [...notes];
   }
 }

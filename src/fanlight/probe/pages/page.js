@@ -8,7 +8,7 @@ const COPY_TIMEOUT = 2_000;
 const STATUSES = {
   fail: { label: "Fail", mark: "✗" },
   pass: { label: "Pass", mark: "✓" },
-  you: { label: "Needs you", mark: "?" },
+  person: { label: "Needs you", mark: "?" },
   untested: { label: "Not tested", mark: "–" },
 };
 
@@ -170,14 +170,14 @@ class Page {
     entry.mark.setAttribute("aria-label", STATUSES[status].label);
     entry.mark.setAttribute("role", "img");
     entry.notes.replaceChildren(...notes.map((note) => make("p", {}, note)));
-    if (rule.you) this.#drawVote(rule, entry.vote);
+    if (rule.test === "person") this.#drawVote(rule, entry.vote);
   }
 
   /** @param {Rule} rule @param {HTMLElement} vote */
-  #drawVote({ id, you }, vote) {
+  #drawVote({ id, text: task }, vote) {
     const action = this.#actions()[id];
     vote.replaceChildren(
-      make("p", {}, String(you)),
+      make("p", {}, task),
       make(
         "div",
         { class: "row" },

@@ -1,12 +1,23 @@
-"""What a rule finds and what it is silent on, as data: for each id, broken observations, and good ones near them."""
+"""Samples for each rule: observations that break it, and similar ones that do not."""
 
 import base64
 from dataclasses import replace
 from typing import Any
 
-from fanlight.check.observation import HANGS, Answer, Called, Document, Flaw, Look, Scene, Seen, ViewSeen
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage
+from fanlight.rules.observation import (
+    DENIAL,
+    HANGS,
+    Document,
+    Look,
+    Response,
+    Scene,
+    SchemaError,
+    ServerObservation,
+    ToolCall,
+    ViewObservation,
+)
 
 URI = "ui://clock/view"
 MIME = "text/html;profile=mcp-app"
@@ -28,12 +39,17 @@ def item(**more: Any) -> JSONObject:
     return {"uri": URI, "mimeType": MIME, "text": HTML, "_meta": META} | more
 
 
-def read(*items: JSONObject) -> dict[str, Answer]:
-    return {URI: Answer({"contents": list(items)})}
+def read(*items: JSONObject) -> dict[str, Response]:
+    return {URI: Response({"contents": list(items)})}
 
 
-def called(content: object, **more: Any) -> dict[str, Called]:
-    return {"get_time": Called({}, Answer({"content": content, **more}))}
+def called(content: object, **more: Any) -> dict[str, ToolCall]:
+    return {"get_time": ToolCall({}, Response({"content": content, **more}))}
+
+
+def get_time(**response: Any) -> dict[str, ToolCall]:
+    """Return the call of the tool, with a response of any kind."""
+    return {"get_time": ToolCall({}, Response(**response))}
 
 
 def text(words: str) -> list[JSONObject]:
@@ -47,9 +63,9 @@ LOOK = Look(
     tools=[tool()],
     resources=[{"uri": URI, "name": "view", "mimeType": MIME, "_meta": META}],
     reads=read(item()),
-    again=read(item()),
+    rereads=read(item()),
     calls=called(text("It is noon in UTC, on a Monday."), structuredContent={"iso": "12:00"}),
-    missing=Answer(error={"code": -32602, "message": "Unknown resource"}),
+    missing_view=Response(error={"code": -32602, "message": "Unknown resource"}),
 )
 PLAIN = Look(
     version="2026-07-28",
@@ -57,15 +73,15 @@ PLAIN = Look(
     tools=[{"name": "get_time", "inputSchema": {"type": "object"}}],
     calls=called(text("It is noon in UTC, on a Monday.")),
 )
-SEEN = Seen("clock", [replace(LOOK, version="2025-11-25", calls={}), LOOK, PLAIN])
+SEEN = ServerObservation("clock", [replace(LOOK, version="2025-11-25", calls={}), LOOK, PLAIN])
 
 
 def look(**changes: Any) -> Look:
     return replace(LOOK, **changes)
 
 
-def seen(*looks: Look) -> Seen:
-    return Seen("clock", looks)
+def seen(*looks: Look) -> ServerObservation:
+    return ServerObservation("clock", looks)
 
 
 def content(**more: Any) -> Look:
@@ -123,58 +139,58 @@ PLAIN_SCENE = Scene(
     "plain",
     HOST,
     [*hello(), SIZE, SIZE],
-    marks={"result": MARK, "theme": DARK, "locale": DARK, "grown": DARK | {"scrollHeight": 500}},
-    answers={"ping": {"result": {}}, "teardown": {"result": {}}},
+    measurements={"result": MARK, "theme": DARK, "locale": DARK, "grown": DARK | {"scrollHeight": 500}},
+    responses={"ping": {"result": {}}, "teardown": {"result": {}}},
     steps={"input": 2, "result": 2, "settled": 3, "theme": 3, "locale": 3, "grown": 3, "teardown?": 4},
 )
 BARE = Scene(
     "bare",
     {"hostCapabilities": {}, "hostContext": {"availableDisplayModes": ["inline"]}},
     [*hello(), SIZE],
-    marks={"result": MARK},
+    measurements={"result": MARK},
 )
-ODD = Scene("odd", HOST, hello(), answers={"unknown": {"error": {"code": -32601}}, "ping": {"result": {}}})
+ODD = Scene("odd", HOST, hello(), responses={"unknown": {"error": {"code": -32601}}, "ping": {"result": {}}})
 ODD = replace(ODD, steps={"unknown?": 2})
 PARTIAL = Scene("partial", HOST, hello(), steps={"partials": 2, "cancelled": 2})
-ERROR = Scene("error", HOST, hello(), marks={"error": MARK})
-OURS = Scene("ours", {}, hello(), marks={"result": {}, "reloaded": {}}, steps={"reloaded": 2})
+ERROR = Scene("error", HOST, hello(), measurements={"error": MARK})
+OURS = Scene("ours", {}, hello(), measurements={"result": {}, "reloaded": {}}, steps={"reloaded": 2})
 SCENES = {scene.name: scene for scene in (PLAIN_SCENE, BARE, ODD, PARTIAL, ERROR, OURS)}
-VIEW = ViewSeen(Document(URI, HTML, {}, [tool()]), SCENES)
+VIEW = ViewObservation(Document(URI, HTML, {}, [tool()]), SCENES)
 
 
-def view(**scenes: Scene) -> ViewSeen:
-    return ViewSeen(VIEW.document, {**SCENES, **scenes})
+def view(**scenes: Scene) -> ViewObservation:
+    return ViewObservation(VIEW.document, {**SCENES, **scenes})
 
 
-def plain(**changes: Any) -> ViewSeen:
+def plain(**changes: Any) -> ViewObservation:
     return view(plain=replace(PLAIN_SCENE, **changes))
 
 
-def bare(**changes: Any) -> ViewSeen:
+def bare(**changes: Any) -> ViewObservation:
     return view(bare=replace(BARE, **changes))
 
 
-def odd(**changes: Any) -> ViewSeen:
+def odd(**changes: Any) -> ViewObservation:
     return view(odd=replace(ODD, **changes))
 
 
-def partial(**changes: Any) -> ViewSeen:
+def partial(**changes: Any) -> ViewObservation:
     return view(partial=replace(PARTIAL, **changes))
 
 
-def marked(step: str, **changes: Any) -> ViewSeen:
-    marks = dict(PLAIN_SCENE.marks)
-    return plain(marks={**marks, step: {**marks[step], **changes}})
+def marked(step: str, **changes: Any) -> ViewObservation:
+    marks = dict(PLAIN_SCENE.measurements)
+    return plain(measurements={**marks, step: {**marks[step], **changes}})
 
 
-def with_tools(**answers: JSONObject) -> ViewSeen:
+def with_tools(**answers: JSONObject) -> ViewObservation:
     """Return a View that declares tools and was asked, with what it answered."""
     asked = {"list?": 4, "call-unknown?": 4, "call-known?": 4, "call-bad?": 4}
     names = {name.replace("_", "-"): answer for name, answer in answers.items()}
     return plain(
-        said=[*hello(tools={}), SIZE, SIZE],
+        messages=[*hello(tools={}), SIZE, SIZE],
         steps={**PLAIN_SCENE.steps, **asked},
-        answers={**PLAIN_SCENE.answers, **names},
+        responses={**PLAIN_SCENE.responses, **names},
     )
 
 
@@ -238,29 +254,29 @@ BROKEN: dict[str, list[Any]] = {
         meta(csp={"connect_domains": []}),
     ],
     "LNT-04": [meta(permissions=["camera"]), meta(permissions={"bluetooth": {}}), meta(permissions={"camera": True})],
-    "LNT-05": [look(missing=Answer({"contents": []}))],
+    "LNT-05": [look(missing_view=Response({"contents": []}))],
     "LNT-06": [seen(look(version="2025-06-18", tools=[tool(uri=None, flat=None)]), LOOK)],
     "LNT-07": [look(reads=read(item(), item(uri="ui://clock/second")))],
     "LNT-08": [look(failures=["the list of tools never ends."])],
     "LNT-09": [look(tools=[tool(uri="ui://clock/../view")]), look(tools=[tool(uri="ui://uhr/größe")])],
     "LNT-10": [look(tools=[tool(uri=None, flat=None, meta={"ui": {"visibility": ["app"]}})])],
-    "LNT-11": [look(flaws=[Flaw("tool get_time", "has no inputSchema.", "Give it one.")])],
+    "LNT-11": [look(schema_errors=[SchemaError("tool get_time", "has no inputSchema.", "Give it one.")])],
     "LNT-12": [look(tools=[tool(), tool()])],
     "LNT-13": [
-        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited with code 3."))})),
-        seen(look(reads={URI: Answer(error=CLOSED, lost="clock.py exited with code 3.")})),
-        seen(LOOK, replace(PLAIN, calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited."))})),
-        replace(SEEN, view_calls={"set_alarm": Called({}, Answer(error=CLOSED, lost="clock.py exited."))}),
+        seen(look(calls=get_time(error=CLOSED, disconnected="clock.py exited with code 3."))),
+        seen(look(reads={URI: Response(error=CLOSED, disconnected="clock.py exited with code 3.")})),
+        seen(LOOK, replace(PLAIN, calls=get_time(error=CLOSED, disconnected="clock.py exited."))),
+        replace(SEEN, view_calls={"set_alarm": ToolCall({}, Response(error=CLOSED, disconnected="clock.py exited."))}),
     ],
     "LNT-14": [
-        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, silent=True))})),
-        seen(look(reads={URI: Answer(error=CLOSED, silent=True)})),
+        seen(look(calls=get_time(error=CLOSED, timed_out=True))),
+        seen(look(reads={URI: Response(error=CLOSED, timed_out=True)})),
     ],
-    "LNT-15": [seen(look(noise="Starting up"))],
-    "LNT-16": [seen(look(calls={"get_time": Called({}, Answer({"content": [7]}, flaws=[Flaw("", "is odd.")]))}))],
+    "LNT-15": [seen(look(stdout_noise="Starting up"))],
+    "LNT-16": [seen(look(calls=get_time(result={"content": [7]}, schema_errors=[SchemaError("", "is odd.")])))],
     "DSC-01": [
-        look(reads={URI: Answer(error={"code": -32602, "message": "Unknown resource"})}),
-        look(reads={URI: Answer({"contents": []})}),
+        look(reads={URI: Response(error={"code": -32602, "message": "Unknown resource"})}),
+        look(reads={URI: Response({"contents": []})}),
     ],
     "DSC-07": [look(tools=[tool(uri=None)]), look(tools=[tool(flat="ui://clock/other")])],
     "RSV-01": [
@@ -291,9 +307,10 @@ BROKEN: dict[str, list[Any]] = {
     "ADV-11": [seen(look(calls=called(text('{"iso": "12:00", "zone": "UTC"}'))))],
     "ADV-12": [
         seen(look(calls=called(text("There is no zone 'example'"), isError=True))),
-        seen(look(calls={"get_time": Called({}, Answer(error={"code": -32602, "message": "no such zone"}))})),
+        seen(look(calls=called(text("Error executing tool get_time"), isError=True))),
+        seen(look(calls=get_time(error={"code": -32602, "message": "no such zone"}))),
     ],
-    "REV-13": [seen(look(again=read(item(text=HTML.replace("12:00", "12:01")))))],
+    "REV-13": [seen(look(rereads=read(item(text=HTML.replace("12:00", "12:01")))))],
     # Views, by their source
     "REV-01": [
         document('<script src="https://cdn.example/a.js"></script>'),
@@ -378,63 +395,73 @@ BROKEN: dict[str, list[Any]] = {
     # Views, in a browser
     "RES-12": [bare(errors=[("result", "NotAllowedError: Permission denied")])],
     "INI-01": [
-        plain(said=[says("ui/initialize", appInfo={}), says("ui/notifications/initialized"), SIZE]),
-        plain(said=[says("ui/initialize", appCapabilities=None), says("ui/notifications/initialized"), SIZE]),
+        plain(messages=[says("ui/initialize", appInfo={}), says("ui/notifications/initialized"), SIZE]),
+        plain(messages=[says("ui/initialize", appCapabilities=None), says("ui/notifications/initialized"), SIZE]),
     ],
     "INI-04": [
-        plain(said=[], unfinished="it did not finish the handshake"),
-        plain(said=[says("initialize"), says("notifications/initialized")]),
-        plain(said=hello()[:1], unfinished="it did not finish the handshake"),
-        plain(said=[hello()[0], says("tools/call", name="x"), hello()[1]]),
+        plain(messages=[], unfinished="it did not finish the handshake"),
+        plain(messages=[says("initialize"), says("notifications/initialized")]),
+        plain(messages=hello()[:1], unfinished="it did not finish the handshake"),
+        plain(messages=[hello()[0], says("tools/call", name="x"), hello()[1]]),
     ],
-    "INI-05": [plain(said=[*hello(), says("ui/size-change", height=3), SIZE]), odd(said=[*hello(), says("x/y")])],
-    "QUA-10": [odd(errors=[("unknown", THROWN)]), odd(answers={"ping": {"result": {}}})],
+    "INI-05": [
+        plain(messages=[*hello(), says("ui/size-change", height=3), SIZE]),
+        odd(messages=[*hello(), says("x/y")]),
+    ],
+    "QUA-10": [odd(errors=[("unknown", THROWN)]), odd(responses={"ping": {"result": {}}})],
     "QUA-11": [bare(errors=[("result", THROWN)])],
-    "DIM-03": [
-        bare(marks={"result": MARK | {"scrollWidth": 480}}),
-        bare(marks={"result": MARK | {"clipped": True, "scrollHeight": 500}}),
-        marked("result", scrollWidth=900, clientWidth=700),
-        view(error=replace(ERROR, marks={"error": MARK | {"scrollWidth": 900}})),
+    "QUA-22": [
+        odd(errors=[("start", f"Error: {DENIAL}")]),
+        plain(errors=[("later", f"McpError: MCP error -32000: {DENIAL}: it does not call buy")]),
     ],
-    "SIZ-01": [plain(said=hello()), plain(said=[*hello(), SIZE])],
-    "QUA-04": [plain(said=[*hello(), *([SIZE] * 60)], steps={**PLAIN_SCENE.steps, "theme": 50})],
-    "DSP-01": [plain(said=[*hello(), SIZE, SIZE, FULLSCREEN]), bare(said=[*hello(), FULLSCREEN])],
-    "DSP-02": [bare(said=[*CAN_FULLSCREEN, FULLSCREEN])],
+    "DIM-03": [
+        bare(measurements={"result": MARK | {"scrollWidth": 480}}),
+        bare(measurements={"result": MARK | {"clipped": True, "scrollHeight": 500}}),
+        marked("result", scrollWidth=900, clientWidth=700),
+        view(error=replace(ERROR, measurements={"error": MARK | {"scrollWidth": 900}})),
+    ],
+    "SIZ-01": [plain(messages=hello()), plain(messages=[*hello(), SIZE])],
+    "QUA-04": [plain(messages=[*hello(), *([SIZE] * 60)], steps={**PLAIN_SCENE.steps, "theme": 50})],
+    "DSP-01": [plain(messages=[*hello(), SIZE, SIZE, FULLSCREEN]), bare(messages=[*hello(), FULLSCREEN])],
+    "DSP-02": [bare(messages=[*CAN_FULLSCREEN, FULLSCREEN])],
     "DSP-03": [
-        odd(said=[*CAN_FULLSCREEN, FULLSCREEN], errors=[("clicked", THROWN)]),
-        odd(said=[*CAN_FULLSCREEN, FULLSCREEN], answers={"unknown": NO_METHOD}),
+        odd(messages=[*CAN_FULLSCREEN, FULLSCREEN], errors=[("clicked", THROWN)]),
+        odd(messages=[*CAN_FULLSCREEN, FULLSCREEN], responses={"unknown": NO_METHOD}),
     ],
     "QUA-17": [plain(errors=[("fullscreen", THROWN)]), plain(errors=[("theme", THROWN)])],
-    "THM-03": [bare(marks={"result": MARK | {"variables": ["--color-text-primary"]}})],
+    "THM-03": [bare(measurements={"result": MARK | {"variables": ["--color-text-primary"]}})],
     "HCC-02": [marked("locale", look=MARK["look"])],
     "QUA-18": [marked("theme", look=MARK["look"])],
     "QUA-05": [marked("result", contrast=[POOR]), marked("theme", contrast=[POOR, POOR])],
     "QUA-06": [marked("result", unnamed=["<button#go>"])],
     "QUA-07": [marked("result", lang=""), marked("result", title="")],
-    "D-STD-01": [bare(said=[*hello(), says("tools/call", name="x")]), bare(said=[*hello(), says("resources/read")])],
-    "D-SMP-01": [plain(said=[*hello(), SIZE, SIZE, says("sampling/createMessage")])],
+    "ADV-13": [
+        bare(messages=[*hello(), says("tools/call", name="x")]),
+        bare(messages=[*hello(), says("resources/read")]),
+    ],
+    "D-SMP-01": [plain(messages=[*hello(), SIZE, SIZE, says("sampling/createMessage")])],
     "D-SMP-02": [
         plain(
-            host=HOST | {"hostCapabilities": {"sampling": {}}},
-            said=[*hello(), SIZE, SIZE, says("sampling/createMessage", tools=[])],
+            initialize_result=HOST | {"hostCapabilities": {"sampling": {}}},
+            messages=[*hello(), SIZE, SIZE, says("sampling/createMessage", tools=[])],
         )
     ],
     "ADV-09": [
-        plain(said=[*hello(), SIZE, SIZE, says("ui/message", role="user", content=[])]),
-        plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN]),
+        plain(messages=[*hello(), SIZE, SIZE, says("ui/message", role="user", content=[])]),
+        plain(messages=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN]),
     ],
-    "ADV-10": [plain(said=[*hello(), SIZE, SIZE, says("ui/update-model-context", content=text("Noon."))])],
+    "ADV-10": [plain(messages=[*hello(), SIZE, SIZE, says("ui/update-model-context", content=text("Noon."))])],
     "TIP-07": [
-        partial(said=[*hello(), says("tools/call", name="buy")]),
-        partial(said=[*hello(), says("ui/message", content=[])]),
+        partial(messages=[*hello(), says("tools/call", name="buy")]),
+        partial(messages=[*hello(), says("ui/message", content=[])]),
     ],
     "TIP-08": [partial(errors=[("partials", THROWN)])],
     "QUA-12": [partial(errors=[("cancelled", THROWN)])],
     "QUA-13": [view(error=replace(ERROR, errors=[("error", THROWN)]))],
     "QUA-16": [marked("result", visible=False)],
-    "QUA-14": [plain(answers={"ping": {"result": {}}}), plain(errors=[("teardown", THROWN)])],
+    "QUA-14": [plain(responses={"ping": {"result": {}}}), plain(errors=[("teardown", THROWN)])],
     "QUA-15": [
-        view(ours=replace(OURS, marks={"result": {}})),
+        view(ours=replace(OURS, measurements={"result": {}})),
         view(ours=Scene("ours", unfinished="The page did not load the View within 15 seconds.")),
     ],
     "D-APT-01": [with_tools(list=LISTED, call_unknown=NO_METHOD, call_known=NO_METHOD), with_tools(list=LISTED)],
@@ -453,14 +480,14 @@ BROKEN: dict[str, list[Any]] = {
     "QUA-03": [plain(console=["Warning: each child needs a key"])],
     "QUA-19": [plain(violations=["script-src blocked eval"])],
     "QUA-20": [plain(unreached=["https://cdn.example/a.js"])],
-    "QUA-21": [plain(said=[], unfinished=HANGS)],
+    "QUA-21": [plain(messages=[], unfinished=HANGS)],
     "QUA-08": [replace(VIEW, document=Document(URI, "x" * 1_000_001))],
-    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=9.0), SIZE, SIZE])],
+    "QUA-09": [plain(messages=[hello()[0], says("ui/notifications/initialized", at=9.0), SIZE, SIZE])],
 }
 
 GOOD: dict[str, list[Any]] = {
     "RES-01": [look(resources=[*LOOK.resources, {"uri": "file:///notes.txt", "mimeType": "text/plain"}])],
-    "RES-03": [look(reads={**LOOK.reads, "file:///x": Answer({"contents": [{"mimeType": "text/plain"}]})})],
+    "RES-03": [look(reads={**LOOK.reads, "file:///x": Response({"contents": [{"mimeType": "text/plain"}]})})],
     "RES-04": [content(text=None, blob=base64.b64encode(HTML.encode()).decode())],
     "RES-05": [
         content(text="\ufeff <!-- ours -->\n<!DOCTYPE HTML><title>x</title><script>'<style>'</script>"),
@@ -474,13 +501,13 @@ GOOD: dict[str, list[Any]] = {
     "LNT-06": [seen(look(version="2025-06-18"), LOOK)],
     "LNT-10": [look(tools=[tool(), tool("set", uri=None, flat=None, meta={"ui": {"visibility": ["app"]}})])],
     "LNT-12": [look(tools=[tool(), tool("Get_time")]), look(tools=[{"inputSchema": {}}, {"inputSchema": {}}])],
-    "LNT-13": [seen(look(calls={"get_time": Called({}, Answer(error={"code": -32603, "message": "It failed"}))}))],
-    "LNT-16": [seen(look(reads={URI: Answer({"contents": [{}]}, flaws=[Flaw("", "has no uri.")])}))],
+    "LNT-13": [seen(look(calls=get_time(error={"code": -32603, "message": "It failed"})))],
+    "LNT-16": [seen(look(reads={URI: Response({"contents": [{}]}, schema_errors=[SchemaError("", "has no uri.")])}))],
     "RSV-01": [look(resources=[])],
-    "NEG-03": [seen(LOOK), Seen("clock", [])],
+    "NEG-03": [seen(LOOK), ServerObservation("clock", [])],
     "NEG-04": [
         seen(look(tools=[tool(ui={"visibility": ["app"]})]), replace(PLAIN, tools=[])),
-        seen(LOOK, replace(PLAIN, calls={"get_time": Called({}, Answer(error={"code": -32602, "message": "no"}))})),
+        seen(LOOK, replace(PLAIN, calls=get_time(error={"code": -32602, "message": "no"}))),
     ],
     "NEG-05": [
         seen(look(calls=called([], isError=True))),
@@ -495,11 +522,11 @@ GOOD: dict[str, list[Any]] = {
     ],
     "ADV-12": [
         seen(look(calls={})),
-        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, silent=True))})),
-        seen(look(calls={"get_time": Called({}, Answer(error=CLOSED, lost="clock.py exited."))})),
+        seen(look(calls=get_time(error=CLOSED, timed_out=True))),
+        seen(look(calls=get_time(error=CLOSED, disconnected="clock.py exited."))),
         replace(seen(look(calls=called(text("It failed."), isError=True))), saved=True),
     ],
-    "ADV-10": [plain(said=[*hello(), SIZE, SIZE, says("ui/update-model-context", structuredContent={"hour": 12})])],
+    "ADV-10": [plain(messages=[*hello(), SIZE, SIZE, says("ui/update-model-context", structuredContent={"hour": 12})])],
     "REV-01": [
         document('<a href="https://elsewhere.example">There</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'),
         document(
@@ -564,17 +591,18 @@ GOOD: dict[str, list[Any]] = {
     "REV-11": [script("window.parent.postMessage(words, '*'); const top = 3")],
     "REV-12": [document('<script src="https://cdn.example/a.js" integrity="sha384-x"></script>')],
     "INI-04": [
-        plain(said=[], unfinished="it did not finish the handshake", unreached=["https://cdn.example/sdk.js"]),
-        plain(said=[hello()[0], says("notifications/message", level="info"), *hello()[1:], SIZE, SIZE]),
+        plain(messages=[], unfinished="it did not finish the handshake", unreached=["https://cdn.example/sdk.js"]),
+        plain(messages=[hello()[0], says("notifications/message", level="info"), *hello()[1:], SIZE, SIZE]),
     ],
-    "QUA-04": [plain(said=[*hello(), *([SIZE] * 60)], steps={**PLAIN_SCENE.steps, "theme": 8})],
-    "DSP-01": [plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
-    "DSP-02": [plain(said=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
-    "DSP-03": [odd(said=[*CAN_FULLSCREEN, FULLSCREEN])],
-    "SIZ-01": [plain(said=[*hello(), SIZE], marks={"result": MARK, "locale": MARK, "grown": MARK})],
+    "QUA-04": [plain(messages=[*hello(), *([SIZE] * 60)], steps={**PLAIN_SCENE.steps, "theme": 8})],
+    "DSP-01": [plain(messages=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
+    "DSP-02": [plain(messages=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN])],
+    "DSP-03": [odd(messages=[*CAN_FULLSCREEN, FULLSCREEN])],
+    "SIZ-01": [plain(messages=[*hello(), SIZE], measurements={"result": MARK, "locale": MARK, "grown": MARK})],
     "QUA-02": [bare(errors=[("result", THROWN)]), plain(errors=[("theme", THROWN)])],
-    "QUA-09": [plain(said=[hello()[0], says("ui/notifications/initialized", at=4.0), SIZE, SIZE])],
-    "QUA-10": [odd(errors=[("later", THROWN)])],
+    "QUA-09": [plain(messages=[hello()[0], says("ui/notifications/initialized", at=4.0), SIZE, SIZE])],
+    "QUA-10": [odd(errors=[("later", THROWN)]), odd(errors=[("start", f"Error: {DENIAL}")])],
+    "QUA-22": [odd(errors=[("start", THROWN)])],
     "QUA-12": [
         partial(errors=[("later", THROWN)]),
         view(plain=replace(PLAIN_SCENE, errors=[("later", THROWN)]), partial=replace(PARTIAL, errors=[LATE])),
@@ -592,10 +620,10 @@ GOOD: dict[str, list[Any]] = {
         view(plain=replace(PLAIN_SCENE, errors=[("result", THROWN)]), bare=replace(BARE, errors=[("x", THROWN)])),
     ],
     "TIP-07": [
-        partial(said=[*hello(), says("tools/call", name="get_time")]),
-        partial(said=[*hello(), says("tools/call", name="load")], steps={"partials": 3}),
+        partial(messages=[*hello(), says("tools/call", name="get_time")]),
+        partial(messages=[*hello(), says("tools/call", name="load")], steps={"partials": 3}),
         partial(
-            said=[*hello(), says("tools/call", name="load"), says("tools/call", name="load")], steps={"partials": 3}
+            messages=[*hello(), says("tools/call", name="load"), says("tools/call", name="load")], steps={"partials": 3}
         ),
     ],
     "D-APT-01": [GOOD_TOOLS, with_tools(list=LISTED, call_unknown=NO_METHOD, call_known=DONE)],

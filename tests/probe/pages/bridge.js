@@ -1,6 +1,6 @@
 /** A host in a few lines around the published AppBridge, as its own examples show it. Built once for each version. */
 import { AppBridge, PostMessageTransport } from "app-bridge";
-import { connect, plan, proxied } from "./stand.js";
+import { connect, plan, proxied } from "./host_page.js";
 
 const { client, html } = await connect();
 const called = client.callTool({ name: plan.tool, arguments: plan.arguments });

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from html.parser import HTMLParser
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from fanlight.check.observation import Document, Seen, chosen, html_of
-from fanlight.check.rule import Problem
 from fanlight.protocol.csp import CSP_LISTS, is_declared, source_covers
 from fanlight.protocol.origin import Origin
 from fanlight.protocol.source_lines import after
+from fanlight.rules.observation import Document, ServerObservation, content_item, html_of
+from fanlight.rules.rule import SECURITY, Problem, Section, Severity
 
-Severity = Literal["high", "medium", "low"]
+section = Section("Security review")
 
 
 class Spot(NamedTuple):
@@ -291,7 +291,8 @@ def _frames_in(text: str) -> Iterator[tuple[int, str]]:
         yield found.start(), found[0]
 
 
-def rev_01(document: Document) -> Iterator[Problem]:
+@section.rule("REV-01", SECURITY, "Every origin that the source uses is declared.")
+def used_origins_are_declared(document: Document) -> Iterator[Problem]:
     told = set()
     for spot, address, needs in _used(document.html):
         origin = _origin(address)
@@ -303,7 +304,8 @@ def rev_01(document: Document) -> Iterator[Problem]:
             yield _problem(document, spot, "medium", message, f"Add '{origin}' to {needs}, or do without it.")
 
 
-def rev_02(document: Document) -> Iterator[Problem]:
+@section.rule("REV-02", SECURITY, "Every declared origin is used.")
+def declared_origins_are_used(document: Document) -> Iterator[Problem]:
     origins = {origin for found in _URL.finditer(document.html) if (origin := _origin(found[0]))}
     for entry in dict.fromkeys(_declared(document.csp, *CSP_LISTS)):
         bare = entry.rpartition("://")[2]
@@ -312,7 +314,8 @@ def rev_02(document: Document) -> Iterator[Problem]:
             yield _problem(document, None, "low", message, "Remove it: a View can leak data to whatever it declares.")
 
 
-def rev_03(document: Document) -> Iterator[Problem]:
+@section.rule("REV-03", SECURITY, "The source does not evaluate text as code.")
+def no_code_from_text(document: Document) -> Iterator[Problem]:
     places = list(_matches(_EVAL, _source(document.html).scripts))
     if places:
         spot, what = places[0]
@@ -321,7 +324,8 @@ def rev_03(document: Document) -> Iterator[Problem]:
         yield _problem(document, spot, "low", message, "Do without; or make sure that the View works when it throws.")
 
 
-def rev_04(document: Document) -> Iterator[Problem]:
+@section.rule("REV-04", SECURITY, "There is no code in attributes.")
+def no_inline_handlers(document: Document) -> Iterator[Problem]:
     handlers = [
         (spot, tag, name)
         for spot, tag, given in _source(document.html).elements
@@ -335,7 +339,8 @@ def rev_04(document: Document) -> Iterator[Problem]:
         yield _problem(document, spot, "low", message, "Use addEventListener: hosts may forbid code in attributes.")
 
 
-def rev_05(document: Document) -> Iterator[Problem]:
+@section.rule("REV-05", SECURITY, "The View requests only permissions that it uses.")
+def requested_permissions_are_used(document: Document) -> Iterator[Problem]:
     asked = document.ui.get("permissions")
     for name, uses in _PERMISSION_USES.items():
         if isinstance(asked, Mapping) and asked.get(name) not in (None, False) and not uses.search(document.html):
@@ -343,7 +348,10 @@ def rev_05(document: Document) -> Iterator[Problem]:
             yield _problem(document, None, "medium", message, "Do not ask for what the View does not need.")
 
 
-def rev_06(document: Document) -> Iterator[Problem]:
+@section.rule(
+    "REV-06", SECURITY, "The View does not send the keys of the whole document to the network, the model or the server."
+)
+def no_key_logger(document: Document) -> Iterator[Problem]:
     scripts = _source(document.html).scripts
     keys = next(_matches(_ALL_KEYS, scripts), None)
     sends = next(_matches(_SENDS, scripts), None)
@@ -374,7 +382,8 @@ def _recorded_keys(scripts: Iterable[Part]) -> Spot | None:
     return None
 
 
-def rev_07(document: Document) -> Iterator[Problem]:
+@section.rule("REV-07", SECURITY, "No form asks for passwords or payment cards.")
+def no_secret_inputs(document: Document) -> Iterator[Problem]:
     for spot, tag, given in _source(document.html).elements:
         secret = tag == "input" and (given.get("type", "").lower() == "password")
         if secret or (tag == "input" and _CARD.match(given.get("autocomplete", "").lower())):
@@ -384,7 +393,8 @@ def rev_07(document: Document) -> Iterator[Problem]:
             yield _problem(document, spot, "high", message, fix)
 
 
-def rev_08(document: Document) -> Iterator[Problem]:
+@section.rule("REV-08", SECURITY, "There are no hidden frames.")
+def no_hidden_frames(document: Document) -> Iterator[Problem]:
     for spot, tag, given in _source(document.html).elements:
         if tag not in ("iframe", "frame", "object", "embed"):
             continue
@@ -401,7 +411,8 @@ def rev_08(document: Document) -> Iterator[Problem]:
             return
 
 
-def rev_09(document: Document) -> Iterator[Problem]:
+@section.rule("REV-09", SECURITY, "There are no secrets in the source.")
+def no_secrets(document: Document) -> Iterator[Problem]:
     for what, pattern in _SECRETS:
         for spot, _ in _matches(pattern, [(Spot(1, 1), document.html)]):
             message = f"holds what looks like {what}; every user can read it."
@@ -409,7 +420,8 @@ def rev_09(document: Document) -> Iterator[Problem]:
             break
 
 
-def rev_10(document: Document) -> Iterator[Problem]:
+@section.rule("REV-10", SECURITY, "Declared origins are narrow and encrypted.")
+def narrow_origins(document: Document) -> Iterator[Problem]:
     for entry in dict.fromkeys(_declared(document.csp, *CSP_LISTS)):
         scheme, _, host = entry.rpartition("://")
         if host.startswith("*.") and host.count(".") < 2:
@@ -420,14 +432,16 @@ def rev_10(document: Document) -> Iterator[Problem]:
             yield _problem(document, None, "medium", message, f"Use {'wss' if scheme == 'ws' else 'https'}.")
 
 
-def rev_11(document: Document) -> Iterator[Problem]:
+@section.rule("REV-11", SECURITY, "The source does not access the pages around the View.")
+def no_access_to_outer_pages(document: Document) -> Iterator[Problem]:
     found = next(_matches(_ABOVE, _source(document.html).scripts), None)
     if found:
         message = f"reaches for the pages around it: {found[1]!r}."
         yield _problem(document, found[0], "medium", message, "Talk to the host by messages alone.")
 
 
-def rev_12(document: Document) -> Iterator[Problem]:
+@section.rule("REV-12", SECURITY, "Code that is loaded from other servers is pinned.")
+def pinned_libraries(document: Document) -> Iterator[Problem]:
     for spot, tag, given in _source(document.html).elements:
         loads = tag == "script" or (tag == "link" and given.get("rel", "").lower() == "stylesheet")
         address = given.get("src" if tag == "script" else "href", "")
@@ -436,7 +450,8 @@ def rev_12(document: Document) -> Iterator[Problem]:
             yield _problem(document, spot, "low", message, 'Bundle it, or pin it with integrity="sha384-...".')
 
 
-def rev_14(document: Document) -> Iterator[Problem]:
+@section.rule("REV-14", SECURITY, "Frames that a script creates are declared.")
+def script_frames_are_declared(document: Document) -> Iterator[Problem]:
     unknown = [frame for frame in _script_frames(document.html) if frame.address is None and not frame.own]
     if unknown and not _declared(document.csp, "frameDomains"):
         message = "makes an <iframe> by script, and declares no frameDomains: hosts show no other page in it."
@@ -444,7 +459,8 @@ def rev_14(document: Document) -> Iterator[Problem]:
         yield _problem(document, unknown[0].spot, "low", message, fix)
 
 
-def rev_15(document: Document) -> Iterator[Problem]:
+@section.rule("REV-15", SECURITY, "The View does not insert the data of a tool as HTML.")
+def no_html_from_tool_data(document: Document) -> Iterator[Problem]:
     for spot, text in _source(document.html).scripts:
         names = list(_names_of_data(text))
         for found in _TO_HTML.finditer(text):
@@ -494,7 +510,8 @@ def _expression(text: str, at: int) -> str:
     return text[at : at + 1_000]
 
 
-def rev_16(document: Document) -> Iterator[Problem]:
+@section.rule("REV-16", SECURITY, "The View requests every permission that it uses.")
+def used_permissions_are_requested(document: Document) -> Iterator[Problem]:
     asked = document.ui.get("permissions")
     scripts = _source(document.html).scripts
     for name, uses in _NEEDS_PERMISSION.items():
@@ -506,13 +523,14 @@ def rev_16(document: Document) -> Iterator[Problem]:
         yield _problem(document, found[0], "medium" if len(document.html) < _LARGE else "low", message, fix)
 
 
-def rev_13(seen: Seen) -> Iterator[Problem]:
-    look = seen.best()
+@section.rule("REV-13", SECURITY, "A View is the same document at each read.")
+def same_document_at_each_read(seen: ServerObservation) -> Iterator[Problem]:
+    look = seen.newest()
     if look is None:
         return
-    for uri, answer in look.again.items():
-        first = chosen(look.reads[uri], uri) if uri in look.reads else None
-        second = chosen(answer, uri)
+    for uri, response in look.rereads.items():
+        first = content_item(look.reads[uri], uri) if uri in look.reads else None
+        second = content_item(response, uri)
         if first is not None and second is not None and html_of(first) != html_of(second):
             message = "is another document at each read, so no host can review it once and know it again."
             yield Problem(uri, message, "Serve a fixed document, and send data by the tool.", None, "low")

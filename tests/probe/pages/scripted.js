@@ -1,5 +1,5 @@
 /** A host without a library. Without faults it keeps every rule; each fault breaks some. */
-import { connect, plan, proxied } from "./stand.js";
+import { connect, plan, proxied } from "./host_page.js";
 
 const faults = new Set(plan.faults);
 const { client, tools, html } = await connect(faults.has("no extension") ? {} : undefined);

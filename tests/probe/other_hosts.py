@@ -32,7 +32,7 @@ _DOCUMENT = '<!doctype html><link rel="icon" href="data:,"><style>iframe{width:6
 
 
 @asynccontextmanager
-async def stand(
+async def shown_by(
     browser: Browser,
     report: Path,
     script: str,
