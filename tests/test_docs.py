@@ -197,7 +197,7 @@ async def test_unnamed_python_blocks_run(page: Path, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)  # for what a page writes
     server: MCPServer[Any] = MCPServer("docs")
     document = "<!doctype html><title>x</title>"
-    for name in ("map.html", "dice.html"):
+    for name in ("clock.html", "dice.html", "map.html"):
         (tmp_path / name).write_text(document, encoding="utf-8")
     namespace: dict[str, Any] = {name: getattr(fanlight, name) for name in fanlight.__all__}
     namespace |= {"server": server, "apps": Apps(server), "__name__": "docs", "__file__": str(tmp_path / "docs.py")}

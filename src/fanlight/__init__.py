@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fanlight.server.apps import Apps as Apps
     from fanlight.server.negotiation import negotiate as negotiate
     from fanlight.server.view import View as View
+    from fanlight.server.view import ViewOptions as ViewOptions
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         ],
         "server.apps": ["Apps"],
         "server.negotiation": ["negotiate"],
-        "server.view": ["View"],
+        "server.view": ["View", "ViewOptions"],
     },
 )

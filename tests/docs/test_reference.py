@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 
 import fanlight.testing
+from fanlight import ViewOptions
 from fanlight.host import Host, Limits, Rules, Timeouts
 from fanlight.host.consent.consent import Kind
 from fanlight.host.store.base import AuditKind
@@ -62,7 +63,7 @@ OWN_PARTS = {"cancel_call", "lifetime", "open", "run_call", "show_partial", "vio
 """The methods of a host that are for its own parts, such as `Call` and the web."""
 LEFT_OUT = {
     "fanlight.Csp": {"wire"},
-    "fanlight.View": {"bind", "is_bound", "meta", "read", "read_for_client", "sources", "speak"},
+    "fanlight.View": {"bind", "is_bound", "meta", "read", "read_for_client", "sources"},
     "fanlight.host.Call": {"is_due"},
     "fanlight.host.Host": {*OWN_PARTS, "documents"},
     "fanlight.host.Profile": {"advertised", "served", "told"},
@@ -77,12 +78,14 @@ def found(path: str) -> Any:
 
 
 def parts(path: str) -> set[str]:
-    """Return the public fields, properties and methods of a class, except those that are explained as arguments."""
+    """Return the public members of a class, except those that are explained as arguments or options."""
     target = api_pages.load()[path.removeprefix("fanlight.")]
     target = target.final_target if target.is_alias else target
     if not target.is_class:
         return set()
     explained = {name for name, _ in api_pages.arguments(target)}
+    if path == "fanlight.View":
+        explained |= ViewOptions.__annotations__.keys()
     return {
         name
         for name, member in target.members.items()

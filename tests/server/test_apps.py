@@ -14,6 +14,7 @@ from mcp.server.mcpserver import Context
 from pydantic import BaseModel
 
 from fanlight import Apps, Csp, RegistrationError, View
+from fanlight.protocol.source_lines import VARIABLE
 from support.shop import HIGH_LEVEL, Kind
 from support.wire import NO_UI, UI, WireError, in_memory
 
@@ -70,7 +71,7 @@ def test_a_path_is_relative_to_the_file_that_registers_it() -> None:
     assert View("pages/hello.html").sources == view.sources
 
 
-def test_a_path_is_found_also_where_the_script_was_named_by_a_relative_path(
+def test_a_path_is_found_if_the_script_was_started_by_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "clock"
@@ -130,7 +131,7 @@ async def test_a_name_with_odd_characters_still_makes_a_uri(kind: Kind, tmp_path
 
 
 @kinds
-async def test_a_view_is_made_per_read_by_a_function(kind: Kind) -> None:
+async def test_a_function_is_called_for_each_read(kind: Kind) -> None:
     server, apps = make(kind)
     reads = iter(range(10))
 
@@ -151,7 +152,7 @@ async def test_a_view_is_made_per_read_by_a_function(kind: Kind) -> None:
 
 
 @kinds
-async def test_a_function_that_makes_no_document_is_a_read_error_whose_reason_is_in_the_log(
+async def test_a_function_that_returns_no_document_is_a_read_error_whose_reason_is_logged(
     kind: Kind, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, apps = make(kind)
@@ -189,18 +190,18 @@ async def test_a_changed_file_shows_at_the_next_read(kind: Kind, page: Path) -> 
             assert f"<title>{text}<" in (await client.read("ui://clock/clock"))["text"]
 
 
-async def test_a_change_that_the_file_systems_clock_is_too_coarse_to_show_is_served_too(
+async def test_a_change_within_the_resolution_of_the_file_systems_clock_is_served(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same = (time.time_ns(), 0, 0, 0)
-    monkeypatch.setattr("fanlight.server.document._stamp", lambda path: same)
+    monkeypatch.setattr("fanlight.server.html_source._stamp", lambda path: same)
     view = View(page, uri="ui://clock/coarse")
     page.write_text(PAGE.replace("Page", "Next"), encoding="utf-8")
     assert "<title>Next<" in str(await view.read())
 
 
 @kinds
-async def test_a_file_broken_by_a_change_is_a_read_error_until_it_is_mended(
+async def test_a_file_broken_by_a_change_is_a_read_error_until_it_is_fixed(
     kind: Kind, page: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, apps = make(kind)
@@ -293,7 +294,7 @@ async def test_a_tool_may_be_app_only_with_no_view(kind: Kind) -> None:
 
 
 @kinds
-async def test_the_servers_own_options_are_passed_on(kind: Kind, page: Path) -> None:
+async def test_the_options_of_the_server_are_passed_on(kind: Kind, page: Path) -> None:
     server, apps = make(kind)
 
     @apps.tool(
@@ -316,7 +317,7 @@ async def test_the_servers_own_options_are_passed_on(kind: Kind, page: Path) -> 
         assert tool["_meta"]["ui"]["resourceUri"] == "ui://clock/clock"
 
 
-async def test_a_tool_can_answer_a_client_without_apps_otherwise() -> None:
+async def test_a_tool_can_return_something_else_to_a_client_without_apps() -> None:
     server = MCPServer("words")
     apps = Apps(server)
 
@@ -339,7 +340,7 @@ async def test_a_tool_can_answer_a_client_without_apps_otherwise() -> None:
                 assert (await client.call("greet"))["content"][0]["text"] == "hello in text"
 
 
-async def test_supported_says_what_it_takes() -> None:
+async def test_supported_raises_for_anything_but_a_context() -> None:
     _, apps = make("MCPServer")
     with pytest.raises(TypeError, match="takes the context that a tool receives"):
         apps.supported(None)
@@ -371,7 +372,7 @@ async def test_a_folder_keeps_the_whole_of_its_name(kind: Kind, tmp_path: Path) 
 
 
 @kinds
-async def test_an_error_without_words_is_said_to_be_one(kind: Kind) -> None:
+async def test_a_failure_without_text_gets_a_text_that_says_so(kind: Kind) -> None:
     server, apps = make(kind)
 
     @apps.tool()
@@ -381,7 +382,7 @@ async def test_an_error_without_words_is_said_to_be_one(kind: Kind) -> None:
     async with in_memory(server, "2025-11-25", NO_UI) as client:
         result = await client.call("fails")
         assert result["isError"] is True
-        assert result["content"][0]["text"] == "fails failed and did not say why."
+        assert result["content"][0]["text"] == "fails failed without a message."
 
 
 def view_of(**options: Any) -> Any:
@@ -400,24 +401,25 @@ def a_taken_uri(apps: Apps) -> None:
     apps.view(View.html(PAGE, uri="ui://taken/x"))
 
 
-REFUSALS: dict[str, tuple[Any, str]] = {
+INVALID: dict[str, tuple[Any, str]] = {
     "another scheme": (lambda apps, tmp: apps.view(tmp / "ok.html", uri="https://a/b"), 'Write "ui://clock/view"'),
     "another scheme in view=": (lambda apps, tmp: apps.tool(view="https://a/b"), 'Write "ui://clock/view"'),
     "a missing file": (lambda apps, tmp: apps.view(tmp / "nope.html"), r"nope\.html: does not exist\..*ok\.html"),
     "a missing folder": (lambda apps, tmp: apps.view(tmp / "x" / "nope.html"), "Neither does its folder"),
     "a folder without index": (lambda apps, tmp: apps.view(tmp / "empty"), "folder with no index.html"),
     "a file of another kind": (lambda apps, tmp: apps.view(tmp / "data.json"), "is not an .html file"),
-    "a file that is no document": (lambda apps, tmp: apps.view(tmp / "bad.html"), r"bad\.html.*<!doctype html>"),
-    "HTML where a path belongs": (lambda apps, tmp: apps.view(PAGE), r"Write View\.html\(text\)"),
-    "text that is no document": (lambda apps, tmp: apps.view(View.html("hello", uri="ui://a/b")), "<!doctype html>"),
+    "a file that is not a document": (lambda apps, tmp: apps.view(tmp / "bad.html"), r"bad\.html.*<!doctype html>"),
+    "HTML where a path belongs": (lambda apps, tmp: apps.view(PAGE), r'Write View\.html\(text, uri="ui://'),
+    "text that is not a document": (lambda apps, tmp: apps.view(View.html("hello", uri="ui://a/b")), "<!doctype html>"),
     "a View never registered": (lambda apps, tmp: apps.tool(view="ui://a/b"), "No View is registered as ui://a/b"),
     "two Views with one URI": (
         lambda apps, tmp: (apps.view(tmp / "ok.html"), apps.view(tmp / "sub" / "ok.html")),
         "Two Views have the URI ui://clock/ok",
     ),
-    "a string View without URI": (lambda apps, tmp: apps.view(View.html(PAGE)), "has no file name to make its URI of"),
-    "unknown visibility": (lambda apps, tmp: apps.tool(visibility=["user"]), 'expected "model" or "app"'),
-    "unknown permission": (view_of(permissions=["usb"]), "expected some of camera"),
+    "a string View without URI": (lambda apps, tmp: View.html(PAGE), r'Write View\.html\(text, uri="ui://'),
+    "a lambda without URI": (lambda apps, tmp: apps.view(lambda: PAGE), "has no file name to make its URI of"),
+    "unknown visibility": (lambda apps, tmp: apps.tool(visibility=["user"]), "expected a list with any of model, app"),
+    "unknown permission": (view_of(permissions=["usb"]), "expected a list with any of camera"),
     "a bad domain": (view_of(domain="https://a.example.com"), "not a host name"),
     "a bad csp": (view_of(csp={"connectDomains": []}), "expected a Csp"),
     "a bad encoding": (view_of(encoding="base64"), 'expected "text" or "blob"'),
@@ -437,16 +439,20 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     "a name of another kind": (view_of(name=5), "name is 5, expected a str"),
     "a title of another kind": (view_of(title=b"x"), "title is b'x', expected a str"),
     "listed of another kind": (view_of(listed="no"), "listed is 'no'"),
-    "unlisted after it was made": (
+    "unlisted after creation": (
         lambda apps, tmp: apps.view(View.html(PAGE, uri="ui://a/b"), listed=False),
-        "This View is made already",
+        "This View already has its options",
     ),
-    "a URI that the server has": (lambda apps, tmp: a_taken_uri(apps), "has a resource ui://taken/x already"),
-    "a second Apps": (lambda apps, tmp: Apps(apps.server), "has its Apps already"),
+    "a URI that the server has": (lambda apps, tmp: a_taken_uri(apps), "already has a resource ui://taken/x"),
+    "a second Apps": (lambda apps, tmp: Apps(apps.server), "already has an Apps"),
+    "an option of the View": (
+        lambda apps, tmp: apps.tool(view="clock.html", prefers_border=True),
+        r"Write @apps\.tool\(view=View\('clock\.html', prefers_border=\.\.\.\)\)",
+    ),
     "own flat key": (lambda apps, tmp: apps.tool(meta={"ui/resourceUri": "ui://a/b"}), "writes _meta"),
-    "options on a made View": (
+    "options for a View that exists": (
         lambda apps, tmp: apps.view(View.html(PAGE, uri="ui://a/b"), title="x"),
-        "This View is made already",
+        "This View already has its options",
     ),
     "a missing reference": (lambda apps, tmp: apps.view(tmp / "refers.html"), r"refers\.html:2: .*missing\.js"),
     "an undeclared origin": (lambda apps, tmp: apps.view(tmp / "cdn.html"), r"cdn\.html:2: .*resource_domains"),
@@ -454,8 +460,8 @@ REFUSALS: dict[str, tuple[Any, str]] = {
 
 
 @kinds
-@pytest.mark.parametrize("what", REFUSALS)
-def test_registration_refuses_and_says_what_to_write_instead(kind: Kind, what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", INVALID)
+def test_registration_raises_with_what_to_write_instead(kind: Kind, what: str, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "empty").mkdir()
     for name, text in {
@@ -468,9 +474,74 @@ def test_registration_refuses_and_says_what_to_write_instead(kind: Kind, what: s
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     _, apps = make(kind)
-    attempt, words = REFUSALS[what]
-    with pytest.raises(RegistrationError, match=words):
+    attempt, message = INVALID[what]
+    with pytest.raises(RegistrationError, match=message):
         attempt(apps, tmp_path)
+
+
+def test_an_unknown_option_of_a_view_raises_with_those_that_exist() -> None:
+    with pytest.raises(TypeError, match=r"no option 'border'\. Its options are .*prefers_border"):
+        View.html(PAGE, uri="ui://a/b", border=True)  # type: ignore[call-arg]
+
+
+class Manager:
+    pass
+
+
+class DataFrame:
+    """As in pandas: an annotation that cannot be resolved where it is read."""
+
+    _mgr: "Unresolved"  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_an_annotation_without_a_json_schema_raises_with_what_to_return() -> None:
+    _, apps = make("MCPServer")  # FastMCP registers such a tool without an output schema
+
+    def get_rows() -> DataFrame:
+        return DataFrame()
+
+    with pytest.raises(RegistrationError) as caught:
+        apps.tool()(get_rows)
+
+    assert str(caught.value).startswith("get_rows() returns ")
+    assert 'return frame.to_dict("records")' in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@kinds
+def test_a_parameter_without_a_json_schema_raises_with_its_name(kind: Kind) -> None:
+    _, apps = make(kind)
+
+    def count(frame: Manager) -> int:
+        return 0
+
+    with pytest.raises(
+        RegistrationError, match=r"The parameter frame of count\(\) is .*Manager, which has no JSON schema"
+    ):
+        apps.tool()(count)
+
+
+@kinds
+def test_other_errors_of_registration_are_the_servers_own(kind: Kind) -> None:
+    _, apps = make(kind)
+
+    with pytest.raises(ValueError, match="name for lambda") as caught:
+        apps.tool()(lambda: "x")
+
+    assert not isinstance(caught.value, RegistrationError)
+
+
+@kinds
+async def test_a_development_tool_gets_the_reason_of_a_read_error(
+    kind: Kind, page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server, apps = make(kind)
+    apps.view(page)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    async with in_memory(server, "2025-11-25", UI) as client:
+        page.write_text("hello", encoding="utf-8")
+        with pytest.raises(WireError, match=r"clock\.html:1: starts with `hello`, expected `<!doctype html>`"):
+            await client.read("ui://clock/clock")
 
 
 def test_app_config_beside_view_is_refused_on_fastmcp(page: Path) -> None:
@@ -479,17 +550,17 @@ def test_app_config_beside_view_is_refused_on_fastmcp(page: Path) -> None:
         apps.tool(view=page, app=True)(lambda: "x")
 
 
-def test_a_path_in_the_place_of_the_name_says_so() -> None:
+def test_a_path_in_place_of_the_name_raises() -> None:
     with pytest.raises(RegistrationError, match=r"Write @apps.tool\(view='clock.html'\)\."):
         Apps(MCPServer("clock")).tool("clock.html")
 
 
-def test_a_decorator_used_without_parentheses_says_so() -> None:
+def test_a_decorator_without_parentheses_raises() -> None:
     _, apps = make("MCPServer")
     with pytest.raises(TypeError, match="with parentheses"):
         apps.tool(lambda: "x")  # type: ignore[arg-type]
 
 
-def test_a_view_without_uri_says_how_to_get_one(page: Path) -> None:
+def test_a_view_without_uri_raises_with_how_to_get_one(page: Path) -> None:
     with pytest.raises(RegistrationError, match="has no URI yet"):
         View(page).resource()

@@ -8,6 +8,7 @@ from fastmcp.apps import AppConfig
 from mcp.server import CacheHint, MCPServer
 from mcp.server.apps import Apps as SdkApps
 from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import Context
 
 from fanlight import Apps, RegistrationError, View, negotiate
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
@@ -347,6 +348,34 @@ async def test_a_paginating_server_that_never_ends_does_not_hang_a_call() -> Non
     negotiate(server)
     async with in_memory(server, "2025-11-25", NO_UI) as client:
         assert (await client.call("unlisted"))["content"][0]["text"] == "unlisted"
+
+
+async def test_a_later_call_of_negotiate_adds_chatgpt_and_keeps_the_apps() -> None:
+    server = MCPServer("twice")
+    apps = Apps(server)
+    apps.view(View.html(CART_HTML, uri=CART_URI, listed=False))
+    negotiate(server, also=["openai"])
+
+    @apps.tool(view=CART_URI)
+    def show_cart(ctx: Context) -> bool:
+        return apps.supported(ctx)
+
+    async with in_memory(server, "2025-11-25", {"experimental": {"openai/visibility": {"enabled": True}}}) as client:
+        assert CART_URI not in await client.resources()
+        assert (await client.read(CART_URI))["text"] == CART_HTML
+        assert (await client.call("show_cart"))["structuredContent"] == {"result": True}
+
+
+async def test_the_log_says_why_a_hidden_view_is_not_found(caplog: pytest.LogCaptureFixture) -> None:
+    server = MCPServer("shop")
+    Apps(server).view(View.html(CART_HTML, uri=CART_URI))
+    caplog.set_level(logging.INFO)
+    async with in_memory(server, "2025-11-25", NO_UI) as client:
+        with pytest.raises(WireError) as caught:
+            await client.read(CART_URI)
+
+    assert "hidden-because-the-client-did-not-negotiate-mcp-apps-" + CART_URI in caplog.text
+    assert "hidden" not in str(caught.value.error)
 
 
 def test_a_server_negotiates_once_and_in_one_mode() -> None:

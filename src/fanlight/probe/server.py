@@ -18,7 +18,7 @@ from fanlight import Apps, Csp, View, __version__
 from fanlight.probe.report import ReportError, rules_for_view, summarize, validate_report, write_report
 from fanlight.protocol.extension import EXTENSION_ID
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.server.document import FileDocument
+from fanlight.server.html_source import FileSource
 
 META_KEY: Final = "fanlight/probe"
 _PAGES: Final = Path(__file__).parent / "pages"
@@ -177,7 +177,7 @@ async def _run(record: Record, arguments: JSONObject) -> CallToolResult:
 
 def _document(record: Record, csp: Csp | None) -> Callable[[], Awaitable[str]]:
     """Return a function that makes the View's document: the page, with the rules and the View's own settings in it."""
-    document = FileDocument(_PAGES / "probe.html", csp or Csp(), openai=False)
+    document = FileSource(_PAGES / "probe.html", csp or Csp(), openai=False)
     settings = {
         "rules": rules_for_view(),
         "version": __version__,

@@ -42,15 +42,7 @@ def check_visibility(value: object) -> tuple[Visibility, ...] | None:
     """Return who may see a tool, or raise with what to write instead. None means model and app (VIS-01)."""
     if value is None:
         return None
-    known = get_args(Visibility)
-    if not isinstance(value, list | tuple | set | frozenset):
-        raise RegistrationError(f"visibility is {value!r}, not a list. Write {_as_list(value, known)}.")
-    chosen = tuple(value)
-    for entry in chosen:
-        if entry not in known:
-            raise RegistrationError(
-                f'visibility has {entry!r}, expected "model" or "app". Write {_as_list(entry, known)}.'
-            )
+    chosen = _checked_names(value, get_args(Visibility), "visibility")
     if not chosen:
         raise RegistrationError(
             'visibility is empty, so nobody could call the tool. Write visibility=["app"] for a tool that '
@@ -63,22 +55,23 @@ def check_permissions(value: object) -> tuple[Permission, ...]:
     """Return the permissions a View asks for, or raise with what to write instead."""
     if value is None:
         return ()
-    known = get_args(Permission)
+    return tuple(dict.fromkeys(_checked_names(value, get_args(Permission), "permissions")))
+
+
+def _checked_names(value: object, known: tuple[str, ...], option: str) -> tuple[Any, ...]:
+    """Return the entries of a list of known names, or raise with what to write instead."""
+    expected = f"expected a list with any of {', '.join(known)}"
     if not isinstance(value, list | tuple | set | frozenset):
-        raise RegistrationError(f"permissions is {value!r}, not a list. Write {_as_list(value, known, 'permissions')}.")
-    chosen = tuple(value)
-    for entry in chosen:
+        raise RegistrationError(f"{option} is {value!r}, {expected}.{_suggestion(value, known, option)}")
+    for entry in value:
         if entry not in known:
-            raise RegistrationError(
-                f"permissions has {entry!r}, expected some of {', '.join(known)}. "
-                f"Write {_as_list(entry, known, 'permissions')}."
-            )
-    return tuple(dict.fromkeys(chosen))
+            raise RegistrationError(f"{option} has {entry!r}, {expected}.{_suggestion(entry, known, option)}")
+    return tuple(value)
 
 
-def _as_list(value: object, known: tuple[str, ...], field: str = "visibility") -> str:
-    near = difflib.get_close_matches(str(value).lower(), known, n=1, cutoff=0.5)
-    return f'{field}=["{near[0] if near else known[-1]}"]'
+def _suggestion(value: object, known: tuple[str, ...], option: str) -> str:
+    near = difflib.get_close_matches(str(value).lower(), known, n=1)
+    return f' Write {option}=["{near[0]}"].' if near else ""
 
 
 def tool_meta(uri: str | None, visibility: Iterable[Visibility] | None = None) -> dict[str, Any]:

@@ -2,30 +2,35 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 from mcp_types import EmbeddedResource
 
 from fanlight.protocol import metadata, openai
-from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import ArgumentError, RegistrationError
-from fanlight.protocol.metadata import UI_KEYS, Permission, Visibility
+from fanlight.protocol.metadata import UI_KEYS, Visibility
 from fanlight.protocol.openai import Dialect
 from fanlight.server import negotiation
-from fanlight.server.document import Maker, resolve
+from fanlight.server.html_source import HtmlFunction, resolve
 from fanlight.server.negotiation import Mode
-from fanlight.server.view import Encoding, View, tool_meta
+from fanlight.server.registry import Registry
+from fanlight.server.tool_schema import schema_error
+from fanlight.server.view import View, ViewOptions, tool_meta
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_OPTIONS_OF_BOTH = frozenset(
+    {"name", "title", "description"}
+)  # of tools and of Views; apps.tool gives them to the tool
 
-class Registry(Protocol):
-    """Where tools and Views are put on one kind of server."""
+
+class ServerAdapter(Protocol):
+    """Registers tools and Views on one kind of server."""
 
     def add_view(self, view: View) -> None: ...
 
@@ -49,34 +54,23 @@ class Apps:
     ) -> None:
         if isinstance(server, Server):
             raise RegistrationError(
-                "A lowlevel Server keeps its own lists, so Apps cannot add to them. Call negotiate(server) and build "
-                "the lists from a View's parts: view.tool_meta(), view.resource() and view.contents()."
+                "Apps cannot add tools to a lowlevel Server, whose author writes its handlers. Call negotiate(server), "
+                "and use view.tool_meta(), view.resource() and view.contents() in the handlers."
             )
         self.server = server
         self._also = openai.check_dialects(also)
-        self._negotiation = negotiation.install(server, negotiate, self._also)
-        if self._negotiation.taken:
-            raise RegistrationError("This server has its Apps already. Use that object; a server has one.")
+        self._adapter = _adapter(server)
+        self._registry = Registry(self._adapter.find_meta)
+        negotiation.install(server, negotiate, self._also, self._registry)
         self._views: dict[str, View] = {}
         self._sources: dict[Hashable, View] = {}
         self._embedded: list[tuple[EmbeddedResource, View]] = []
-        self._registry = _registry(server)
-        self._negotiation.find_meta = self._registry.find_meta
-        self._negotiation.taken = True
 
     def view(
         self,
-        source: "str | Path | Maker | View | EmbeddedResource",
+        source: "str | Path | HtmlFunction | View | EmbeddedResource",
         uri: str | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        csp: Csp | None = None,
-        permissions: Iterable[Permission] | None = None,
-        domain: str | None = None,
-        prefers_border: bool | None = None,
-        encoding: Encoding = "text",
-        listed: bool = True,
+        **options: Unpack[ViewOptions],
     ) -> View:
         """Register a View and return it.
 
@@ -84,44 +78,21 @@ class Apps:
             source: What `View` takes; or a `View`, or what `fanlight.mcpui.create_ui_resource` returned, which have
                 options of their own.
             uri: As for `View`.
-            name: As for `View`.
-            title: As for `View`.
-            description: As for `View`.
-            csp: As for `View`.
-            permissions: As for `View`.
-            domain: As for `View`.
-            prefers_border: As for `View`.
-            encoding: As for `View`.
-            listed: As for `View`.
+            options: As for `View`.
         """
         if isinstance(source, EmbeddedResource):
             source = self._view_of(source)
         if not isinstance(source, View):
-            source = View(
-                source,
-                uri,
-                name,
-                title,
-                description,
-                csp,
-                permissions,
-                domain,
-                prefers_border,
-                encoding,
-                listed,
-                self._also,
-            )
-        elif (encoding, listed) != ("text", True) or any(
-            option is not None for option in (uri, name, title, description, csp, permissions, domain, prefers_border)
-        ):
-            raise RegistrationError("This View is made already. Give its options to View(...) or View.html(...).")
+            return self._register(View(source, uri, also=self._also, **options))
+        if uri is not None or options:
+            raise RegistrationError("This View already has its options. Give them to View(...) or View.html(...).")
         return self._register(source)
 
     def tool(
         self,
         name: str | None = None,
         *,
-        view: "str | Path | Maker | View | EmbeddedResource | None" = None,
+        view: "str | Path | HtmlFunction | View | EmbeddedResource | None" = None,
         visibility: Iterable[Visibility] | None = None,
         invoking: str | None = None,
         invoked: str | None = None,
@@ -142,7 +113,8 @@ class Apps:
             invoking: What ChatGPT shows while the tool runs, up to 64 characters. Needs `also=["openai"]`.
             invoked: What ChatGPT shows after the tool has run, up to 64 characters. Needs `also=["openai"]`.
             options: The options of the server's own tool decorator: `title`, `description`, `annotations`, `meta`,
-                `structured_output` and so on.
+                `structured_output` and so on. Options of the View, such as `csp`, belong to the View:
+                `view=View("clock.html", csp=...)`.
         """
         if callable(name):
             raise ArgumentError("apps.tool was used without being called. Write @apps.tool(view=...) with parentheses.")
@@ -155,6 +127,12 @@ class Apps:
         for key in (*UI_KEYS, *(openai.IMPLIED_KEYS if self._also else ())):
             if key in meta:
                 raise RegistrationError(f"apps.tool writes _meta[{key!r}] itself. Write view=... and visibility=....")
+        for key in options:
+            if key in ViewOptions.__annotations__ and key not in _OPTIONS_OF_BOTH:
+                raise RegistrationError(
+                    f"{key} is an option of the View, not of the tool: several tools may share a View. "
+                    f"Write @apps.tool(view=View({view if isinstance(view, str) else 'file.html'!r}, {key}=...))."
+                )
         chosen = metadata.check_visibility(visibility)
         uri = None if view is None else self._linked(view).uri
         meta = tool_meta(uri, chosen, self._also, invoking, invoked) | meta
@@ -162,9 +140,15 @@ class Apps:
             options["name"] = name
 
         def decorate(function: Function) -> Function:
-            registered: Function = self._registry.tool(meta or None, options)(function)
+            register = self._adapter.tool(meta or None, options)
+            try:
+                registered: Function = register(function)
+            except Exception as error:  # whatever the SDK, pydantic or an annotated class raises
+                if isinstance(error, RegistrationError) or (explained := schema_error(function, error)) is None:
+                    raise
+                raise explained from None
             tool = str(options.get("name") or getattr(function, "__name__", type(function).__name__))
-            self._negotiation.tools.add(tool)
+            self._registry.tools.add(tool)
             return registered
 
         return decorate
@@ -175,10 +159,10 @@ class Apps:
         Args:
             ctx: The context that a tool receives, of either kind of server.
         """
-        return self._negotiation.supported(ctx)
+        return negotiation.negotiation_of(self.server).supported(ctx)
 
-    def _linked(self, view: "str | Path | Maker | View | EmbeddedResource") -> View:
-        """Return the registered View that `view` means, registering it if this is its first use."""
+    def _linked(self, view: "str | Path | HtmlFunction | View | EmbeddedResource") -> View:
+        """Return the View that `view` stands for, registering it on first use."""
         if isinstance(view, str) and "://" in view:
             return self._known(metadata.check_uri(view))
         if isinstance(view, EmbeddedResource):
@@ -191,7 +175,7 @@ class Apps:
         return known if known is not None else self._register(View(view, also=self._also))
 
     def _view_of(self, resource: EmbeddedResource) -> View:
-        """Return the one View that an embedded resource is, however often it is given."""
+        """Return the View of an embedded resource, the same one each time."""
         for known, view in self._embedded:
             if known is resource:
                 return view
@@ -209,27 +193,27 @@ class Apps:
         )
 
     def _register(self, view: View) -> View:
-        view.bind(self.server.name)
-        view.speak(self._also)
+        view.bind(self.server.name, self._also)
         known = self._views.get(view.uri)
         if known is not None:
             raise RegistrationError(
                 f"Two Views have the URI {view.uri}. Give one of them another: "
                 f'view=View("file.html", uri="{view.uri}-2").'
             )
-        self._registry.add_view(view)
+        self._adapter.add_view(view)
         self._views[view.uri] = view
         self._sources |= dict.fromkeys(view.sources, view)
         if not view.listed:
-            self._negotiation.unlisted.add(view.uri)
+            self._registry.unlisted.add(view.uri)
         return view
 
 
-def _registry(server: "MCPServer[Any] | FastMCP[Any]") -> Registry:
+def _adapter(server: "MCPServer[Any] | FastMCP[Any]") -> ServerAdapter:
+    negotiation.lowlevel(server)  # raises for any other object
     if isinstance(server, MCPServer):
-        from fanlight.server.mcpserver import MCPServerRegistry
+        from fanlight.server.mcpserver import MCPServerAdapter
 
-        return MCPServerRegistry(server)
-    from fanlight.server.fastmcp import FastMCPRegistry
+        return MCPServerAdapter(server)
+    from fanlight.server.fastmcp import FastMCPAdapter
 
-    return FastMCPRegistry(server)
+    return FastMCPAdapter(server)

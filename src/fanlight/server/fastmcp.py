@@ -1,4 +1,4 @@
-"""`Apps` on `fastmcp.FastMCP`, imported only when it is given one."""
+"""`Apps` on `fastmcp.FastMCP`. Imported only for such a server, because FastMCP is optional."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from fanlight.server.view import View
 
 
 class ViewResource(Resource):
-    """A View as the server's own kind of resource.
+    """A View as a resource of the server's own type.
 
-    FastMCP keeps URIs as parsed URLs, which rewrites some of them; a View's URI stays as it was written.
+    FastMCP parses URIs as URLs, which normalizes some of them. This type keeps the URI as the author wrote it.
     """
 
     uri: str  # type: ignore[assignment]
@@ -26,8 +26,8 @@ class ViewResource(Resource):
         return await view.read_for_client(ResourceError)
 
 
-class FastMCPRegistry:
-    """Where Apps puts tools and Views on a `FastMCP`."""
+class FastMCPAdapter:
+    """Registers tools and Views on a `FastMCP`."""
 
     def __init__(self, server: FastMCP[Any]) -> None:
         self._server = server
@@ -43,7 +43,7 @@ class FastMCPRegistry:
             view=view,
         )
         if resource.key in self._server._local_provider._components:
-            raise RegistrationError(f"The server has a resource {view.uri} already. Give the View another URI.")
+            raise RegistrationError(f"The server already has a resource {view.uri}. Give the View another URI.")
         self._server.add_resource(resource)
 
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
@@ -53,6 +53,6 @@ class FastMCPRegistry:
         return decorator
 
     async def find_meta(self, name: str) -> Mapping[str, Any] | None:
-        # A tool of the server's own is found at once; only a mounted or proxied one has to be asked for.
+        # The server's own tools are found by key; only mounted and proxied ones need the slower lookup.
         tool = self._server._local_provider._components.get(f"tool:{name}@") or await self._server.get_tool(name)
         return None if tool is None else tool.meta

@@ -1,4 +1,4 @@
-"""`Apps` on the SDK's own server, `mcp.server.MCPServer`."""
+"""`Apps` on the server of the SDK, `mcp.server.MCPServer`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from fanlight.server.view import View
 
 
 class ViewResource(Resource):
-    """A View as the server's own kind of resource."""
+    """A View as a resource of the server's own type."""
 
     view: Any
 
@@ -22,15 +22,15 @@ class ViewResource(Resource):
         return await view.read_for_client(ResourceError)
 
 
-class MCPServerRegistry:
-    """Where Apps puts tools and Views on an `MCPServer`."""
+class MCPServerAdapter:
+    """Registers tools and Views on an `MCPServer`."""
 
     def __init__(self, server: MCPServer[Any]) -> None:
         self._server = server
 
     def add_view(self, view: View) -> None:
         if view.uri in self._server._resource_manager._resources:
-            raise RegistrationError(f"The server has a resource {view.uri} already. Give the View another URI.")
+            raise RegistrationError(f"The server already has a resource {view.uri}. Give the View another URI.")
         self._server.add_resource(
             ViewResource(
                 uri=view.uri,

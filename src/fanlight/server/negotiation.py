@@ -1,16 +1,16 @@
-"""Negotiation: a client that did not ask for apps sees a server without them (NEG-01 to NEG-05).
+"""Negotiation: a client that did not negotiate MCP Apps sees a server without them (NEG-01 to NEG-05).
 
-One middleware on the SDK's lowlevel server does it for every kind of server, transport and protocol
-version, because all of them pass there, as the wire form of each result:
+One middleware on the SDK's lowlevel server serves every kind of server, transport and protocol version, because all of
+their requests pass through it. It changes the wire form of these results:
 
-    initialize, server/discover    the extension is put into the capabilities, or taken out
-    tools/list                     UI metadata and app-only tools are taken out
-    resources/list, templates      ui:// entries are taken out; unlisted Views always are
-    tools/call, resources/read     what is hidden answers as if it did not exist
+    initialize, server/discover    adds the extension to the capabilities, or removes it
+    tools/list                     removes UI metadata and app-only tools
+    resources/list, templates      removes ui:// entries, and unlisted Views for every client
+    tools/call, resources/read     responds for a hidden tool or View as for an unknown one
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -30,6 +30,7 @@ from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEM
 from fanlight.protocol.metadata import UI_KEYS, without_ui
 from fanlight.protocol.openai import Dialect
 from fanlight.protocol.visibility import for_model
+from fanlight.server.registry import Registry
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 Mode = Literal["strict", "always"]
 Result = dict[str, Any]
 _Context = ServerRequestContext[Any, Any]
-FindMeta = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 
 logger = logging.getLogger(__name__)
 
-# What a hidden name is asked for instead. No tool can have such a name, and a server's log says why.
+# A request for a hidden name is passed on with one of these names, which no tool or resource can have. The server logs
+# the name, so it contains the reason.
 _HIDDEN_TOOL: Final = "{} (hidden: the client did not negotiate MCP Apps)"
-_HIDDEN_URI: Final = "hidden-{}"
+_HIDDEN_URI: Final = "hidden-because-the-client-did-not-negotiate-mcp-apps-{}"
 
 _KEYS_WITH_CHATGPT: Final = (*UI_KEYS, *openai.KEYS)
 
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 
 
 def negotiate(
@@ -67,30 +68,30 @@ def negotiate(
 
 
 def install(
-    server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode, also: Iterable[Dialect] = ()
-) -> "Negotiation":
-    """Return the negotiation of a server, putting one in place if there is none."""
+    server: "Server[Any] | MCPServer[Any] | FastMCP[Any]",
+    mode: Mode,
+    also: Iterable[Dialect] = (),
+    registry: Registry | None = None,
+) -> None:
+    """Make a server negotiate. Options and registry are merged with those of an earlier call."""
     chatgpt = "openai" in openai.check_dialects(also)
     if mode not in ("strict", "always"):
         raise RegistrationError(f'negotiate is {mode!r}, expected "strict" or "always".')
     middleware = lowlevel(server).middleware
-    for entry in middleware:
+    for index, entry in enumerate(middleware):
         if isinstance(entry, Negotiation):
-            if entry.mode != mode:
-                raise RegistrationError(
-                    f"This server already negotiates {entry.mode!r} and cannot also negotiate {mode!r}. "
-                    "Give the mode once: to Apps(server, negotiate=...) or to negotiate(server, ...)."
-                )
-            entry.chatgpt = entry.chatgpt or chatgpt
-            return entry
-    negotiation = Negotiation(mode)
-    negotiation.chatgpt = chatgpt
-    middleware.append(negotiation)
-    return negotiation
+            middleware[index] = entry.merged(mode, chatgpt, registry)
+            return
+    middleware.append(Negotiation(mode, chatgpt, registry))
+
+
+def negotiation_of(server: "Server[Any] | MCPServer[Any] | FastMCP[Any]") -> "Negotiation":
+    """Return the middleware of a server that negotiates."""
+    return next(entry for entry in lowlevel(server).middleware if isinstance(entry, Negotiation))
 
 
 def lowlevel(server: object) -> Server[Any]:
-    """Return the SDK's lowlevel server behind any of the servers that Fanlight takes, or raise."""
+    """Return the lowlevel server of any server that Fanlight accepts, or raise RegistrationError."""
     found = lowlevel_server(server)
     if found is not None:
         return found
@@ -101,7 +102,7 @@ def lowlevel(server: object) -> Server[Any]:
 
 
 def supported(ctx: Any) -> bool:
-    """Tell whether the client behind a request context of any server negotiated apps."""
+    """Return whether the client of a request negotiated MCP Apps. `ctx` is the context of any kind of server."""
     session = getattr(ctx, "session", None)
     if session is None:
         raise ArgumentError(f"supported() takes the context that a tool receives, not {type(ctx).__name__}.")
@@ -112,19 +113,19 @@ def supported(ctx: Any) -> bool:
 
 
 class Negotiation:
-    """The middleware. `unlisted` holds the URIs of Views that stay out of lists."""
+    """The middleware.
 
-    def __init__(self, mode: Mode) -> None:
-        self.mode = mode
-        self.unlisted: set[str] = set()
-        self.tools: set[str] = set()
-        """Names of tools whose structured results are given a text fallback when they bring none."""
-        self.find_meta: FindMeta | None = None
-        """Finds a tool's metadata by its name; without it, the tools are listed."""
-        self.taken = False
-        """Whether an `Apps` serves this server."""
-        self.chatgpt = False
-        """Whether ChatGPT's keys are UI metadata here, and ChatGPT a client that asked for apps."""
+    With `chatgpt`, ChatGPT's keys are UI metadata too, and ChatGPT is a client that negotiated. `registry` is None for
+    a server without `Apps`, whose tools other code registered.
+    """
+
+    def __init__(self, mode: Mode, chatgpt: bool, registry: Registry | None) -> None:
+        self._mode = mode
+        self._chatgpt = chatgpt
+        self._registry = registry
+        self._tools: Set[str] = registry.tools if registry else frozenset()
+        self._unlisted: Set[str] = registry.unlisted if registry else frozenset()
+        self._keys = _KEYS_WITH_CHATGPT if chatgpt else UI_KEYS
         self._warned = False
         self._handlers: dict[str, Callable[[_Context, CallNext], Awaitable[HandlerResult]]] = {
             "initialize": self._initialize,
@@ -142,20 +143,27 @@ class Negotiation:
             return await call_next(ctx)
         return await handler(ctx, call_next)
 
+    def merged(self, mode: Mode, chatgpt: bool, registry: Registry | None) -> "Negotiation":
+        """Return this middleware with further options, or raise RegistrationError if they contradict its own."""
+        if mode != self._mode:
+            raise RegistrationError(
+                f"This server already negotiates {self._mode!r} and cannot also negotiate {mode!r}. "
+                "Give the mode once: to Apps(server, negotiate=...) or to negotiate(server, ...)."
+            )
+        if registry and self._registry:
+            raise RegistrationError("This server already has an Apps. Use that object; a server has only one.")
+        return Negotiation(mode, self._chatgpt or chatgpt, self._registry or registry)
+
     def supported(self, ctx: Any) -> bool:
-        """Tell whether the client behind a request context asked for apps, in any of the ways that count here."""
+        """Return whether the client of a request negotiated MCP Apps, or is ChatGPT where that counts."""
         if supported(ctx):
             return True
-        capabilities = ctx.session.client_capabilities if self.chatgpt else None
+        capabilities = ctx.session.client_capabilities if self._chatgpt else None
         return capabilities is not None and openai.is_chatgpt(capabilities.experimental)
 
-    @property
-    def _keys(self) -> tuple[str, ...]:
-        return _KEYS_WITH_CHATGPT if self.chatgpt else UI_KEYS
-
     def _shows(self, ctx: _Context) -> bool:
-        """Tell whether this request's client gets the apps."""
-        if self.mode == "always" or self.supported(ctx):
+        """Return whether the client of this request gets the apps."""
+        if self._mode == "always" or self.supported(ctx):
             return True
         if (
             not self._warned
@@ -164,8 +172,8 @@ class Negotiation:
         ):
             self._warned = True
             logger.warning(
-                "A request came without its client's capabilities (a stateless HTTP server forgets the handshake), "
-                "so apps stay hidden from it. Serve statefully, or use negotiate='always'."
+                "A request has no client capabilities, because a stateless HTTP server does not keep the handshake, "
+                "so apps are hidden from it. Serve statefully, or use negotiate='always'."
             )
         return False
 
@@ -173,8 +181,8 @@ class Negotiation:
         capabilities = (ctx.params or {}).get("capabilities")
         if not isinstance(capabilities, Mapping):
             capabilities = {}
-        is_chatgpt = self.chatgpt and openai.is_chatgpt(capabilities.get("experimental"))
-        shows = self.mode == "always" or is_chatgpt or negotiated(capabilities)
+        is_chatgpt = self._chatgpt and openai.is_chatgpt(capabilities.get("experimental"))
+        shows = self._mode == "always" or is_chatgpt or negotiated(capabilities)
         return _advertise(await call_next(ctx), shows)
 
     async def _discover(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
@@ -194,17 +202,17 @@ class Negotiation:
         if self._shows(ctx) or not isinstance(name, str):
             return self._with_text(name, _wire(await call_next(ctx)))
         if await self._is_hidden(name, ctx, call_next):
-            return await _ask_for(_HIDDEN_TOOL.format(name), "name", ctx, call_next)
+            return await _pass_on(_HIDDEN_TOOL.format(name), "name", ctx, call_next)
         return self._with_text(name, _without_views(without_ui(_wire(await call_next(ctx)), self._keys)))
 
     async def _list_resources(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = _wire(await call_next(ctx))
         shows = self._shows(ctx)
-        if not shows or self.unlisted:
+        if not shows or self._unlisted:
             listed = [
                 entry if shows else without_ui(entry, self._keys)
                 for entry in result.get("resources", [])
-                if entry["uri"] not in self.unlisted and (shows or not entry["uri"].startswith(URI_SCHEME))
+                if entry["uri"] not in self._unlisted and (shows or not entry["uri"].startswith(URI_SCHEME))
             ]
             result = {**result, "resources": listed}
         return self._private(result)
@@ -222,28 +230,28 @@ class Negotiation:
         if not isinstance(uri, str) or not uri.startswith(URI_SCHEME):
             return await call_next(ctx)
         if not self._shows(ctx):
-            return await _ask_for(_HIDDEN_URI.format(uri), "uri", ctx, call_next)
+            return await _pass_on(_HIDDEN_URI.format(uri), "uri", ctx, call_next)
         return self._private(_wire(await call_next(ctx)))
 
     def _private(self, result: Result) -> Result:
-        """Keep a shared cache from giving one client's answer to another, now that answers differ."""
-        if self.mode == "strict" and result.get("cacheScope") == "public":
+        """Mark a response as private, because it differs between clients and a shared cache must not reuse it."""
+        if self._mode == "strict" and result.get("cacheScope") == "public":
             return {**result, "cacheScope": "private"}
         return result
 
     def _with_text(self, tool: object, result: Result) -> Result:
-        """Fill in the text of a result that brings none (NEG-05)."""
-        if tool not in self.tools or result.get("content") or result.get("resultType", "complete") != "complete":
+        """Add text to a complete result that has no content (NEG-05)."""
+        if tool not in self._tools or result.get("content") or result.get("resultType", "complete") != "complete":
             return result
         return {**result, "content": [{"type": "text", "text": _as_text(tool, result)}]}
 
     async def _is_hidden(self, name: str, ctx: _Context, call_next: CallNext) -> bool:
-        """Tell whether a tool is hidden from this client, as the tools are now."""
-        if self.find_meta is not None:
-            return not for_model({"_meta": await self.find_meta(name)})
+        """Return whether a tool is currently hidden from clients without MCP Apps."""
+        if self._registry is not None:
+            return not for_model({"_meta": await self._registry.find_meta(name)})
         meta = (ctx.params or {}).get("_meta")
         params = {} if meta is None else {"_meta": meta}
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             try:
                 page = _wire(await call_next(replace(ctx, method="tools/list", params=params)))
             except MCPError:
@@ -259,7 +267,7 @@ class Negotiation:
 
 
 def _wire(result: HandlerResult) -> Result:
-    """Return a result in its wire form; only a middleware inside of ours gives any other."""
+    """Return a result in its wire form, which it has unless another middleware comes after this one."""
     if isinstance(result, dict):
         return result
     if isinstance(result, BaseModel):
@@ -268,9 +276,10 @@ def _wire(result: HandlerResult) -> Result:
 
 
 def _advertise(result: HandlerResult, shows: bool) -> Result:
-    """Put the extension into the server's capabilities, or take it out.
+    """Add the extension to the server's capabilities, or remove it.
 
-    The SDK drops `extensions` from the answer to a handshake, whose versions do not know it.
+    The SDK drops `extensions` from the response to `initialize`, because the protocol versions with a handshake do not
+    define it.
     """
     wire = _wire(result)
     capabilities = dict(wire.get("capabilities") or {})
@@ -283,11 +292,11 @@ def _advertise(result: HandlerResult, shows: bool) -> Result:
     return {**wire, "capabilities": capabilities}
 
 
-async def _ask_for(decoy: str, key: str, ctx: _Context, call_next: CallNext) -> HandlerResult:
-    """Answer a request for something hidden exactly as the server answers one for something unknown.
+async def _pass_on(decoy: str, key: str, ctx: _Context, call_next: CallNext) -> HandlerResult:
+    """Respond to a request for something hidden exactly as the server does for something unknown.
 
-    The server itself is asked for a name that it cannot have, and the answer is given the real name. A server that
-    takes any name for known gets no say.
+    The request is passed on with a decoy for the name, which no tool or resource has, and the response gets the real
+    name. If the server accepts the decoy too, the response is an error all the same.
     """
     params = dict(ctx.params or {})
     name = params[key]
@@ -308,7 +317,7 @@ async def _ask_for(decoy: str, key: str, ctx: _Context, call_next: CallNext) -> 
 
 def _renamed(value: Any, old: str, new: str) -> Any:
     if isinstance(value, str):
-        # As it is, and as Python writes it in quotes.
+        # The name may be in the message as it is, or escaped by repr().
         return value.replace(old, new).replace(repr(old)[1:-1], repr(new)[1:-1])
     if isinstance(value, Mapping):
         return {key: _renamed(entry, old, new) for key, entry in value.items()}
@@ -318,7 +327,7 @@ def _renamed(value: Any, old: str, new: str) -> Any:
 
 
 def _without_views(result: Result) -> Result:
-    """Return a tool result without blocks that hand over a View or link to one."""
+    """Return a tool result without the blocks that embed a View or link to one."""
     content = result.get("content")
     if not isinstance(content, list):
         return result
@@ -327,10 +336,10 @@ def _without_views(result: Result) -> Result:
 
 
 def _as_text(tool: object, result: Result) -> str:
-    """Write a result that has no text as text a model can use."""
+    """Return a result without text as text that a model can use."""
     structured = result.get("structuredContent")
     if isinstance(structured, Mapping) and set(structured) == {"result"}:
         structured = structured["result"]
     if structured is not None:
         return pydantic_core.to_json(structured, indent=2).decode("utf-8")
-    return f"{tool} failed and did not say why." if result.get("isError") else f"{tool} finished and returned nothing."
+    return f"{tool} failed without a message." if result.get("isError") else f"{tool} finished and returned nothing."

@@ -4,31 +4,65 @@ import base64
 import logging
 import urllib.parse
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self, TypedDict, Unpack
 
 from mcp_types import BlobResourceContents, EmbeddedResource, Resource, TextResourceContents
 
 from fanlight.protocol import metadata, openai
 from fanlight.protocol.csp import Csp, check_host_name
-from fanlight.protocol.errors import RegistrationError
+from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.metadata import Permission, Visibility
 from fanlight.protocol.openai import Dialect
 from fanlight.server.bundle.document import as_document
-from fanlight.server.document import Document, FileDocument, MadeDocument, Maker, TextDocument, resolve
+from fanlight.server.bundle.source_map import in_development
+from fanlight.server.html_source import FileSource, FunctionSource, HtmlFunction, HtmlSource, TextSource, resolve
 
 logger = logging.getLogger(__name__)
 
 Encoding = Literal["text", "blob"]
 
 _NO_DOMAINS = Csp()
+_TEXT_FIELDS: Final = ("name", "title", "description")
+_NEEDS_URI: Final = (
+    "A View made from a string or a lambda has no file name to make its URI of. "
+    'Write View.html(text, uri="ui://<server>/<name>"), for example "ui://clock/view".'
+)
 
 
 @dataclass(frozen=True)
 class _Text:
+    """HTML as a string, and `_meta` keys besides those of MCP Apps."""
+
     html: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ViewOptions(TypedDict, total=False):
+    """The options of a `View`, all keywords."""
+
+    name: str | None
+    """The name for `resources/list`. Default: the stem of the file or folder, or the name of the function."""
+    title: str | None
+    """The title for `resources/list`. Default: the document's `<title>`; for a function, none."""
+    description: str | None
+    """The description for `resources/list`. Default: the document's `<meta name="description">`; for a function, its
+    docstring; otherwise a sentence with the title or name."""
+    csp: Csp | None
+    """The origins that the View may reach. Default: none, so there is no network at all."""
+    permissions: Iterable[Permission] | None
+    """Any of `camera`, `microphone`, `geolocation` and `clipboard-write`. Default: none."""
+    domain: str | None
+    """A dedicated origin: a bare host name in the form that the target host documents. Hosts may refuse a View whose
+    domain they do not accept. Default: none."""
+    prefers_border: bool | None
+    """Whether the host should draw a border and a background. Default: the host decides."""
+    encoding: Encoding
+    """`"text"`, which is the default, or `"blob"` to serve the document as base64."""
+    listed: bool
+    """False keeps the View out of `resources/list`, for hosts that prefetch whatever is listed."""
 
 
 class View:
@@ -41,68 +75,52 @@ class View:
             View; or a function, sync or async, that returns the HTML for each read. For a string use `View.html`.
         uri: The URI by which hosts read it, used byte for byte. Default: `ui://<server name>/<stem>`. A string or a
             lambda has no stem and needs a URI.
-        name: The name for `resources/list`. Default: the stem of the file or folder, or the name of the function.
-        title: The title for `resources/list`. Default: the document's `<title>`; for a function, none.
-        description: The description for `resources/list`. Default: the document's `<meta name="description">`; for a
-            function, its docstring; otherwise a sentence with the title or name.
-        csp: The origins that the View may reach. Default: none, so there is no network at all.
-        permissions: Any of `camera`, `microphone`, `geolocation` and `clipboard-write`. Default: none.
-        domain: A dedicated origin: a bare host name in the form that the target host documents. Hosts may refuse a View
-            whose domain they do not accept. Default: none.
-        prefers_border: Whether the host should draw a border and a background. Default: the host decides.
-        encoding: `"text"`, or `"blob"` to serve the document as base64.
-        listed: False keeps the View out of `resources/list`, for hosts that prefetch whatever is listed.
         also: `["openai"]` for ChatGPT's own keys and `window.openai`. `Apps` adds its own to the Views that it
             registers.
+        options: The fields of `ViewOptions`, as keywords.
     """
 
     def __init__(
         self,
-        source: "str | Path | Maker | _Text",
+        source: "str | Path | HtmlFunction | _Text",
         uri: str | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        csp: Csp | None = None,
-        permissions: Iterable[Permission] | None = None,
-        domain: str | None = None,
-        prefers_border: bool | None = None,
-        encoding: Encoding = "text",
-        listed: bool = True,
+        *,
         also: Iterable[Dialect] = (),
+        **options: Unpack[ViewOptions],
     ) -> None:
+        _check_options(options)
         self._uri = None if uri is None else metadata.check_uri(uri)
-        if csp is not None and not isinstance(csp, Csp):
-            raise RegistrationError(f"csp is {csp!r}, expected a Csp. Write Csp(connect_domains=[...]).")
-        if encoding not in ("text", "blob"):
-            raise RegistrationError(f'encoding is {encoding!r}, expected "text" or "blob".')
-        if not isinstance(listed, bool):
-            raise RegistrationError(f"listed is {listed!r}, expected True or False.")
-        for field, value in (("name", name), ("title", title), ("description", description)):
-            if not isinstance(value, str | None):
-                raise RegistrationError(f"{field} is {value!r}, expected a str.")
-        if not (prefers_border is None or isinstance(prefers_border, bool)):
-            raise RegistrationError(f"prefers_border is {prefers_border!r}, expected True, False or None.")
-        self.csp = csp
-        self.permissions = metadata.check_permissions(permissions)
+        self.csp = options.get("csp")
+        self.permissions = metadata.check_permissions(options.get("permissions"))
+        domain = options.get("domain")
         self.domain = None if domain is None else check_host_name(domain, "domain")
-        self.prefers_border = prefers_border
-        self.encoding: Encoding = encoding
-        self.listed = listed
+        self.prefers_border = options.get("prefers_border")
+        self.encoding: Encoding = options.get("encoding", "text")
+        self.listed = options.get("listed", True)
         self.also = openai.check_dialects(also)
-        self.meta = self._made_meta({})
+        self.meta = self._built_meta(source.meta if isinstance(source, _Text) else {})
         self._source = resolve(source) if isinstance(source, str | Path) else source
-        self._document = _document(self._source, csp or _NO_DOMAINS, "openai" in self.also)
-        self.name = name or self._document.stem or (uri.rsplit("/", 1)[-1] if uri else None)
-        self.title = title or self._document.title
-        self.description = description or self._document.description or _description(self.title or self.name)
+        self._html = _html_source(self._source, self.csp or _NO_DOMAINS, "openai" in self.also)
+        self.name = options.get("name") or self._html.stem or (uri.rsplit("/", 1)[-1] if uri else None)
+        self.title = options.get("title") or self._html.title
+        label = self.title or self.name
+        self.description = options.get("description") or self._html.description or _description(label)
 
     @classmethod
-    def html(cls, text: str, uri: str | None = None, **options: Any) -> Self:
-        """Create a View from a string. It needs a `uri`; `options` are those of `View`."""
+    def html(
+        cls,
+        text: str,
+        uri: str | None = None,
+        *,
+        also: Iterable[Dialect] = (),
+        **options: Unpack[ViewOptions],
+    ) -> Self:
+        """Create a View from a string. It needs a `uri`; the other arguments are those of `View`."""
         if not isinstance(text, str):
             raise RegistrationError(f"View.html takes the document as a str, not {type(text).__name__}.")
-        return cls(_Text(text), uri, **options)
+        if uri is None:
+            raise RegistrationError(_NEEDS_URI)
+        return cls(_Text(text), uri, also=also, **options)
 
     @classmethod
     def embedded(cls, resource: EmbeddedResource, also: Iterable[Dialect] = ()) -> Self:
@@ -117,11 +135,9 @@ class View:
         text = contents.text if isinstance(contents, TextResourceContents) else _decoded(contents)
         meta = dict(contents.meta or {})
         declared = metadata.read_resource_meta(meta.pop(metadata.UI_KEY, {}), contents.uri)
-        facts: dict[str, Any] = {name: getattr(contents, name, None) for name in ("name", "title", "description")}
+        facts: dict[str, Any] = {name: getattr(contents, name, None) for name in _TEXT_FIELDS}
         encoding: Encoding = "text" if isinstance(contents, TextResourceContents) else "blob"
-        view = cls(_Text(as_document(text)), contents.uri, **facts, **declared, encoding=encoding, also=also)
-        view.meta = {**meta, **view.meta}
-        return view
+        return cls(_Text(as_document(text), meta), contents.uri, **facts, **declared, encoding=encoding, also=also)
 
     @property
     def uri(self) -> str:
@@ -133,14 +149,6 @@ class View:
             )
         return self._uri
 
-    def speak(self, also: Iterable[Dialect]) -> None:
-        """Add dialects to those that the View was created with."""
-        also = openai.check_dialects((*self.also, *also))
-        if also != self.also:
-            self.also = also
-            self.meta = self._made_meta(self.meta)
-            self._document = _document(self._source, self.csp or _NO_DOMAINS, "openai" in also)
-
     @property
     def is_bound(self) -> bool:
         """Whether the View has its URI."""
@@ -148,20 +156,21 @@ class View:
 
     @property
     def sources(self) -> tuple[Hashable, ...]:
-        """What means this View when it is given again: its file and, for a folder's index.html, the folder."""
-        return self._document.sources
+        """The values that stand for this View: its function, or its file and, for an index.html, the folder."""
+        return self._html.sources
 
-    def bind(self, server_name: str) -> None:
-        """Take the default URI of a server, unless the View has one."""
-        if self._uri is not None:
-            return
-        if self._document.stem is None:
-            raise RegistrationError(
-                "A View made from a string or a lambda has no file name to make its URI of. "
-                'Write uri="ui://<server>/<name>".'
-            )
-        parts = (urllib.parse.quote(part, safe="-._~") for part in (server_name, self._document.stem))
-        self._uri = metadata.check_uri("ui://" + "/".join(parts))
+    def bind(self, server_name: str, also: Iterable[Dialect]) -> None:
+        """Set what the View still lacks for a server: its default URI, and the dialects of the server's `Apps`."""
+        if self._uri is None:
+            if self._html.stem is None:
+                raise RegistrationError(_NEEDS_URI)
+            parts = (urllib.parse.quote(part, safe="-._~") for part in (server_name, self._html.stem))
+            self._uri = metadata.check_uri("ui://" + "/".join(parts))
+        dialects = openai.check_dialects((*self.also, *also))
+        if dialects != self.also:
+            self.also = dialects
+            self.meta = self._built_meta(self.meta)
+            self._html = _html_source(self._source, self.csp or _NO_DOMAINS, "openai" in dialects)
 
     def tool_meta(
         self,
@@ -195,20 +204,25 @@ class View:
 
     async def read(self) -> str | bytes:
         """Return the current document: a str, or bytes for `encoding="blob"`."""
-        text = await self._document.read()
+        text = await self._html.read()
         return text.encode("utf-8") if self.encoding == "blob" else text
 
     async def read_for_client(self, failure: type[Exception]) -> str | bytes:
-        """Read the document for a client. What goes wrong is logged; `failure` tells the client only that it did."""
+        """Return the current document, or log the reason and raise `failure` for the client.
+
+        The reason names files of the server, so only development tools, which have set an environment variable for this
+        process, get it.
+        """
         try:
             return await self.read()
         except RegistrationError as error:
-            # The reason names files of the server, which are not the client's business.
             logger.error("The View %s cannot be read: %s", self.uri, error)
-            raise failure(f"The View {self.uri} cannot be read; the server's log says why.") from None
+            if in_development():
+                raise failure(f"The View {self.uri} cannot be read: {error}") from None
+            raise failure(f"The View {self.uri} cannot be read; the server's log has the reason.") from None
 
-    def _made_meta(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the `_meta` of the list entry and of the content item, beside other keys."""
+    def _built_meta(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the `_meta` of the list entry and of the content item, with other keys added."""
         meta = {**other, **metadata.resource_meta(self.csp, self.permissions, self.domain, self.prefers_border)}
         if "openai" in self.also:
             meta |= openai.resource_meta(self.csp, self.domain, self.prefers_border)
@@ -241,13 +255,34 @@ def _decoded(contents: BlobResourceContents) -> str:
         raise RegistrationError(f"The blob of {contents.uri} is not base64 of UTF-8: {error}.") from None
 
 
-def _document(source: "Path | Maker | _Text", csp: Csp, openai: bool) -> Document:
+def _check_options(options: ViewOptions) -> None:
+    """Raise unless every option exists and has the right type. Permissions and domain have checks of their own."""
+    for key in options:
+        if key not in ViewOptions.__annotations__:
+            known = ", ".join(ViewOptions.__annotations__)
+            raise ArgumentError(f"A View has no option {key!r}. Its options are uri, also, {known}.")
+    for name in _TEXT_FIELDS:
+        if not isinstance(options.get(name), str | None):
+            raise RegistrationError(f"{name} is {options.get(name)!r}, expected a str.")
+    csp, prefers_border = options.get("csp"), options.get("prefers_border")
+    encoding, listed = options.get("encoding", "text"), options.get("listed", True)
+    if not isinstance(csp, Csp | None):
+        raise RegistrationError(f"csp is {csp!r}, expected a Csp. Write Csp(connect_domains=[...]).")
+    if not isinstance(prefers_border, bool | None):
+        raise RegistrationError(f"prefers_border is {prefers_border!r}, expected True, False or None.")
+    if encoding not in ("text", "blob"):
+        raise RegistrationError(f'encoding is {encoding!r}, expected "text" or "blob".')
+    if not isinstance(listed, bool):
+        raise RegistrationError(f"listed is {listed!r}, expected True or False.")
+
+
+def _html_source(source: "Path | HtmlFunction | _Text", csp: Csp, openai: bool) -> HtmlSource:
     if isinstance(source, _Text):
-        return TextDocument(source.html, csp, openai)
+        return TextSource(source.html, csp, openai)
     if isinstance(source, Path):
-        return FileDocument(source, csp, openai)
+        return FileSource(source, csp, openai)
     if callable(source):
-        return MadeDocument(source, csp, openai)
+        return FunctionSource(source, csp, openai)
     raise RegistrationError(
         f"A View's source is {source!r}. Expected a path to an .html file or folder, View.html(text), or a function."
     )

@@ -10,7 +10,7 @@ from fanlight.protocol.html import find_doctype, first_content
 from fanlight.server.bundle.elements import Elements
 from fanlight.server.bundle.markup import Scanner
 from fanlight.server.bundle.source import Source, decode
-from fanlight.server.bundle.source_map import keep, wanted
+from fanlight.server.bundle.source_map import in_development, write
 
 _HTML_TAG, _HEAD_TAG = (
     re.compile(rf"""<{name}(?:\s(?:[^>"']|"[^"]*"|'[^']*')*)?>""", re.IGNORECASE) for name in ("html", "head")
@@ -63,8 +63,8 @@ def _bundle(source: Source, csp: Csp, files: tuple[Path, ...], openai: bool) -> 
     for tag in scanner.tags():
         elements.add(tag)
     text = elements.apply(scanner.body_end)
-    if wanted():
-        keep(text, source, elements.lines())
+    if in_development():
+        write(text, source, elements.lines())
     return Bundle(text, (*files, *elements.files), _folded(elements.title), _folded(elements.description))
 
 

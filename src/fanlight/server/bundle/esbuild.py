@@ -13,7 +13,7 @@ from typing import Literal
 
 from fanlight.protocol.errors import BundleError
 from fanlight.protocol.source_lines import Run
-from fanlight.server.bundle.source_map import of_source_map, wanted
+from fanlight.server.bundle.source_map import in_development, of_source_map
 
 TIMEOUT = 60.0  # seconds that esbuild may take for one script
 
@@ -79,7 +79,7 @@ def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
         if done.returncode:
             raise _error(entry, done.stderr.decode("utf-8", "replace"))
         output = _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()))
-        if not wanted():
+        if not in_development():
             return output
         map = json.loads(script.with_name("script.js.map").read_bytes())
         return replace(output, lines=of_source_map(map, script.parent.resolve(), entry.folder.resolve()))
@@ -99,7 +99,7 @@ def _options(entry: Entry, external: Iterable[str]) -> list[str]:
         *(f"--external:{specifier}" for specifier in external),
         *(f"--loader:.{suffix}=dataurl" for suffix in _IMAGES),
         "--loader:.css=empty",  # stylesheets are read by Fanlight, which knows what hosts block
-        *(["--sourcemap=external", "--sources-content=false"] if wanted() else []),
+        *(["--sourcemap=external", "--sources-content=false"] if in_development() else []),
     ]
     if entry.text is None:
         relative = Path(os.path.relpath(entry.path, entry.folder))

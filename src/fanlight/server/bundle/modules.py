@@ -26,7 +26,7 @@ from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
 from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
 from fanlight.server.bundle.source import Source, decode
-from fanlight.server.bundle.source_map import name_of, wanted
+from fanlight.server.bundle.source_map import in_development, name_of
 from fanlight.server.bundle.stylesheet import Sheet, merge_file
 
 _COMPILED = frozenset({".ts", ".mts", ".cts", ".tsx", ".jsx"})
@@ -211,7 +211,7 @@ def _imports_of_output(output: Output, source: Source, pos: int) -> list[Import]
 
 def _own_lines(source: Source, folder: Path | None) -> tuple[Run, ...]:
     """Return the lines of a script that keeps its own."""
-    return (Run(1, 1, name_of(source.path, folder), source.line_at(0)),) if wanted() else ()
+    return (Run(1, 1, name_of(source.path, folder), source.line_at(0)),) if in_development() else ()
 
 
 def _mappings(source: Source) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Tells which line of which file each line of a bundled document is, where a host asks for it."""
+"""A source map from the lines of a bundled document to the author's files, written for development tools."""
 
 import hashlib
 import json
@@ -15,21 +15,21 @@ _DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 
 Origins = Mapping[tuple[int, int], list[tuple[int, tuple[Run, ...]]]]
-"""For an edit, by its start and end: where in its new text something begins, and the runs of that."""
+"""For an edit, by its start and end: offsets in its new text, each with the runs of the script that begins there."""
 
 
-def wanted() -> bool:
-    """Tell whether anybody asks for lines."""
+def in_development() -> bool:
+    """Return whether a development tool started this process and reads the source maps that it writes."""
     return VARIABLE in os.environ
 
 
 def name_of(path: Path | str, folder: Path | None) -> str:
-    """Return a file's name as its author would write it beside the document."""
+    """Return the path of a file relative to the folder of the document."""
     return str(path) if folder is None else Path(os.path.relpath(path, folder)).as_posix()
 
 
 def trace(source: Source, edits: Iterable[tuple[int, int, str]], origins: Origins) -> list[Run]:
-    """Return the runs of the document that the edits make, in the order in which they are made."""
+    """Return the runs of the document that results from the edits."""
     text, name = source.text, name_of(source.path, source.folder)
     runs: list[Run] = []
     line = column = at = 1
@@ -52,8 +52,8 @@ def trace(source: Source, edits: Iterable[tuple[int, int, str]], origins: Origin
     return runs
 
 
-def keep(html: str, source: Source, runs: list[Run]) -> None:
-    """Write the lines of a document, for who asked for them. A folder that is gone asks no more."""
+def write(html: str, source: Source, runs: list[Run]) -> None:
+    """Write the source map of a document. If the folder for source maps is gone, the tool that read them has exited."""
     name = hashlib.sha256(html.encode("utf-8")).hexdigest()
     folder = None if source.folder is None else str(source.folder.absolute())
     text = json.dumps({"folder": folder, "runs": runs})

@@ -1,4 +1,4 @@
-"""Where a View's HTML comes from: a file or folder, a string, or a function called per read."""
+"""Where a View's HTML comes from: a file or folder, a string, or a function that is called for each read."""
 
 import abc
 import inspect
@@ -15,16 +15,21 @@ from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError, RegistrationError
 from fanlight.server.bundle import Bundle, bundle_file, bundle_text
 
-Maker = Callable[[], str | bytes | Awaitable[str | bytes]]
+HtmlFunction = Callable[[], str | bytes | Awaitable[str | bytes]]
+"""A function that returns the HTML of a View."""
 
-# A file whose last change is this near to our reading it may change again without its stamp showing it.
-_CLOCK_GRAIN_NS = 50_000_000
+# A file that was changed this shortly before it was read may change again and keep its time stamp.
+_CLOCK_RESOLUTION_NS = 50_000_000
 
 _Stamp = tuple[int, int, int, int]
 
 
-class Document(abc.ABC):
-    """One HTML document, read anew each time a host asks for it."""
+class HtmlSource(abc.ABC):
+    """The source of one HTML document, read for each request of a host.
+
+    `stem` is what a default URI and name are made of, and `sources` are the values that an author may give for this
+    document: its path, its folder or its function.
+    """
 
     stem: str | None = None
     title: str | None = None
@@ -35,8 +40,8 @@ class Document(abc.ABC):
     async def read(self) -> str: ...
 
 
-class TextDocument(Document):
-    """A document given as a string."""
+class TextSource(HtmlSource):
+    """A document that is a string."""
 
     def __init__(self, text: str, csp: Csp, openai: bool) -> None:
         bundle = bundle_text(text, csp, openai=openai)
@@ -48,52 +53,60 @@ class TextDocument(Document):
         return self._html
 
 
-class MadeDocument(Document):
-    """A document that a function makes for each read, so its faults show at the read."""
+class FunctionSource(HtmlSource):
+    """A document that a function returns for each read. Its errors are raised by the read, not at registration."""
 
-    def __init__(self, maker: Maker, csp: Csp, openai: bool) -> None:
-        _check_maker(maker)
-        self._maker = maker
-        self.sources = (maker,) if isinstance(maker, Hashable) else ()
+    def __init__(self, function: HtmlFunction, csp: Csp, openai: bool) -> None:
+        _check_function(function)
+        self._function = function
+        self.sources = (function,) if isinstance(function, Hashable) else ()
         self._csp = csp
         self._openai = openai
-        name = getattr(maker, "__name__", type(maker).__name__)
+        name = _name_of(function)
         self._label = f"{name}()"
         self.stem = name if name.isidentifier() else None
-        self.description = inspect.getdoc(maker) if hasattr(maker, "__name__") else None
+        self.description = inspect.getdoc(function) if hasattr(function, "__name__") else None
 
     async def read(self) -> str:
-        # A plain function may take its time, so it goes to a worker thread, as a plain tool does.
-        if inspect.iscoroutinefunction(self._maker):
-            made = await self._maker()
+        # A sync function may block, so it runs in a worker thread, as a sync tool does.
+        if inspect.iscoroutinefunction(self._function):
+            html = await self._function()
         else:
-            made = await anyio.to_thread.run_sync(self._maker)
-            if inspect.isawaitable(made):
-                made = await made
-        if isinstance(made, bytes):
+            html = await anyio.to_thread.run_sync(self._function)
+            if inspect.isawaitable(html):
+                html = await html
+        if isinstance(html, bytes):
             try:
-                made = made.decode("utf-8")
+                html = html.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise BundleError(self._label, None, f"returned bytes that are not UTF-8: {error}.") from None
-        if not isinstance(made, str):
-            raise BundleError(self._label, None, f"returned {type(made).__name__}, expected the HTML as a str.")
-        return bundle_text(made, self._csp, openai=self._openai, name=self._label).html
+        if not isinstance(html, str):
+            raise BundleError(self._label, None, f"returned {type(html).__name__}, expected the HTML as a str.")
+        return bundle_text(html, self._csp, openai=self._openai, name=self._label).html
 
 
-def _check_maker(maker: Maker) -> None:
-    name = getattr(maker, "__name__", type(maker).__name__)
-    if inspect.isgeneratorfunction(maker) or inspect.isasyncgenfunction(maker):
-        raise RegistrationError(f"{name}() is a generator. A function that makes a View returns the HTML as a str.")
+def _check_function(function: HtmlFunction) -> None:
+    name = _name_of(function)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise RegistrationError(
+            f"{name}() is a generator. Expected a function that returns the HTML of a View as a str."
+        )
     try:
-        inspect.signature(maker).bind()
+        inspect.signature(function).bind()
     except TypeError as error:
-        raise RegistrationError(f"{name}() makes a View and is called without arguments: {error}.") from None
+        raise RegistrationError(
+            f"{name}() cannot be called without arguments, as the function of a View is: {error}. Give them defaults."
+        ) from None
     except ValueError:
-        return  # built in: its parameters cannot be known
+        return  # a built-in function without a known signature
 
 
-class FileDocument(Document):
-    """A document on disk with all it refers to; a change to any of the files shows at the next read."""
+def _name_of(function: HtmlFunction) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+class FileSource(HtmlSource):
+    """A file with all files that it refers to. A change to any of them shows at the next read."""
 
     def __init__(self, path: Path, csp: Csp, openai: bool) -> None:
         self._path = _document_path(path)
@@ -113,7 +126,7 @@ class FileDocument(Document):
     def _has_changed(self) -> bool:
         if self._stamps is None:
             return True
-        for path, stamp in self._stamps.items():  # noqa: SIM110  a loop is twice as fast, at each read
+        for path, stamp in self._stamps.items():  # noqa: SIM110  runs for each read, and a loop is twice as fast
             if _stamp(path) != stamp:
                 return True
         return False
@@ -124,14 +137,14 @@ class FileDocument(Document):
         self._bundle: Bundle = bundle
         stamps = {str(path): _stamp(str(path)) for path in bundle.files}
         settled = all(
-            stamp is not None and max(stamp[0], stamp[3]) < started - _CLOCK_GRAIN_NS for stamp in stamps.values()
+            stamp is not None and max(stamp[0], stamp[3]) < started - _CLOCK_RESOLUTION_NS for stamp in stamps.values()
         )
         self._stamps: dict[str, _Stamp | None] | None = stamps if settled else None
 
 
 def _stamp(path: str) -> _Stamp | None:
     try:
-        status = os.stat(path)  # noqa: PTH116  pathlib's costs twice as much, at each read
+        status = os.stat(path)  # noqa: PTH116  runs for each read, and pathlib takes twice as long
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
@@ -140,7 +153,7 @@ def _stamp(path: str) -> _Stamp | None:
 def _document_path(path: Path) -> Path:
     """Return the HTML file that `path` names, itself or a folder's index.html."""
     try:
-        mode = os.stat(path).st_mode  # noqa: PTH116  one look at the file, which tells all that is asked here
+        mode = os.stat(path).st_mode  # noqa: PTH116  one system call answers all questions below
     except FileNotFoundError:
         mode = 0
     except OSError as error:
@@ -156,31 +169,34 @@ def _document_path(path: Path) -> Path:
     if not is_html:
         raise BundleError(path, None, "is not an .html file. A View is an .html file, or a folder with an index.html.")
     if mode:
-        raise BundleError(path, None, "is no regular file. A View is an .html file, or a folder with an index.html.")
-    raise BundleError(path, None, f"does not exist.{_what_is_there(path)}")
+        raise BundleError(path, None, "is not a regular file. A View is an .html file, or a folder with an index.html.")
+    raise BundleError(path, None, f"does not exist.{_existing_files(path)}")
 
 
-def _what_is_there(path: Path) -> str:
+def _existing_files(path: Path) -> str:
     if not path.parent.is_dir():
         return f" Neither does its folder {path.parent}. Paths are relative to the file that registers the View."
-    there = sorted(found.name for found in path.parent.iterdir() if found.suffix.lower() in (".html", ".htm"))
-    if not there:
-        return f" {path.parent} holds no .html file. Paths are relative to the file that registers the View."
-    return f" {path.parent} holds {', '.join(there[:8])}."
+    names = sorted(found.name for found in path.parent.iterdir() if found.suffix.lower() in (".html", ".htm"))
+    if not names:
+        return f" {path.parent} contains no .html file. Paths are relative to the file that registers the View."
+    return f" {path.parent} contains {', '.join(names[:8])}."
 
 
 def resolve(source: str | Path) -> Path:
     """Return `source` as an absolute path, relative to the file of the first caller outside Fanlight."""
     if isinstance(source, str) and (source.lstrip()[:1] == "<" or "\n" in source):
-        raise RegistrationError("This View is HTML text where a path was expected. Write View.html(text).")
+        raise RegistrationError(
+            "This View is HTML text where a path was expected. "
+            'Write View.html(text, uri="ui://<server>/<name>"), for example "ui://clock/view".'
+        )
     if isinstance(source, str) and ("://" in source or not source):
         raise RegistrationError(
             f"The source of a View is {source!r}, expected a path. "
-            'Write View("file.html", uri="ui://clock/view"); what is on the web cannot be a View.'
+            'Write View("file.html", uri="ui://clock/view"). A page on the web cannot be a View.'
         )
-    # Lexically, so that a/../x.html is x.html and a link stays the link that the author sees.
+    # normpath keeps symbolic links, so errors name the path that the author wrote.
     path = os.path.normpath(source)
-    return Path(path if os.path.isabs(path) else os.path.normpath(_calling_folder() / path))  # noqa: PTH117  a third of the cost
+    return Path(path if os.path.isabs(path) else os.path.normpath(_calling_folder() / path))  # noqa: PTH117  takes a third of the time
 
 
 def _calling_folder() -> Path:
@@ -189,6 +205,6 @@ def _calling_folder() -> Path:
         module = frame.f_globals.get("__name__", "")
         if module != "fanlight" and not module.startswith("fanlight."):
             file = frame.f_globals.get("__file__")
-            return Path(os.path.abspath(file)).parent if file else Path.cwd()  # noqa: PTH100  lexically, as above
+            return Path(os.path.abspath(file)).parent if file else Path.cwd()  # noqa: PTH100  keeps symbolic links
         frame = frame.f_back  # type: ignore[assignment]
     return Path.cwd()
