@@ -9,6 +9,7 @@ from fanlight.protocol.transcript import RecordedMessage
 from fanlight.rules.observation import (
     DENIAL,
     HANGS,
+    VIEW_ORIGIN,
     Document,
     Look,
     Response,
@@ -480,6 +481,10 @@ BROKEN: dict[str, list[Any]] = {
     "QUA-03": [plain(console=["Warning: each child needs a key"])],
     "QUA-19": [plain(violations=["script-src blocked eval"])],
     "QUA-20": [plain(unreached=["https://cdn.example/a.js"])],
+    "QUA-23": [
+        plain(navigations=[f"{VIEW_ORIGIN}/view"], unfinished="it reloaded itself or navigated away"),
+        plain(navigations=["https://elsewhere.example/?q=1"]),
+    ],
     "QUA-21": [plain(messages=[], unfinished=HANGS)],
     "QUA-08": [replace(VIEW, document=Document(URI, "x" * 1_000_001))],
     "QUA-09": [plain(messages=[hello()[0], says("ui/notifications/initialized", at=9.0), SIZE, SIZE])],

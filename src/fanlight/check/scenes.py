@@ -24,6 +24,7 @@ from fanlight.check.replay_server import stand_in
 from fanlight.check.scripted_host import (
     AGE,
     HandshakeError,
+    NavigationError,
     Pages,
     Part,
     Script,
@@ -139,8 +140,11 @@ async def _played(script: Script) -> None:
             script.unfinished = HANGS
         except HandshakeError:
             script.unfinished = "it did not finish the handshake"
+        except NavigationError:
+            script.unfinished = "it reloaded itself or navigated away"
         except Error as error:
-            script.unfinished = _stopped(error)
+            navigated = "it reloaded itself or navigated away" if script.navigations else None
+            script.unfinished = navigated or _stopped(error)
     if limit.cancelled_caught:
         script.unfinished = f"it was not over after {_SCENE_LIMIT:g} seconds"
 

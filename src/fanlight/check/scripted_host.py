@@ -22,7 +22,7 @@ from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage
-from fanlight.rules.observation import LATER, Document, Scene
+from fanlight.rules.observation import LATER, VIEW_ORIGIN, Document, Scene
 
 if TYPE_CHECKING:
     from playwright.async_api import (
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     )
 
 HOST_ORIGIN: Final = "https://host.fanlight-check.test"
-VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
-"""Where a View is, in all that is written of it. In the browser it is at a name below this one's domain."""
 
 _MARK: Final = "fanlight.check "
 _TIMER: Final = re.compile(r"timer (\d+) (now|late) (.*)", re.DOTALL)
@@ -128,6 +126,7 @@ class _Place:
         page = self.page
         page.on("pageerror", self._threw)
         page.on("console", self._heard)
+        page.on("request", self._requested)
         page.on("requestfailed", self._failed)
         await page.route("https://*.fanlight-check.test/**", self._file)
         await page.expose_function("hostAnswers", self._answers)
@@ -156,6 +155,10 @@ class _Place:
     def _heard(self, message: "ConsoleMessage") -> None:
         if self.script is not None:
             self.script.heard(message)
+
+    def _requested(self, request: "Request") -> None:
+        if self.script is not None:
+            self.script.requested(request)
 
     def _failed(self, request: "Request") -> None:
         if self.script is not None:
@@ -189,6 +192,10 @@ class ViewHangsError(RemoteError):
     """The page does not answer any more."""
 
 
+class NavigationError(RemoteError):
+    """The View reloaded itself or navigated away."""
+
+
 class HandshakeError(RemoteError):
     """The View does not finish the handshake."""
 
@@ -209,12 +216,22 @@ class Script:
         self.console: list[str] = []
         self.violations: list[str] = []
         self.unreached: list[str] = []
+        self.loaded: list[str] = []
+        """What the View's frame loaded: the View, then the pages that it navigated to."""
         self.marks: dict[str, JSONObject] = {}
         self.answers: dict[str, JSONObject] = {}
         self.steps: dict[str, int] = {}
 
     def threw(self, error: "Error") -> None:
         self.errors.append((self.step, first_line(self._written(f"{error.name}: {error.message}"))))
+
+    @property
+    def navigations(self) -> list[str]:
+        return [self._written(url) for url in self.loaded[1:]]
+
+    def requested(self, request: "Request") -> None:
+        if request.is_navigation_request() and request.frame.parent_frame == self.page.main_frame:
+            self.loaded.append(request.url)
 
     def failed(self, request: "Request") -> None:
         if not _OWN.match(request.url) and "csp" not in str(request.failure):
@@ -249,7 +266,9 @@ class Script:
         if refuse is not None:
             script["refuse"] = refuse
         await self.evaluate("(script) => host.begin(script)", script)
-        if not await self.evaluate(f"host.initialized({_START})"):
+        initialized = await self.evaluate(f"host.initialized({_START})")
+        self._check_navigation()
+        if not initialized:
             raise HandshakeError
 
     async def take(self, step: str) -> None:
@@ -282,8 +301,13 @@ class Script:
 
     async def inside(self, call: str, of: str = "fanlight.check") -> Any:
         """Call what measure.js, or another script, put into the View."""
+        self._check_navigation()
         frame = self._frame()
         return None if frame is None else await self.evaluate(f'window[Symbol.for("{of}")]?.{call}', frame=frame)
+
+    def _check_navigation(self) -> None:
+        if self.navigations:
+            raise NavigationError
 
     def _frame(self) -> "Frame | None":
         return next((frame for frame in self.page.frames if frame.url.startswith(self.origin)), None)
@@ -324,6 +348,7 @@ class Script:
             self.answers,
             self.steps,
             self.unfinished,
+            self.navigations,
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fanlight.rules.errors import ERROR_TEXT, UNCAUGHT, errors_of
-from fanlight.rules.observation import HANGS, Scene, ViewObservation
+from fanlight.rules.observation import HANGS, VIEW_ORIGIN, Scene, ViewObservation
 from fanlight.rules.rule import ADVICE, IMPLIED, Problem, Section, stable_text
 
 LARGE: Final = 1_000_000
@@ -88,6 +88,23 @@ def does_not_hang(view: ViewObservation) -> Iterator[Problem]:
     if hung:
         message = f"hangs: one of its scripts runs without end, and the View stops responding ({', '.join(hung)})."
         yield Problem(view.where, message, key="hangs")
+
+
+@section.rule("QUA-23", IMPLIED, "A View stays where it is: it neither reloads itself nor navigates away.")
+def stays_in_place(view: ViewObservation) -> Iterator[Problem]:
+    for scene in view.scenes.values():
+        if not scene.navigations:
+            continue
+        if scene.navigations[0].startswith(VIEW_ORIGIN):
+            message = f"reloads itself (seen in {scene.name}): it loses its data, and the host does not send it again."
+            fix = "Update the page in place instead of location.reload(), and call preventDefault() in submit handlers."
+            yield Problem(view.where, message, fix, key="reloads itself")
+        else:
+            address = _QUERY.sub("", scene.navigations[0])[:100]
+            message = f"navigates to {address} (seen in {scene.name}): its frame then shows another page, or nothing."
+            fix = "Open links with app.openLink({ url }), and call preventDefault() in submit handlers."
+            yield Problem(view.where, message, fix, key="navigates away")
+        return
 
 
 @section.rule(

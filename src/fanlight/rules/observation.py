@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HANGS: Final = "it hangs"
 """The value of `Scene.unfinished` if a script of the View ran without end."""
+VIEW_ORIGIN: Final = "https://view.fanlight-check.test"
+"""The origin of the View in everything that is recorded of a scene."""
 DENIAL: Final = "Denied by fanlight check"
 """The beginning of the error by which the scripted host denies a request of the View."""
 LATER: Final = "later"
@@ -180,6 +182,8 @@ class Scene:
     """How many messages had been sent when a step began."""
     unfinished: str | None = None
     """Why the scene could not be played to its end."""
+    navigations: Sequence[str] = ()
+    """Addresses that the View's frame loaded after the View. A View that reloads itself has its own address here."""
 
     def sent(self, *methods: str, since: str | None = None, until: str | None = None) -> list[RecordedMessage]:
         """Return the requests and notifications that the View sent.
