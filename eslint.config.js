@@ -28,7 +28,7 @@ export default [
       "no-implied-eval": "error",
       "no-new-func": "error",
       "no-var": "error",
-      "no-console": ["error", { allow: ["error"] }],
+      "no-console": ["error", { allow: ["error", "debug"] }],
       "no-unused-vars": ["error", { argsIgnorePattern: "^_", ignoreRestSiblings: true }],
       "prefer-const": "error",
     },

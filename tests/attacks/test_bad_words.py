@@ -27,7 +27,7 @@ from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.documents import _csp
 from fanlight.host.views.downloads import safe_name
 from fanlight.host.views.requests import is_web_link
-from fanlight.host.web.origins import Names, app_label
+from fanlight.host.web.origins import HostNames, app_label
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives
 from support.browser import profile
@@ -35,7 +35,7 @@ from support.page import Page as PlayedPage
 
 pytestmark = pytest.mark.anyio
 
-ORIGINS = Names().origins("http", "localhost:8000")
+ORIGINS = HostNames().origins("http", "localhost:8000")
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
 EVERYTHING_GOES = Policy({"tools": "allow", "links": "allow", "downloads": "allow", "messages": "allow"})
 
@@ -248,7 +248,7 @@ async def opened(server: object) -> AsyncIterator[tuple[PlayedPage, Host]]:
         await host.servers["strict"].ready()
         call = await host.call_tool("strict", "show", {})
         page = PlayedPage()
-        page.link = await host.open({"type": "open", "view": call.view, "token": call.token}, ORIGINS, page)  # type: ignore[arg-type]
+        await page.open(host, call.view, call.token)
         page.shown = await page.next()
         await page.ask("ui/initialize", HELLO, id=0)
         await page.say({"method": "ui/notifications/initialized"})
@@ -266,7 +266,7 @@ async def test_a_size_that_is_none_is_ignored() -> None:
             await page.say({"method": "ui/notifications/size-changed", "params": {"height": height, "width": height}})
         assert page.frames.empty()
         await page.say({"method": "ui/notifications/size-changed", "params": {"height": 9}})
-        assert await page.next() == {"type": "size", "height": 9}
+        assert await page.next() == {"type": "resize", "height": 9}
 
 
 @attack("word-replies")
@@ -319,7 +319,7 @@ async def test_half_a_character_passes_unharmed() -> None:
         assert "error" in answer or "result" in answer
         update = {"content": [{"type": "text", "text": "\ud83d"}], "structuredContent": {"\ud83d": "\udc00"}}
         await page.say({"id": 8, "method": "ui/update-model-context", "params": update})
-        assert await page.next() == {"type": "told", "update": update}
+        assert await page.next() == {"type": "model-context", "update": update}
         assert (await page.message())["result"] == {}
 
 
@@ -342,8 +342,8 @@ async def test_a_socket_ends_over_what_is_too_much_and_the_host_goes_on(stage: A
     """Goes red without the checks in Socket.receive and `decode`."""
     assert await said(stage, "", "nonsense", "[]", "7", "[" * 100_000, '{"a":' * 5_000) == 1008
     assert await said(stage, b"\xff\xfe\x00") == 1003
-    assert await said(stage, b'{"type":"warm"}') == 1003
-    assert await said(stage, json.dumps({"type": "warm", "x": "y" * 50_000_000})) == 1009
+    assert await said(stage, b'{"type":"prewarm"}') == 1003
+    assert await said(stage, json.dumps({"type": "prewarm", "x": "y" * 50_000_000})) == 1009
     assert await said(stage) == 1008
 
 
@@ -602,7 +602,7 @@ async def test_a_view_comes_from_a_ui_address_of_its_own_server() -> None:
             if call.view is None:
                 continue
             with pytest.raises(ViewRefusedError):
-                await host.open({"type": "open", "view": call.view, "token": call.token}, ORIGINS, PlayedPage())  # type: ignore[arg-type]
+                await PlayedPage().open(host, call.view, call.token)
 
 
 @attack("word-liar-permissions")

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from attacks.arena import hostile
 from attacks.catalogue import attack
 from fanlight.host import Host, Limits, Policy
-from fanlight.host.views.channel import Line, decode, encode
-from fanlight.host.web.origins import Names
+from fanlight.host.json_text import encode_json
+from fanlight.host.views.channel import PageChannel
+from fanlight.host.views.frames import Resize, decode_frame
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.dialects import ROWS
-from support.page import Page
+from support.page import SHOW, Page
 
 pytestmark = pytest.mark.anyio
 
@@ -149,7 +150,7 @@ class Holder:
 
     def read(self) -> None:
         for message in self.bridge.outgoing():
-            encode(message)
+            encode_json(message)
             assert message["jsonrpc"] == "2.0"
             if "method" in message:
                 assert self.bridge.state in (State.READY, State.CLOSING)
@@ -292,8 +293,19 @@ NUMBERS: st.SearchStrategy[Any] = st.integers(-3, 40) | st.sampled_from(
     [2**63, 2**70, 10**400, 1.5, True, None, "3", [], {}]
 )
 FRAMES = st.dictionaries(
-    st.sampled_from(["type", "n", "ack", "message", "id", "result", "error", "mode", "context", "reason", "seen"]),
-    st.sampled_from(["message", "context", "mode", "done", "ack", "failed", "violation", "fullscreen"])
+    st.sampled_from(["type", "n", "ack", "message", "id", "result", "error", "mode", "context", "directive", "seen"]),
+    st.sampled_from(
+        [
+            "message",
+            "context",
+            "display-mode",
+            "command-result",
+            "ack",
+            "load-failed",
+            "csp-violation",
+            "fullscreen",
+        ]
+    )
     | NUMBERS
     | ANYTHING,
     max_size=6,
@@ -304,13 +316,13 @@ FRAMES = st.dictionaries(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(["send", "send", "read", "lose", "resume"]) | FRAMES, max_size=60))
 def test_every_frame_arrives_once_and_in_order_whatever_else_comes(steps: list[Any]) -> None:
-    """Goes red without the numbers: with nothing kept, or with `_forget` of what was only claimed in a wrong type."""
+    """Goes red without the numbers: with nothing kept, or with `_discard` of what was only claimed in a wrong type."""
     asyncio.run(_talk(steps))
 
 
 async def _talk(steps: list[Any]) -> None:
-    line, wire = Line(), Wire()
-    await line.begin(wire, {"type": "show"})
+    channel, wire = PageChannel(), Wire()
+    await channel.begin(wire, SHOW)
     sent, got, seen, whole = 0, [], 0, True
 
     def read() -> None:
@@ -319,37 +331,39 @@ async def _talk(steps: list[Any]) -> None:
             frame = json.loads(text)
             if frame.get("n", 0) > seen:
                 seen = frame["n"]
-                got.append(frame["x"])
+                got.append(frame["height"])
         wire.texts.clear()
 
     for step in steps:
         match step:
             case "send":
                 sent += 1
-                await line.send({"x": sent})
+                await channel.send(Resize(sent))
             case "read":
                 read()
             case "lose":
-                line.detach(wire)
+                channel.detach(wire)
                 wire = Wire()
             case "resume":
                 read()
-                line.detach(wire)
+                channel.detach(wire)
                 wire = Wire()
-                if line.is_whole(seen):
-                    await line.attach(wire, seen)
+                if channel.can_resume(seen):
+                    await channel.resume(wire, seen)
             case dict():
                 ack = step.get("ack")
                 whole = whole and not (type(ack) is int and ack > seen)  # a page that lies about itself loses its own
-                before = line.seen
-                assert line.take(step) in (True, False)
-                await line.acknowledge()
-                assert line.seen >= before
+                before = channel.received
+                received = decode_frame(json.dumps(step))
+                if received is not None:
+                    channel.receive(received)
+                    await channel.acknowledge()
+                assert channel.received >= before
     read()
-    if whole and line.is_whole(seen):
-        line.detach(wire)
+    if whole and channel.can_resume(seen):
+        channel.detach(wire)
         wire = Wire()
-        await line.attach(wire, seen)
+        await channel.resume(wire, seen)
         read()
         assert got == list(range(1, sent + 1))
     assert got == sorted(set(got))
@@ -364,21 +378,20 @@ async def _talk(steps: list[Any]) -> None:
     )
 )
 def test_no_frame_ends_a_view_of_a_real_host(frames: list[dict[str, Any]]) -> None:
-    """Goes red without any of the checks of types in PageLink.receive and Session."""
+    """Goes red without any of the checks of types in frames.py and Session."""
     asyncio.run(_with_host(frames))
 
 
 async def _with_host(frames: list[dict[str, Any]]) -> None:
-    async with hosted() as (page, link):
+    async with hosted() as page:
         for frame in frames:
             if frame.get("type") == "close" or "teardown" in repr(frame):
                 continue
-            text = json.dumps(frame)
-            read = decode(text)
-            if read is not None:
-                await link.receive(read, len(text))
+            received = decode_frame(json.dumps(frame))
+            if received is not None:
+                await page.connection.receive(received)
         await asyncio.sleep(0)
-        await link.receive({"type": "message", "message": {"jsonrpc": "2.0", "id": "last", "method": "ping"}}, 50)
+        await page.receive_by_host({"type": "message", "message": {"jsonrpc": "2.0", "id": "last", "method": "ping"}})
         while True:
             heard = await asyncio.wait_for(page.frames.get(), 10)
             if heard.get("message", {}).get("id") == "last":
@@ -389,18 +402,16 @@ async def _with_host(frames: list[dict[str, Any]]) -> None:
 class hosted:
     """A host with one View that a played page has opened, and no limits on how fast it speaks."""
 
-    async def __aenter__(self) -> tuple[Page, Any]:
+    async def __aenter__(self) -> Page:
         limits = Limits(messages_per_second=1e9, size_changes_per_second=1e9)
         self.host = Host({"strict": hostile("strict")[0]}, policy=Policy({"tools": "allow"}), limits=limits)
         await self.host.__aenter__()
         await self.host.servers["strict"].ready()
         call = await self.host.call_tool("strict", "show", {})
-        page = Page()
-        origins = Names().origins("http", "localhost:8000")
-        link = await self.host.open({"type": "open", "view": call.view, "token": call.token}, origins, page)  # type: ignore[arg-type]
+        page = await Page().open(self.host, call.view, call.token)
         for message in ({**HELLO, "params": {}}, READY):
-            await link.receive({"type": "message", "message": message}, 100)
-        return page, link
+            await page.receive_by_host({"type": "message", "message": message})
+        return page
 
     async def __aexit__(self, *_: object) -> None:
         await self.host.__aexit__(None, None, None)
@@ -410,21 +421,23 @@ class hosted:
 async def test_a_session_that_heard_twenty_thousand_messages_holds_nothing_of_them() -> None:
     """Goes red without `_heard.pop` where a request is answered or given up."""
     chance = random.Random(7)
-    async with hosted() as (page, link):
-        session = link._session
+    async with hosted() as page:
+        session = page.connection._session
         for number in range(1, 20_001):
             method = chance.choice(["ping", "tools/call", "nope", "notifications/cancelled", "notifications/message"])
             params = {"name": "look", "arguments": {}, "requestId": str(number - 1), "data": number}
             message = {"jsonrpc": "2.0", "method": method, "params": params}
             if not method.startswith("notifications/"):
                 message["id"] = str(number)
-            await link.receive({"type": "message", "message": message, "n": number, "ack": session.line._last}, 100)
+            await page.receive_by_host(
+                {"type": "message", "message": message, "n": number, "ack": session.line._last_number}
+            )
             while not page.frames.empty():
                 page.frames.get_nowait()
         async with asyncio.timeout(20):
             while session.bridge.open_requests:  # noqa: ASYNC110  there is nothing that says so
                 await asyncio.sleep(0.01)
-        await link.receive({"type": "ack", "ack": session.line._last}, 10)
+        await page.receive_by_host({"type": "ack", "ack": session.line._last_number})
         held = {name: len(value) for name, value in vars(session).items() if hasattr(value, "__len__")}
         assert {name: size for name, size in held.items() if size} == {
             "id": len(session.id),

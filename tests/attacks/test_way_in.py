@@ -432,7 +432,7 @@ async def test_only_a_page_of_the_program_opens_a_socket(stage: Arena) -> None:
 
 @attack("in-host-header")
 async def test_a_name_is_whose_it_says(stage: Arena) -> None:
-    """Goes red without Names.role: the program would answer at the names of Views."""
+    """Goes red without HostNames.role: the program would answer at the names of Views."""
     port = stage.origin.rpartition(":")[2]
     label = app_label("a", "ui://a/view")
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
@@ -456,7 +456,7 @@ async def test_a_name_is_whose_it_says(stage: Arena) -> None:
 
 @attack("in-proxy-host")
 async def test_the_proxy_serves_pages_of_the_program_only(stage: Arena) -> None:
-    """Goes red without check_source and Names.role in Web._proxy."""
+    """Goes red without check_source and HostNames.role in Web._proxy."""
     port = stage.origin.rpartition(":")[2]
     at = {"host": f"sandbox.localhost:{port}"}
     label = app_label("a", "ui://a/view")

@@ -1,8 +1,9 @@
-"""`<mcp-app>` in a real Chromium: three real origins, a host that says what the test says, and the real proxy."""
+"""`<mcp-app>` in a real Chromium: three real origins, the real proxy, and a host whose frames the test sends."""
 
 import asyncio
 import gzip
 import json
+import re
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +21,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from fanlight.browser import script
+from fanlight.browser import served_script
+from fanlight.host.views.frames import HOST_FRAMES, PAGE_FRAMES, ShowView
 from support.browser import colours, frame_at, until
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +62,7 @@ class _Server(uvicorn.Server):
 
 
 class Host:
-    """Says to the element what the test says, and keeps what the element says."""
+    """Sends the frames of the test to the element, and records the frames of the element."""
 
     def __init__(self, page: Page, port: int, view: str) -> None:
         self.page = page
@@ -74,7 +76,7 @@ class Host:
         self.frames: list[dict[str, Any]] = []
         self.acks: list[int | None] = []
         self.seen = 0
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def proxy_url(self) -> str:
@@ -93,16 +95,16 @@ class Host:
                 self.acks.append(frame.pop("ack", None))
                 if frame["type"] != "ack":
                     self.frames.append(frame)
-                self._news.set()
+                self._changed.set()
         except WebSocketDisconnect:
             self.frames.append({"type": "(lost)"})
-            self._news.set()
+            self._changed.set()
 
     async def answer(self, request: Request) -> Response:
         name, path = request.url.hostname or "", request.url.path
         scripts = {"/apps/mcp-app.js": "mcp-app.js", "/sandbox.js": "sandbox.js"}
         if path in scripts:
-            return Response(script(scripts[path]), media_type="text/javascript")
+            return Response(served_script(scripts[path]), media_type="text/javascript")
         if path == "/page.js":
             return Response(PAGE_SCRIPT, media_type="text/javascript")
         if name == "localhost" and path == "/page":
@@ -124,42 +126,48 @@ class Host:
         given = {"view": "v1", "src": "/apps"} | {key.replace("_", "-"): value for key, value in attributes.items()}
         await self.page.evaluate("given => add(given)", given)
 
-    async def say(self, type_: str, **frame: Any) -> None:
-        await self.sockets[-1].send_text(json.dumps({"type": type_, **frame}))
+    async def send(self, type: str, **frame: Any) -> None:
+        assert type in {frame.TYPE for frame in HOST_FRAMES}
+        await self.sockets[-1].send_text(json.dumps({"type": type, **frame}))
 
-    async def heard(self, type_: str) -> dict[str, Any]:
-        """Wait for the next frame of a type, and take it."""
+    async def received(self, type_: str) -> dict[str, Any]:
+        """Wait for the next frame of a type, and remove it."""
+        assert type_ in {frame.TYPE for frame in PAGE_FRAMES} | {"(lost)"}
         async with asyncio.timeout(15):
             while True:
                 for frame in self.frames:
                     if frame["type"] == type_:
                         self.frames.remove(frame)
                         return frame
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
 
     async def show(self, **frame: Any) -> Frame:
-        """Let the element show the View, and return the View's frame once it has spoken."""
-        about: dict[str, Any] = {
-            "proxy": self.proxy_url,
-            "document": f"{self.view_origin}/view",
-            "title": "Clock",
-            "mode": "inline",
-            "limit": 5_000_000,
-        }
-        about |= {"sandbox": "allow-scripts allow-same-origin allow-forms", "allow": "", "border": None}
-        await self.say("show", **(about | frame))
-        await self.heard("loaded")
-        assert (await self.heard("message"))["message"]["method"] == "ui/initialize"
+        """Let the element show the View, and return the View's frame once it has sent a message."""
+        await self.send_show(**frame)
+        assert (await self.received("message"))["message"]["method"] == "ui/initialize"
         return await self.view_frame()
+
+    async def send_show(self, **frame: Any) -> None:
+        show = ShowView(
+            proxy=self.proxy_url,
+            document=f"{self.view_origin}/view",
+            sandbox="allow-scripts allow-same-origin allow-forms",
+            allow="",
+            title="Clock",
+            csp="default-src 'none'",
+            network=(),
+            max_bytes=5_000_000,
+        )
+        await self.send(**(show.to_json() | frame))
 
     async def started(self, **attributes: str) -> Frame:
         await self.start(**attributes)
-        await self.heard("open")
+        await self.received("open")
         return await self.show()
 
     async def view_frame(self) -> Frame:
-        """Return the View's frame. Playwright may hear of it later than the host of its first message."""
+        """Return the View's frame. Playwright may know of it only after the host has received its first message."""
         async with asyncio.timeout(15):
             while True:
                 found = [frame for frame in self.page.frames if frame.url.startswith(self.view_origin)]
@@ -179,8 +187,8 @@ class Host:
         return [event["detail"] for event in found if event["type"] == f"mcp-{type_}"]
 
     async def answered(self, type_: str, **frame: Any) -> dict[str, Any]:
-        await self.say(type_, id=7, **frame)
-        done = await self.heard("done")
+        await self.send(type_, id=7, **frame)
+        done = await self.received("command-result")
         assert done.pop("id") == 7
         return done
 
@@ -212,14 +220,14 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
 
 
 def test_the_element_is_at_most_8000_bytes_compressed_as_it_is_served() -> None:
-    assert len(gzip.compress(script("mcp-app.js").encode(), 9)) <= 8_000
+    assert len(gzip.compress(served_script("mcp-app.js").encode(), 9)) <= 8_000
 
 
-async def test_a_view_is_shown_and_messages_pass_both_ways(host: Host) -> None:
+async def test_a_view_is_shown_and_messages_are_relayed_both_ways(host: Host) -> None:
     await host.start(token="secret")
-    opened = await host.heard("open")
+    opened = await host.received("open")
     assert (opened["view"], opened["token"]) == ("v1", "secret")
-    assert "resume" not in opened
+    assert "seen" not in opened
     context = opened["context"]
     assert context.pop("userAgent").startswith("Mozilla/")
     assert context.pop("timeZone")
@@ -231,13 +239,21 @@ async def test_a_view_is_shown_and_messages_pass_both_ways(host: Host) -> None:
         "deviceCapabilities": {"touch": False, "hover": True},
     }
     view = await host.show()
-    await host.say("message", message=PING)
+    await host.send("message", message=PING)
     await until(view, "got.length === 1")
     assert await view.evaluate("got") == [PING]
     await view.evaluate("say({jsonrpc: '2.0', id: 0, result: {}})")
-    assert (await host.heard("message"))["message"] == {"jsonrpc": "2.0", "id": 0, "result": {}}
+    assert (await host.received("message"))["message"] == {"jsonrpc": "2.0", "id": 0, "result": {}}
     assert await host.events("ready") == [{}]
     assert [event["from"] for event in await host.events("message")] == ["view", "host", "view"]
+
+
+async def test_the_policy_of_the_view_is_logged_to_the_console(host: Host) -> None:
+    """CSP-05."""
+    lines: list[tuple[str, str]] = []
+    host.page.on("console", lambda line: lines.append((line.type, line.text)))
+    await host.started()
+    assert ("debug", "Clock: Content-Security-Policy: default-src 'none'") in lines
 
 
 async def test_the_frame_is_isolated_and_has_a_title(host: Host) -> None:
@@ -251,7 +267,7 @@ async def test_the_frame_is_isolated_and_has_a_title(host: Host) -> None:
     await expect(host.page.get_by_role("group", name="Clock")).to_have_count(1)
 
 
-async def test_nobody_else_can_speak_for_the_view(host: Host) -> None:
+async def test_no_other_window_can_send_messages_for_the_view(host: Host) -> None:
     view = await host.started()
     forged = {"jsonrpc": "2.0", "id": 9, "method": "tools/call"}
     elsewhere = host.proxy.split("/proxy")[0] + "/else"
@@ -274,61 +290,66 @@ async def test_nobody_else_can_speak_for_the_view(host: Host) -> None:
     for name in ("proxy-ready", "x"):
         await proxy.evaluate(f"parent.postMessage({{method: 'ui/notifications/sandbox-{name}'}}, '*')")
     await view.evaluate("say({last: 1})")
-    assert (await host.heard("message"))["message"] == {"last": 1}
+    assert (await host.received("message"))["message"] == {"last": 1}
     assert not [told for told in await proxy.evaluate("window.told") if "resource-ready" in told.get("method", "")]
 
 
-async def test_a_proxy_frame_that_went_elsewhere_is_neither_heard_nor_told(host: Host) -> None:
+async def test_a_proxy_frame_that_has_navigated_away_neither_sends_nor_receives(host: Host) -> None:
     await host.started()
     await host.part("frame").evaluate("(frame, url) => { frame.src = url }", f"{host.view_origin}/view?else")
     frame = await frame_at(host.page, f"{host.view_origin}/view?else")
-    await host.say("message", message={"secret": 1})
+    await host.send("message", message={"secret": 1})
     await frame.evaluate("say({forged: 1})")
-    assert (await host.answered("mode", mode="inline")) == {"type": "done", "result": {"mode": "inline"}}
+    assert (await host.answered("set-display-mode", mode="inline")) == {
+        "type": "command-result",
+        "result": {"mode": "inline"},
+    }
     assert await frame.evaluate("got") == []
     assert [frame for frame in host.frames if frame["type"] == "message"] == []
 
 
 async def test_a_proxy_of_the_pages_own_origin_is_refused(host: Host) -> None:
     await host.start()
-    await host.heard("open")
-    await host.say("show", proxy=f"{host.origin}/proxy", document=f"{host.view_origin}/view", title="x", mode="inline")
-    assert "origin of its own" in (await host.heard("failed"))["reason"]
+    await host.received("open")
+    await host.send_show(proxy=f"{host.origin}/proxy")
+    assert "origin of its own" in (await host.received("load-failed"))["message"]
     await expect(host.page.get_by_role("alert")).to_contain_text("origin of its own")
     assert await host.part("frame").count() == 0
 
 
-async def test_the_height_follows_within_bounds_and_the_width_never(host: Host) -> None:
+async def test_the_height_follows_the_view_within_limits_and_the_width_does_not(host: Host) -> None:
     await host.started()
-    await host.say("size", height=321.4, width=10)
+    await host.send("resize", height=321.4, width=10)
     await host.page.wait_for_function("events.some(event => event.type === 'mcp-size')")
     assert await host.height() == 322
     nonsense: list[Any] = [-1, "9", None, [5], {}, True]
     for height in nonsense:
-        await host.say("size", height=height)
-    await host.answered("mode", mode="inline")
+        await host.send("resize", height=height)
+    await host.answered("set-display-mode", mode="inline")
     assert await host.height() == 322
     assert await host.part("frame").evaluate("frame => frame.clientWidth") == 784
-    await host.say("size", height=1e12)
-    await host.answered("mode", mode="inline")
+    await host.send("resize", height=1e12)
+    await host.answered("set-display-mode", mode="inline")
     assert await host.height() == 20_000
-    await host.say("size", height=0)
-    await host.answered("mode", mode="inline")
+    await host.send("resize", height=0)
+    await host.answered("set-display-mode", mode="inline")
     assert await host.height() == 0
     assert await host.events("size") == [{"height": 322}, {"height": 20_000}, {"height": 0}]
 
 
 @pytest.mark.parametrize("attributes", [{"max_height": "200"}, {"style": "max-height: 200px"}])
-async def test_the_page_bounds_the_height_and_the_host_is_told(attributes: dict[str, str], host: Host) -> None:
+async def test_the_page_limits_the_height_and_the_host_receives_the_limit(
+    attributes: dict[str, str], host: Host
+) -> None:
     await host.start(**attributes)
-    assert (await host.heard("open"))["context"]["containerDimensions"] == {"width": 784, "maxHeight": 200}
+    assert (await host.received("open"))["context"]["containerDimensions"] == {"width": 784, "maxHeight": 200}
     await host.show()
-    await host.say("size", height=500)
-    await host.answered("mode", mode="inline")
+    await host.send("resize", height=500)
+    await host.answered("set-display-mode", mode="inline")
     assert await host.height() == 200
 
 
-async def test_a_view_whose_height_depends_on_the_pages_scroll_bar_comes_to_rest(browser: Browser) -> None:
+async def test_a_view_whose_height_depends_on_the_pages_scroll_bar_stops_resizing(browser: Browser) -> None:
     # Higher than the page when wide, lower when narrow: with each scroll bar that comes or goes, the other.
     view = VIEW.replace(
         "</script>",
@@ -342,35 +363,38 @@ async def test_a_view_whose_height_depends_on_the_pages_scroll_bar_comes_to_rest
             """() => new ResizeObserver(() => document.body.style.paddingRight =
             document.querySelector("main").scrollHeight > 500 ? "20px" : "0").observe(document.querySelector("main"))"""
         )
-        await host.heard("open")
+        await host.received("open")
         await host.show()
         quiet = turns = 0
         while quiet < 5:
             try:
                 async with asyncio.timeout(0.3):
-                    while "height" not in (message := (await host.heard("message"))["message"]):
+                    while "height" not in (message := (await host.received("message"))["message"]):
                         pass
             except TimeoutError:
                 quiet += 1
                 continue
             quiet, turns = 0, turns + 1
             assert turns < 50, "it never comes to rest"
-            await host.say("size", height=message["height"])
+            await host.send("resize", height=message["height"])
         assert turns > 3
         assert await host.height() == 900
 
 
-async def test_fullscreen_is_a_dialog_that_names_the_app_and_takes_and_returns_the_focus(host: Host) -> None:
+async def test_fullscreen_is_a_dialog_with_the_apps_name_that_takes_and_returns_the_focus(host: Host) -> None:
     view = await host.started()
     await view.evaluate("window.kept = true")
     await host.page.locator("#before").focus()
-    assert await host.answered("mode", mode="fullscreen") == {"type": "done", "result": {"mode": "fullscreen"}}
+    assert await host.answered("set-display-mode", mode="fullscreen") == {
+        "type": "command-result",
+        "result": {"mode": "fullscreen"},
+    }
     dialog = host.page.get_by_role("dialog", name="Clock")
     await expect(dialog).to_be_visible()
     box = await dialog.bounding_box()
     assert box == {"x": 0, "y": 0, "width": 800, "height": 600}
     await expect(dialog.get_by_text("Clock", exact=True)).to_be_visible()
-    changed = (await host.heard("context"))["context"]["containerDimensions"]
+    changed = (await host.received("context"))["context"]["containerDimensions"]
     assert (changed["width"], 500 < changed["height"] < 600) == (800, True)
     assert await host.page.evaluate("document.activeElement.localName") == "mcp-app"
     active = "document.querySelector('mcp-app').shadowRoot.activeElement.localName"
@@ -381,7 +405,7 @@ async def test_fullscreen_is_a_dialog_that_names_the_app_and_takes_and_returns_t
 
     await dialog.get_by_role("button", name="Close Clock").focus()
     await host.page.keyboard.press("Escape")
-    assert (await host.heard("mode"))["mode"] == "inline"
+    assert (await host.received("display-mode"))["mode"] == "inline"
     await expect(dialog).to_have_count(0)
     assert await host.page.evaluate("document.activeElement.id") == "before"
     assert await host.events("display-mode") == [{"mode": "fullscreen"}, {"mode": "inline"}]
@@ -391,59 +415,65 @@ async def test_fullscreen_is_a_dialog_that_names_the_app_and_takes_and_returns_t
 async def test_the_close_button_and_the_host_end_fullscreen_too(host: Host) -> None:
     view = await host.started()
     await view.locator("#in").focus()
-    await host.answered("mode", mode="fullscreen")
+    await host.answered("set-display-mode", mode="fullscreen")
     await host.page.get_by_role("button", name="Close Clock").click()
-    assert (await host.heard("mode"))["mode"] == "inline"
-    await host.answered("mode", mode="fullscreen")
-    assert await host.answered("mode", mode="inline") == {"type": "done", "result": {"mode": "inline"}}
+    assert (await host.received("display-mode"))["mode"] == "inline"
+    await host.answered("set-display-mode", mode="fullscreen")
+    assert await host.answered("set-display-mode", mode="inline") == {
+        "type": "command-result",
+        "result": {"mode": "inline"},
+    }
     await expect(host.page.get_by_role("dialog")).to_have_count(0)
-    assert await host.answered("mode", mode="sideways") == {"type": "done", "result": {"mode": "inline"}}
-    assert [frame for frame in host.frames if frame["type"] == "mode"] == []
+    assert await host.answered("set-display-mode", mode="sideways") == {
+        "type": "command-result",
+        "result": {"mode": "inline"},
+    }
+    assert [frame for frame in host.frames if frame["type"] == "display-mode"] == []
 
 
-async def test_picture_in_picture_is_a_small_box_that_stays(host: Host) -> None:
+async def test_picture_in_picture_is_a_small_box_that_stays_while_the_page_scrolls(host: Host) -> None:
     view = await host.started()
     await view.evaluate("window.kept = true")
-    assert (await host.answered("mode", mode="pip"))["result"] == {"mode": "pip"}
+    assert (await host.answered("set-display-mode", mode="pip"))["result"] == {"mode": "pip"}
     box = await host.part("box").bounding_box()
     assert box == {"x": 800 - 16 - 360, "y": 600 - 16 - 270, "width": 360, "height": 270}
-    changed = (await host.heard("context"))["context"]["containerDimensions"]
+    changed = (await host.received("context"))["context"]["containerDimensions"]
     assert changed["width"] == 360
-    await host.say("size", height=2_000)
+    await host.send("resize", height=2_000)
     await host.page.get_by_role("button", name="Close Clock").click()
-    assert (await host.heard("mode"))["mode"] == "inline"
+    assert (await host.received("display-mode"))["mode"] == "inline"
     assert await host.height() == 2_000
     assert await view.evaluate("window.kept")
 
 
-async def test_changes_of_the_browser_are_told_and_only_what_changed(host: Host) -> None:
+async def test_only_the_changed_parts_of_the_context_are_sent(host: Host) -> None:
     await host.started()
     await host.page.emulate_media(color_scheme="dark")
-    assert await host.heard("context") == {"type": "context", "context": {"theme": "dark"}}
+    assert await host.received("context") == {"type": "context", "context": {"theme": "dark"}}
     await host.page.evaluate("document.querySelector('mcp-app').setAttribute('theme', 'light')")
-    assert await host.heard("context") == {"type": "context", "context": {"theme": "light"}}
+    assert await host.received("context") == {"type": "context", "context": {"theme": "light"}}
     await host.page.set_viewport_size({"width": 500, "height": 600})
-    changed = await host.heard("context")
+    changed = await host.received("context")
     assert changed["context"] == {"containerDimensions": {"width": 484}}
-    await host.say("size", height=250)
-    await host.answered("mode", mode="inline")
+    await host.send("resize", height=250)
+    await host.answered("set-display-mode", mode="inline")
     assert [frame for frame in host.frames if frame["type"] == "context"] == []
 
 
-async def test_the_screens_edges_are_told_in_fullscreen_only_and_not_at_all_where_there_are_none(host: Host) -> None:
+async def test_safe_area_insets_are_sent_only_in_fullscreen_and_only_if_there_are_any(host: Host) -> None:
     await host.started()
-    await host.answered("mode", mode="fullscreen")
-    assert [*(await host.heard("context"))["context"]] == ["containerDimensions"]
-    await host.answered("mode", mode="inline")
-    await host.heard("context")
+    await host.answered("set-display-mode", mode="fullscreen")
+    assert [*(await host.received("context"))["context"]] == ["containerDimensions"]
+    await host.answered("set-display-mode", mode="inline")
+    await host.received("context")
     tools = await host.page.context.new_cdp_session(host.page)
     insets = {"top": 40, "right": 10, "bottom": 20, "left": 30}
     await tools.send("Emulation.setSafeAreaInsetsOverride", {"insets": insets})
-    await host.answered("mode", mode="fullscreen")
-    assert (await host.heard("context"))["context"]["safeAreaInsets"] == insets | {"top": 0}
-    await host.answered("mode", mode="inline")
+    await host.answered("set-display-mode", mode="fullscreen")
+    assert (await host.received("context"))["context"]["safeAreaInsets"] == insets | {"top": 0}
+    await host.answered("set-display-mode", mode="inline")
     none = {"top": 0, "right": 0, "bottom": 0, "left": 0}
-    assert (await host.heard("context"))["context"]["safeAreaInsets"] == none
+    assert (await host.received("context"))["context"]["safeAreaInsets"] == none
 
 
 async def test_a_view_can_be_read_on_a_page_of_any_colour(browser: Browser) -> None:
@@ -472,17 +502,17 @@ async def most_frequent_colour(host: Host) -> str:
 
 
 @pytest.mark.parametrize(("border", "width"), [(True, "1px"), (False, "0px"), (None, "0px")])
-async def test_a_border_is_drawn_if_it_is_asked_for(border: bool | None, width: str, host: Host) -> None:
+async def test_a_border_is_drawn_if_the_view_asks_for_one(border: bool | None, width: str, host: Host) -> None:
     await host.start()
-    await host.heard("open")
+    await host.received("open")
     await host.show(border=border)
     assert await host.part("box").evaluate("box => getComputedStyle(box).borderTopWidth") == width
 
 
-async def test_links_open_without_opener_and_only_web_links(host: Host) -> None:
+async def test_only_web_links_open_and_without_an_opener(host: Host) -> None:
     await host.started()
     async with host.page.expect_popup() as opening:
-        assert await host.answered("link", url=f"{host.origin}/linked") == {"type": "done", "result": {}}
+        assert await host.answered("open-link", url=f"{host.origin}/linked") == {"type": "command-result", "result": {}}
     opened = await opening.value
     await opened.wait_for_url("**/linked")
     assert await opened.evaluate("[window.opener, document.referrer]") == [None, ""]
@@ -496,7 +526,7 @@ async def test_links_open_without_opener_and_only_web_links(host: Host) -> None:
         None,
         7,
     ):
-        assert "error" in await host.answered("link", url=url)
+        assert "error" in await host.answered("open-link", url=url)
     assert len(host.page.context.pages) == 2
     assert await host.events("link") == [{"url": f"{host.origin}/linked"}]
 
@@ -504,7 +534,7 @@ async def test_links_open_without_opener_and_only_web_links(host: Host) -> None:
 async def test_the_page_can_open_a_link_itself(host: Host) -> None:
     await host.started()
     await host.page.evaluate("document.addEventListener('mcp-link', event => event.preventDefault())")
-    assert await host.answered("link", url="https://example.com/") == {"type": "done", "result": {}}
+    assert await host.answered("open-link", url="https://example.com/") == {"type": "command-result", "result": {}}
     assert len(host.page.context.pages) == 1
 
 
@@ -512,7 +542,7 @@ async def test_downloads_are_saved_under_a_safe_name(host: Host, tmp_path: Path)
     await host.started()
     async with host.page.expect_download() as saving:
         text = {"name": "../../.ssh/..evil\u202egnp.html", "mimeType": "text/html", "text": "<p>é"}
-        assert await host.answered("download", files=[text]) == {"type": "done", "result": {}}
+        assert await host.answered("download", files=[text]) == {"type": "command-result", "result": {}}
     saved = await saving.value
     assert saved.suggested_filename == "evilgnp.html"
     await saved.save_as(tmp_path / "x")
@@ -525,60 +555,60 @@ async def test_downloads_are_saved_under_a_safe_name(host: Host, tmp_path: Path)
     assert "error" in await host.answered("download", files=None)
 
 
-async def test_a_lost_socket_is_opened_again_without_losing_the_view(host: Host) -> None:
+async def test_a_lost_socket_is_reopened_without_losing_the_view(host: Host) -> None:
     view = await host.started()
     await view.evaluate("window.kept = true")
     await host.sockets[-1].close(1012)
-    await host.page.get_by_role("status").get_by_text("Connecting again").wait_for()
+    await host.page.get_by_role("status").get_by_text("Reconnecting").wait_for()
     await view.evaluate("for (let i = 0; i < 3; i++) say({i})")
-    opened = await host.heard("open")
-    assert (opened["view"], opened["resume"]) == ("v1", True)
+    opened = await host.received("open")
+    assert (opened["view"], opened["seen"]) == ("v1", 0)
     assert opened["context"]["theme"] == "light"
     await host.page.wait_for_timeout(50)
     assert not any(frame["type"] == "message" for frame in host.frames)
-    await host.say("resumed", seen=host.seen)
-    assert [(await host.heard("message"))["message"] for _ in range(3)] == [{"i": 0}, {"i": 1}, {"i": 2}]
+    await host.send("resumed", seen=host.seen)
+    assert [(await host.received("message"))["message"] for _ in range(3)] == [{"i": 0}, {"i": 1}, {"i": 2}]
     await expect(host.page.get_by_role("status")).to_be_empty()
-    await host.say("message", message=PING)
+    await host.send("message", message=PING)
     await until(view, "got.length === 1")
     assert await view.evaluate("window.kept")
 
 
-async def test_what_the_host_did_not_get_is_sent_again_and_what_it_has_is_not(host: Host) -> None:
+async def test_only_frames_that_the_host_has_not_received_are_sent_again(host: Host) -> None:
     view = await host.started()
     before = host.seen
     await view.evaluate("for (let i = 0; i < 4; i++) say({i})")
     for _ in range(4):
-        await host.heard("message")
+        await host.received("message")
     await host.sockets[-1].close(1012)
-    await host.heard("open")
-    await host.say("resumed", seen=before + 2)
-    assert [(await host.heard("message"))["message"] for _ in range(2)] == [{"i": 2}, {"i": 3}]
+    await host.received("open")
+    await host.send("resumed", seen=before + 2)
+    assert [(await host.received("message"))["message"] for _ in range(2)] == [{"i": 2}, {"i": 3}]
     assert host.seen == before + 4
-    await host.say("message", message=PING, n=1, ack=before + 4)
+    await host.send("message", message=PING, n=1, ack=before + 4)
     await until(view, "got.length === 1")
     await host.sockets[-1].close(1012)
-    assert (await host.heard("open"))["seen"] == 1
-    await host.say("resumed", seen=0)
-    await host.say("message", message={"again": True}, n=1)
-    await host.say("message", message={"next": True}, n=2)
+    assert (await host.received("open"))["seen"] == 1
+    await host.send("resumed", seen=0)
+    await host.send("message", message={"again": True}, n=1)
+    await host.send("message", message={"next": True}, n=2)
     await until(view, "got.length === 2")
     assert (await view.evaluate("got"))[1] == {"next": True}
     assert not any(frame["type"] == "message" for frame in host.frames)
 
 
-async def test_frames_are_acknowledged_at_once_if_asked_and_else_now_and_then(host: Host) -> None:
+async def test_frames_are_acknowledged_at_once_on_request_and_otherwise_every_32_frames(host: Host) -> None:
     view = await host.started()
     host.acks.clear()
-    await host.say("message", message={"n": 1}, n=1, prompt=True)
-    await host.say("message", message={"n": 2}, n=2)
+    await host.send("message", message={"n": 1}, n=1, ackNow=True)
+    await host.send("message", message={"n": 2}, n=2)
     await until(view, "got.length === 2")
     async with asyncio.timeout(15):
         while not host.acks:
             await host.page.wait_for_timeout(20)
     assert host.acks == [1]
     for n in range(3, 40):
-        await host.say("message", message={"n": n}, n=n)
+        await host.send("message", message={"n": n}, n=n)
     await until(view, "got.length === 39")
     async with asyncio.timeout(15):
         while len(host.acks) < 2:
@@ -586,24 +616,24 @@ async def test_frames_are_acknowledged_at_once_if_asked_and_else_now_and_then(ho
     assert host.acks == [1, 33]
 
 
-async def test_a_host_that_lost_the_session_loads_the_view_anew_and_hears_nothing_of_the_old(host: Host) -> None:
+async def test_a_host_that_lost_the_session_reloads_the_view_and_receives_no_old_messages(host: Host) -> None:
     view = await host.started()
     await view.evaluate("window.kept = true")
     await host.sockets[-1].close(1012)
     await view.evaluate("say({old: true})")
-    assert (await host.heard("open"))["resume"] is True
+    assert (await host.received("open"))["seen"] == 0
     view = await host.show()
     assert await view.evaluate("window.kept") is None
     assert await host.part("frame").count() == 1
     await view.evaluate("say({new: true})")
-    assert (await host.heard("message"))["message"] == {"new": True}
+    assert (await host.received("message"))["message"] == {"new": True}
 
 
-async def test_what_waits_for_the_socket_is_bounded_and_requests_are_answered(host: Host) -> None:
+async def test_messages_that_wait_for_the_socket_are_limited_and_requests_beyond_get_an_error(host: Host) -> None:
     view = await host.started()
     await host.page.evaluate("() => { WebSocket = class extends EventTarget { close() {} } }")
     await host.sockets[-1].close(1012)
-    await host.page.get_by_role("status").get_by_text("Connecting again").wait_for()
+    await host.page.get_by_role("status").get_by_text("Reconnecting").wait_for()
     await view.evaluate(
         """for (let id = 0; id < 7; id++)
         say({jsonrpc: "2.0", id, method: "tools/call", params: {big: "x".repeat(1_000_000)}})"""
@@ -614,24 +644,37 @@ async def test_what_waits_for_the_socket_is_bounded_and_requests_are_answered(ho
         (5, -32000),
         (6, -32000),
     ]
+    assert (await view.evaluate("got"))[0]["error"]["message"] == "The host cannot be reached now."
 
 
-async def test_what_is_too_large_for_the_host_is_an_error_and_the_socket_stays(host: Host) -> None:
+async def test_a_message_that_is_too_large_gets_an_error_with_its_size_and_the_limit(host: Host) -> None:
     view = await host.started()
     await view.evaluate('say({jsonrpc: "2.0", id: 1, method: "tools/call", params: {big: "ä".repeat(3_000_000)}})')
     await until(view, "got.length === 1")
-    assert (await view.evaluate("got"))[0]["error"]["code"] == -32000
+    assert (await view.evaluate("got"))[0]["error"] == {
+        "code": -32000,
+        "message": "The message has at least 6000109 bytes, and the host accepts 5000000.",
+    }
+    await view.evaluate(
+        """let deep = []; for (let i = 0; i < 200; i++) deep = [deep];
+        say({id: 2, method: "x", params: {deep}}); say({id: 3, method: "x", params: {big: 1n}});
+        say({id: 4, method: "x", params: {big: "x".repeat(6_000_000)}})"""
+    )
+    await until(view, "got.length === 4")
+    deep, not_json, large = [answer["error"]["message"] for answer in (await view.evaluate("got"))[1:]]
+    assert deep == not_json == "The message is not JSON, or is nested too deeply."
+    assert re.fullmatch(r"The message has at least 60000\d\d bytes, and the host accepts 5000000\.", large)
     await view.evaluate('say({small: "ä".repeat(2_000_000)})')
-    await host.heard("message")
+    await host.received("message")
     assert len(host.sockets) == 1
 
 
-async def test_progress_is_shown_until_the_view_is_there(host: Host) -> None:
+async def test_status_texts_are_shown_until_the_view_is_ready(host: Host) -> None:
     await host.start()
-    await host.heard("open")
+    await host.received("open")
     status = host.page.get_by_role("status")
     await expect(status).to_have_text("Loading…")
-    await host.say("status", words="Starting <b>clock</b>")
+    await host.send("status", message="Starting <b>clock</b>")
     await expect(status).to_have_text("Starting <b>clock</b>")
     await host.show()
     await expect(status).to_be_empty()
@@ -639,23 +682,23 @@ async def test_progress_is_shown_until_the_view_is_there(host: Host) -> None:
 
 async def test_the_reason_is_shown_when_the_host_cannot_show_a_view(host: Host) -> None:
     await host.start()
-    await host.heard("open")
-    await host.say("error", reason="clock: the server <i>exited</i>.")
+    await host.received("open")
+    await host.send("error", message="clock: the server <i>exited</i>.")
     await expect(host.page.get_by_role("alert")).to_have_text("clock: the server <i>exited</i>.")
     assert await host.events("error") == [{"reason": "clock: the server <i>exited</i>."}]
 
 
-async def test_the_reason_is_shown_when_the_proxy_does_not_answer(host: Host) -> None:
+async def test_the_reason_is_shown_when_the_proxy_does_not_respond(host: Host) -> None:
     await host.start(timeout="300")
-    await host.heard("open")
+    await host.received("open")
     silent = host.proxy.split("/proxy")[0] + "/silent"
-    await host.say("show", proxy=silent, document=f"{host.view_origin}/view", title="x", mode="inline")
-    assert "did not answer" in (await host.heard("failed"))["reason"]
-    await expect(host.page.get_by_role("alert")).to_contain_text("did not answer")
+    await host.send_show(proxy=silent)
+    assert "did not respond in time" in (await host.received("load-failed"))["message"]
+    await expect(host.page.get_by_role("alert")).to_contain_text("did not respond")
     assert await host.part("frame").count() == 0
 
 
-async def test_a_refused_socket_is_not_tried_again(host: Host) -> None:
+async def test_a_refused_socket_is_not_reopened(host: Host) -> None:
     host.refuse = 4403
     await host.start()
     await expect(host.page.get_by_role("alert")).to_have_text("Not for you.")
@@ -663,22 +706,22 @@ async def test_a_refused_socket_is_not_tried_again(host: Host) -> None:
     await expect(host.page.get_by_role("status")).to_be_empty()
 
 
-async def test_the_words_of_a_host_that_refuses_in_a_frame_stay(host: Host) -> None:
+async def test_the_message_of_an_error_frame_stays_after_the_socket_closes(host: Host) -> None:
     await host.start()
-    await host.heard("open")
-    await host.say("error", reason="You may not open this View.")
+    await host.received("open")
+    await host.send("error", message="You may not open this View.")
     await host.sockets[-1].close(1008)
     await host.page.wait_for_timeout(200)
     await expect(host.page.get_by_role("alert")).to_have_text("You may not open this View.")
     assert await host.events("error") == [{"reason": "You may not open this View."}]
 
 
-async def test_a_pages_policy_that_forbids_the_proxy_is_named(host: Host) -> None:
+async def test_a_page_whose_policy_blocks_the_proxy_shows_the_directive(host: Host) -> None:
     host.csp = "frame-src 'none'"
     await host.start()
-    await host.heard("open")
-    await host.say("show", proxy=host.proxy_url, document=f"{host.view_origin}/view", title="x", mode="inline")
-    violation = await host.heard("violation")
+    await host.received("open")
+    await host.send_show()
+    violation = await host.received("csp-violation")
     assert violation["directive"] == "frame-src"
     await expect(host.page.get_by_role("alert")).to_contain_text("frame-src")
 
@@ -687,18 +730,18 @@ async def test_it_works_under_a_strict_policy_of_the_page(host: Host) -> None:
     proxy = host.proxy.split("/proxy")[0]
     host.csp = f"default-src 'none'; script-src 'self'; connect-src 'self'; frame-src {proxy}"
     await host.started()
-    await host.say("size", height=222)
-    await host.answered("mode", mode="inline")
+    await host.send("resize", height=222)
+    await host.answered("set-display-mode", mode="inline")
     assert await host.height() == 222
     assert await host.part("frame").evaluate("frame => getComputedStyle(frame).borderTopWidth") == "0px"
     assert await host.page.evaluate("problems") == []
 
 
-async def test_an_element_without_a_view_keeps_socket_and_proxy_warm_for_one(host: Host) -> None:
+async def test_an_element_without_a_view_prewarms_the_socket_and_the_proxy(host: Host) -> None:
     await host.page.goto(f"{host.origin}/page")
     await host.page.evaluate("add({src: '/apps'})")
-    await host.heard("warm")
-    await host.say("warm", proxy=host.proxy_url)
+    await host.received("prewarm")
+    await host.send("proxy", url=host.proxy_url)
     frame = host.part("frame")
     await frame.wait_for(state="attached")
     await frame.evaluate("frame => { window.early = frame }")
@@ -710,82 +753,82 @@ async def test_an_element_without_a_view_keeps_socket_and_proxy_warm_for_one(hos
           element.setAttribute("token", "secret");
         }"""
     )
-    opened = await host.heard("open")
+    opened = await host.received("open")
     assert (opened["view"], opened["token"]) == ("v1", "secret")
-    assert "resume" not in opened
+    assert "seen" not in opened
     await host.show()
     assert await frame.evaluate("frame => frame === window.early")
     assert len(host.sockets) == 1
 
 
-async def test_a_warm_socket_that_the_host_let_go_is_opened_again_when_it_is_needed(host: Host) -> None:
+async def test_a_prewarmed_socket_that_the_host_closed_is_reopened_when_it_is_needed(host: Host) -> None:
     await host.page.goto(f"{host.origin}/page")
     await host.page.evaluate("add({src: '/apps'})")
-    await host.heard("warm")
+    await host.received("prewarm")
     await host.sockets[-1].close(1000)
     await host.page.wait_for_timeout(600)
     assert len(host.sockets) == 1
     await host.page.evaluate("document.querySelector('mcp-app').setAttribute('view', 'v1')")
-    await host.heard("open")
+    await host.received("open")
     await host.show()
 
 
-async def test_removing_the_element_asks_for_a_teardown(host: Host) -> None:
+async def test_removing_the_element_closes_the_view(host: Host) -> None:
     await host.started()
     await host.page.evaluate("document.querySelector('mcp-app').remove()")
-    await host.heard("close")
-    await host.say("gone")
-    await host.heard("(lost)")
+    await host.received("close")
+    await host.send("closed")
+    await host.received("(lost)")
 
 
 async def test_closing_waits_for_the_view_and_then_removes_the_element(host: Host) -> None:
     view = await host.started()
     await host.page.evaluate("() => { document.querySelector('mcp-app').close() }")
-    await host.heard("close")
-    await host.say("message", message={"id": 1, "method": "ui/resource-teardown"})
+    await host.received("close")
+    await host.send("message", message={"id": 1, "method": "ui/resource-teardown"})
     await until(view, "got.length === 1")
     await view.evaluate("say({id: 1, result: {}})")
-    await host.heard("message")
-    await host.say("gone")
-    await host.heard("(lost)")
+    await host.received("message")
+    await host.send("closed")
+    await host.received("(lost)")
     await expect(host.page.locator("mcp-app")).to_have_count(0)
     assert [frame for frame in host.frames if frame["type"] == "close"] == []
 
 
 async def test_a_view_that_the_host_closed_is_removed(host: Host) -> None:
     await host.started()
-    await host.say("gone")
-    await host.heard("(lost)")
+    await host.send("closed")
+    await host.received("(lost)")
     assert await host.part("frame").count() == 0
     assert await host.events("closed") == [{}]
 
 
-async def test_an_element_that_is_moved_comes_back_as_after_a_reload(host: Host) -> None:
+async def test_an_element_that_is_moved_reloads_its_view(host: Host) -> None:
     await host.started()
     await host.page.evaluate("document.body.append(document.querySelector('mcp-app'))")
-    await host.heard("(lost)")
-    assert "resume" not in await host.heard("open")
+    await host.received("(lost)")
+    assert "seen" not in await host.received("open")
     await host.show()
     assert [frame for frame in host.frames if frame["type"] == "close"] == []
 
 
-async def test_another_view_in_the_same_element_takes_the_place_of_the_first(host: Host) -> None:
+async def test_another_view_in_the_same_element_replaces_the_first(host: Host) -> None:
     await host.started()
     await host.page.evaluate("document.querySelector('mcp-app').setAttribute('view', 'v2')")
-    await host.heard("close")
-    assert (await host.heard("open"))["view"] == "v2"
+    await host.received("close")
+    assert (await host.received("open"))["view"] == "v2"
     await host.show()
     assert await host.part("frame").count() == 1
 
 
 @pytest.mark.parametrize("mode", ["inline", "pip"])
-async def test_a_lost_connection_is_told_without_moving_the_view(mode: str, host: Host) -> None:
+async def test_a_lost_connection_is_shown_without_moving_the_view(mode: str, host: Host) -> None:
     await host.started()
-    await host.answered("mode", mode=mode)
+    await host.answered("set-display-mode", mode=mode)
     before = await host.part("frame").bounding_box()
     host.refuse = 1013
     await host.sockets[-1].close(1012)
-    await expect(host.part("status")).to_have_text("Connecting again…")
+    await expect(host.part("status")).to_have_text("Reconnecting…")
     await expect(host.part("status")).to_be_visible()
     assert await host.part("frame").bounding_box() == before
     title = await host.part("close").bounding_box()
@@ -796,6 +839,6 @@ async def test_a_lost_connection_is_told_without_moving_the_view(mode: str, host
 
 async def test_a_picture_in_picture_has_an_edge_in_every_theme(host: Host) -> None:
     await host.started()
-    await host.answered("mode", mode="pip")
+    await host.answered("set-display-mode", mode="pip")
     outline = await host.part("box").evaluate("box => getComputedStyle(box).outline")
     assert "solid 1px" in outline

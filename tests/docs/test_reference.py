@@ -59,7 +59,7 @@ BLOCKS = {
     for line in page.read_text(encoding="utf-8").splitlines()
     if (block := site_markdown.parse_block(line)) is not None
 }
-OWN_PARTS = {"cancel_call", "lifetime", "open", "run_call", "show_partial", "violated", "watch_pauses"}
+OWN_PARTS = {"cancel_call", "lifetime", "log_csp_report", "open", "run_call", "show_partial", "watch_pauses"}
 """The methods of a host that are for its own parts, such as `Call` and the web."""
 LEFT_OUT = {
     "fanlight.Csp": {"wire"},
@@ -67,7 +67,7 @@ LEFT_OUT = {
     "fanlight.host.Call": {"is_due"},
     "fanlight.host.Host": {*OWN_PARTS, "documents"},
     "fanlight.host.Profile": {"advertised", "served", "told"},
-    "fanlight.testing.scripted.ScriptedView": {"attached", "limit"},
+    "fanlight.testing.scripted.ScriptedView": {"attached", "max_bytes"},
 }
 """What a class has for other modules of Fanlight. Nothing else may be missing from its entry."""
 

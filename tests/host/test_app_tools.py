@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 from fanlight import Apps, View
 from fanlight.host import Host, Limits, Policy, RequestError, UnknownViewError
-from fanlight.host.web.origins import Names
 from support.page import Page
 from support.wire import serving
 
@@ -38,8 +37,7 @@ async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, 
         call = host.begin("board", "show", conversation="c1")
         assert call.view is not None
         page = Page()
-        frame = {"type": "open", "view": call.view, "token": call.token}
-        page.link = await host.open(frame, Names().origins("http", "localhost:8000"), page)  # type: ignore[arg-type]
+        await page.open(host, call.view, call.token)
         await page.next()
         await page.ask("ui/initialize", HELLO, id=0)
         await page.say({"method": "ui/notifications/initialized"})

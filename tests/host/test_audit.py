@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
 from fanlight.host.consent.audit import Audit
 from fanlight.host.store.base import AuditQuery
-from host.test_gate import HELLO, ORIGINS, answered, board, call, opened
+from host.test_gate import HELLO, answered, board, call, opened
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -180,10 +180,10 @@ async def test_what_browsers_block_is_there_and_the_harmless_probe_is_told_apart
         label = page.shown["document"].removeprefix("http://").partition(".")[0]
         probe = {"directive": "script-src", "blocked": "eval", "sample": "(function anonymous(\n) {\n\n})"}
         for report in (probe, {**probe, "sample": "alert(1)"}, {**probe, "blocked": "inline"}):
-            host.violated(label, report)
-        host.violated("unknown", probe)
-        await page.tell({"type": "violation", "directive": "frame-src", "blocked": "http://x"})
-        await page.tell({"type": "failed", "reason": "The sandbox proxy did not answer."})
+            host.log_csp_report(label, report)
+        host.log_csp_report("unknown", probe)
+        await page.tell({"type": "csp-violation", "directive": "frame-src", "blocked": "http://x"})
+        await page.tell({"type": "load-failed", "message": "The sandbox proxy did not answer."})
         found = [(record.kind, record.name, record.outcome, record.by) for record in host.audit(server="board")]
         assert found[-5:] == [
             ("violation", "script-src", "probe", "browser"),
@@ -281,8 +281,7 @@ async def test_a_view_comes_back_with_its_data_when_the_host_was_killed_in_betwe
     async with Host({"board": board()}, store=f"sqlite:///{path}") as host:
         await host.servers.settled()
         page = Page()
-        frame = {"type": "open", "view": view, "token": token}
-        page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+        await page.open(host, view, token)
         assert (await page.next())["type"] == "show"
         await page.ask("ui/initialize", HELLO, id=0)
         await page.say({"method": "ui/notifications/initialized"})

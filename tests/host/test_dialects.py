@@ -29,27 +29,26 @@ from fanlight.host import (
     SqliteStore,
     ViewRecord,
 )
-from fanlight.host.consent.consent import Answer
 from fanlight.host.errors import ViewError, ViewRefusedError
 from fanlight.host.views.documents import ViewDocument, embedded_view, view_uri
-from fanlight.host.web.dialect_documents import known_at_start, served_html
-from fanlight.host.web.document_server import ServedDocument
-from fanlight.host.web.origins import Names
+from fanlight.host.views.frames import Answer
+from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
+from fanlight.host.web.document_cache import ServedDocument
+from fanlight.host.web.origins import HostNames
 from fanlight.protocol.dialects import ROWS
 from support.mcpui import embedding, html_resource
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
 
-ORIGINS = Names().origins("http", "localhost:8000")
+ORIGINS = HostNames().origins("http", "localhost:8000")
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
 APP = App("v", "s", "ui://a/b", "show")
 
 
 async def opened(host: Host, call: Any) -> Page:
     page = Page()
-    frame = {"type": "open", "view": call.view, "token": call.token}
-    page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+    await page.open(host, call.view, call.token)
     page.shown = await page.next()
     return page
 
@@ -497,8 +496,8 @@ async def test_the_model_is_told_a_state_if_the_policy_says_so(rule: str, answer
         await page.message()
         await page.say({"id": 7, "method": "fanlight/keep-state", "params": {"state": 5}})
         while (frame := await page.next())["type"] != "message":
-            if frame["type"] == "ask":
-                await page.tell({"type": "done", "id": frame["id"], "result": {"answer": answer}})
+            if frame["type"] == "question":
+                await page.tell({"type": "command-result", "id": frame["id"], "result": {"answer": answer}})
         assert frame["message"]["result"] == {}
         assert known(await opened(host, call))["state"] == 5
         assert bool(host.model_context("c")) is told
@@ -522,10 +521,10 @@ async def test_no_other_view_keeps_a_state_and_none_keeps_too_much() -> None:
 def test_what_is_too_much_for_an_address_is_left_to_the_messages() -> None:
     small, large = {"a": 1}, {"text": "x" * 1_200_000}
     for input, result, kept in ((small, small, {"input", "result"}), (small, large, {"input"}), (large, large, set())):
-        text = known_at_start({"theme": "dark"}, {"serverTools": {}}, input, result, None)
+        text = initial_state_fragment({"theme": "dark"}, {"serverTools": {}}, input, result, None)
         found = json.loads(base64.b64decode(text))
         assert found.keys() - {"context", "capabilities"} == kept
-    assert known_at_start({}, {}, None, None, "x" * 2_000_000) == ""
+    assert initial_state_fragment({}, {}, None, None, "x" * 2_000_000) == ""
 
 
 def test_a_store_of_an_older_fanlight_gets_a_place_for_states(tmp_path: Path) -> None:

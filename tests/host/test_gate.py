@@ -25,12 +25,12 @@ from fanlight.host import (
 )
 from fanlight.host.consent.consent import visible
 from fanlight.host.errors import ViewRefusedError
-from fanlight.host.web.origins import Names
+from fanlight.host.web.origins import HostNames
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
 
-ORIGINS = Names().origins("http", "localhost:8000")
+ORIGINS = HostNames().origins("http", "localhost:8000")
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
 HTML = "<!doctype html><title>x</title>"
 
@@ -76,8 +76,7 @@ async def opened(host: Host) -> AsyncIterator[Page]:
 async def view(host: Host) -> Page:
     call = host.begin("board", "show", conversation="c1")
     page = Page()
-    frame = {"type": "open", "view": call.view, "token": call.token}
-    page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+    await page.open(host, call.view, call.token)
     page.shown = await page.next()
     await page.ask("ui/initialize", HELLO, id=0)
     await page.say({"method": "ui/notifications/initialized"})
@@ -91,8 +90,8 @@ async def call(page: Page, name: str, id: int = 7, **arguments: Any) -> None:
 async def answered(page: Page, word: str) -> dict[str, Any]:
     """Answer the next question, and return it."""
     question = await page.next()
-    assert question["type"] == "ask", question
-    await page.tell({"type": "done", "id": question["id"], "result": {"answer": word}})
+    assert question["type"] == "question", question
+    await page.tell({"type": "command-result", "id": question["id"], "result": {"answer": word}})
     return question
 
 
@@ -196,8 +195,8 @@ async def test_what_leaves_the_view_is_asked_for_each_time(method: str, params: 
         await page.say({"id": 1, "method": method, "params": params})
         await answered(page, "once")
         after = await page.next()
-        if after["type"] in ("link", "download"):
-            await page.tell({"type": "done", "id": after["id"], "result": {}})
+        if after["type"] in ("open-link", "download"):
+            await page.tell({"type": "command-result", "id": after["id"], "result": {}})
             after = await page.next()
         assert "result" in after["message"]
 
@@ -207,7 +206,7 @@ async def test_what_the_model_is_told_passes_and_is_shown() -> None:
     async with opened(host) as page:
         update = {"content": [{"type": "text", "text": "three left"}]}
         await page.say({"id": 1, "method": "ui/update-model-context", "params": update})
-        assert await page.next() == {"type": "told", "update": update}
+        assert await page.next() == {"type": "model-context", "update": update}
         assert (await page.message())["result"] == {}
 
 
@@ -239,7 +238,7 @@ async def test_a_view_cannot_ask_all_the_time() -> None:
             await page.say({"id": 1, "method": "ui/open-link", "params": {"url": "https://a.example"}})
             await answered(page, "once")
             opened_ = await page.next()
-            await page.tell({"type": "done", "id": opened_["id"], "result": {}})
+            await page.tell({"type": "command-result", "id": opened_["id"], "result": {}})
             await page.message()
         await page.say({"id": 1, "method": "ui/open-link", "params": {"url": "https://a.example"}})
         assert "at most 2 times a minute" in (await page.message())["error"]["message"]
@@ -259,9 +258,9 @@ async def test_no_answer_is_a_no(silence: str) -> None:
         await call(page, "move")
         question = await page.next()
         if silence == "answer":
-            await page.tell({"type": "done", "id": question["id"], "result": {"answer": "of course"}})
+            await page.tell({"type": "command-result", "id": question["id"], "result": {"answer": "of course"}})
         else:
-            assert await page.next() == {"type": "never-mind", "id": question["id"]}
+            assert await page.next() == {"type": "cancel-command", "id": question["id"]}
         no = "The user said no." if silence == "answer" else "The page did not answer in time. Nobody allowed this."
         assert (await page.message())["error"]["message"] == no
 
@@ -282,8 +281,8 @@ async def test_a_question_ends_with_the_page_that_asks_it() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")
-        assert (await page.next())["type"] == "ask"
-        await page.link.lost(closed=True)
+        assert (await page.next())["type"] == "question"
+        page.disconnect(closed=True)
         await ended_question(host)
     assert decisions(host) == [("denied", "nobody", "The page was closed. Nobody allowed this.")]
 
@@ -297,9 +296,8 @@ async def test_the_model_learns_at_once_that_the_page_with_its_question_was_clos
                 await host._desk.link(host._views.live(host_view(host)), "https://a.example")
 
         tasks.start_soon(link)
-        assert (await page.next())["type"] == "ask"
-        with anyio.fail_after(10):
-            await page.link.lost(closed=True)
+        assert (await page.next())["type"] == "question"
+        page.disconnect(closed=True)
 
 
 async def test_a_question_outlives_a_lost_socket_and_is_answered_on_the_next() -> None:
@@ -307,14 +305,14 @@ async def test_a_question_outlives_a_lost_socket_and_is_answered_on_the_next() -
     async with opened(host) as page:
         await call(page, "move", to=3)
         question = await page.next()
-        await page.link.lost()
+        page.disconnect()
         await anyio.wait_all_tasks_blocked()
         again = Page()
         record, _ = next(iter(host._views))
-        frame = {"type": "open", "view": record.id, "token": record.token, "resume": True, "seen": page.seen}
-        again.link, again._last = await host.open(frame, ORIGINS, again), page._last  # type: ignore[arg-type]
+        await again.open(host, record.id, record.token, seen=page.seen)
+        again._last = page._last
         assert (await again.next())["type"] == "resumed"
-        await again.tell({"type": "done", "id": question["id"], "result": {"answer": "once"}})
+        await again.tell({"type": "command-result", "id": question["id"], "result": {"answer": "once"}})
         assert (await again.message())["result"]["content"][0]["text"] == "moved to 3"
 
 
@@ -323,14 +321,13 @@ async def test_a_question_whose_page_does_not_come_back_ends_and_is_not_shown_la
     async with opened(host) as page:
         await call(page, "move")
         question = await page.next()
-        await page.link.lost()
+        page.disconnect()
         await ended_question(host)
         again = Page()
         record, _ = next(iter(host._views))
-        frame = {"type": "open", "view": record.id, "token": record.token, "resume": True, "seen": page.seen - 1}
-        again.link = await host.open(frame, ORIGINS, again)  # type: ignore[arg-type]
+        await again.open(host, record.id, record.token, seen=page.seen - 1)
         assert (await again.next())["type"] == "resumed"
-        assert await again.next() == {"type": "never-mind", "id": question["id"]}
+        assert await again.next() == {"type": "cancel-command", "id": question["id"]}
         assert "The page was lost." in (await again.message())["error"]["message"]
 
 
@@ -338,12 +335,11 @@ async def test_a_reload_ends_the_question_of_the_view_that_is_gone_and_the_next_
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")
-        assert (await page.next())["type"] == "ask"
-        await page.link.lost(closed=True)
+        assert (await page.next())["type"] == "question"
+        page.disconnect(closed=True)
         record, _ = next(iter(host._views))
         again = Page()
-        frame = {"type": "open", "view": record.id, "token": record.token}
-        again.link = await host.open(frame, ORIGINS, again)  # type: ignore[arg-type]
+        await again.open(host, record.id, record.token)
         await again.next()
         await again.ask("ui/initialize", HELLO, id=0)
         await again.say({"method": "ui/notifications/initialized"})
@@ -357,7 +353,7 @@ async def test_a_question_ends_with_the_request_that_raised_it() -> None:
         await call(page, "move")
         question = await page.next()
         await page.say({"method": "notifications/cancelled", "params": {"requestId": 7}})
-        assert await page.next() == {"type": "never-mind", "id": question["id"]}
+        assert await page.next() == {"type": "cancel-command", "id": question["id"]}
 
 
 @pytest.mark.parametrize(("word", "allowed"), [("once", True), ("always", True), ("deny", False)])
@@ -366,7 +362,7 @@ async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_i
     async with host:
         await host.servers.settled()
         page = await view(host)
-        await page.link.lost()
+        page.disconnect()
         session = host._views.live(str(host_view(host)))
         with pytest.raises(RequestError, match="Nobody is there"):
             await host._desk.link(session, "https://a.example")
@@ -396,7 +392,7 @@ async def test_a_handler_that_answers_nonsense_is_a_fault_of_the_program() -> No
     async with host:
         await host.servers.settled()
         page = await view(host)
-        await page.link.lost()
+        page.disconnect()
         host.on_question(lambda question: True)  # type: ignore[arg-type,return-value]
         with pytest.raises(TypeError, match="returned True, expected one of: once, always, deny"):
             await host._desk.link(host._views.live(host_view(host)), "https://a.example")
@@ -431,7 +427,7 @@ async def test_a_document_that_changed_is_not_shown_until_it_is_approved() -> No
         page = Page()
         page.answer = "once"
         call = host.begin("board", "show")
-        await host.open({"type": "open", "view": call.view, "token": call.token}, ORIGINS, page)  # type: ignore[arg-type]
+        await page.open(host, call.view, call.token)
         assert (await page.next())["type"] == "show"
         await view(host)
 

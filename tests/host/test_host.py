@@ -20,21 +20,21 @@ from fanlight import Apps, View
 from fanlight.host import CallCancelledError, Host, NotConnectedError, Policy, Timeouts, UnknownViewError
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.downloads import safe_name
-from fanlight.host.web.origins import Names
+from fanlight.host.web.origins import HostNames
 from support.page import Page
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
 
-ORIGINS = Names().origins("http", "localhost:8000")
+ORIGINS = HostNames().origins("http", "localhost:8000")
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
 
 
 async def open_view(host: Host, view: str | None, token: str | None, *, greet: bool = True, **frame: Any) -> Page:
     page = Page()
-    page.link = await host.open({"type": "open", "view": view, "token": token, **frame}, ORIGINS, page)  # type: ignore[arg-type]
+    await page.open(host, view, token, **frame)
     page.shown = await page.next()
-    assert page.shown["type"] == ("resumed" if frame.get("resume") else "show")
+    assert page.shown["type"] == ("resumed" if "seen" in frame else "show")
     if greet:
         await page.ask("ui/initialize", HELLO, id=0)
         await page.say({"method": "ui/notifications/initialized"})
@@ -258,7 +258,7 @@ async def test_a_closed_view_is_asked_first_and_gone_after() -> None:
             teardown = await page.message()
             assert teardown["method"] == "ui/resource-teardown"
             await page.say({"id": teardown["id"], "result": {}})
-            assert await page.next() == {"type": "gone"}
+            assert await page.next() == {"type": "closed"}
         with pytest.raises(UnknownViewError):
             await host.call_app_tool(call.view, "x", {})
         with pytest.raises(ViewRefusedError, match="closed"):
@@ -293,16 +293,16 @@ async def test_a_reloaded_page_gets_the_same_input_and_result_again() -> None:
             page = await open_view(host, call.view, call.token)
             assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}
             assert (await page.message())["params"] == call.result
-            await page.link.lost()
+            page.disconnect()
 
 
 async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
-        await page.link.lost()
+        page.disconnect()
         await call.run({"a": 1, "b": 2})
-        again = await open_view(host, call.view, call.token, greet=False, resume=True, seen=page.seen)
+        again = await open_view(host, call.view, call.token, greet=False, seen=page.seen)
         assert (await again.message())["method"] == "ui/notifications/tool-input"
         assert (await again.message())["method"] == "ui/notifications/tool-result"
 
@@ -311,11 +311,10 @@ async def test_a_page_that_missed_too_much_loads_its_view_anew() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
-        await page.link.lost()
+        page.disconnect()
         for seen in (page.seen + 1, -1, None, True, "1"):
             again = Page()
-            frame = {"type": "open", "view": call.view, "token": call.token, "resume": True, "seen": seen}
-            await host.open(frame, ORIGINS, again)  # type: ignore[arg-type]
+            await again.open(host, call.view, call.token, seen=seen)
             assert (await again.next())["type"] == "show"
 
 
@@ -326,7 +325,7 @@ async def test_a_view_opened_in_another_place_says_so_in_the_first() -> None:
         await first.message()
         await first.message()
         second = await open_view(host, call.view, call.token)
-        assert "another place" in (await first.next())["reason"]
+        assert "another place" in (await first.next())["message"]
         await first.say({"id": 1, "method": "ping"})
         assert first.frames.empty()
         assert (await second.message())["method"] == "ui/notifications/tool-input"
@@ -386,7 +385,7 @@ async def test_a_view_that_nobody_shows_ends_after_a_while_and_comes_back_from_t
         page = await open_view(host, call.view, call.token)
         await anyio.sleep(0.2)
         assert host._views.session(call.view) is not None
-        await page.link.lost()
+        page.disconnect()
         await gone(host, call.view)
         again = await open_view(host, call.view, call.token)
         assert (await again.message())["params"] == {"arguments": {"a": 1, "b": 2}}
@@ -422,7 +421,7 @@ async def test_after_a_restart_of_the_host_a_view_comes_back_with_its_data(tmp_p
         await page.message()
         await page.message()
         await page.say({"id": 7, "method": "ui/update-model-context", "params": {"structuredContent": {"seen": 3}}})
-        assert (await page.next())["type"] == "told"
+        assert (await page.next())["type"] == "model-context"
         assert (await page.message())["result"] == {}
     async with running(store=store) as host:
         page = await open_view(host, call.view, call.token)

@@ -75,7 +75,7 @@ async def test_of_many_heights_the_last_one_counts() -> None:
         heights: list[Any] = []
         while not heights or heights[-1] != 100:
             frame = await page.next()
-            assert frame["type"] == "size"
+            assert frame["type"] == "resize"
             heights.append(frame["height"])
         assert len(heights) < 20
 

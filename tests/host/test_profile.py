@@ -10,12 +10,12 @@ from mcp.server import MCPServer
 from fanlight import Apps, View
 from fanlight.host import Host, Profile, ServerError
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.web.origins import Names
+from fanlight.host.web.origins import HostNames
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
 
-ORIGINS = Names().origins("http", "localhost:8000")
+ORIGINS = HostNames().origins("http", "localhost:8000")
 HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
 
 
@@ -36,8 +36,7 @@ async def shown(host: Host) -> tuple[Page, dict[str, Any], str]:
     call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
     assert call.view is not None
     page = Page()
-    frame = {"type": "open", "view": call.view, "token": call.token, "context": {"theme": "light"}}
-    page.link = await host.open(frame, ORIGINS, page)  # type: ignore[arg-type]
+    await page.open(host, call.view, call.token, context={"theme": "light"})
     page.shown = await page.next()
     answer = await page.ask("ui/initialize", HELLO, id=0)
     await page.say({"method": "ui/notifications/initialized"})
@@ -82,7 +81,7 @@ async def test_what_is_silent_is_never_sent_and_teardown_does_not_wait_for_it() 
         assert first["message"]["method"] == "ui/notifications/tool-result"
         with anyio.fail_after(1):
             await host.close_view(view)
-        assert (await page.next())["type"] == "gone"
+        assert (await page.next())["type"] == "closed"
 
 
 async def test_pinned_context_holds_against_the_page_until_it_is_let_go() -> None:
@@ -90,7 +89,7 @@ async def test_pinned_context_holds_against_the_page_until_it_is_let_go() -> Non
         host.pin_context(theme="dark")
         page, greeting, _ = await shown(host)
         assert greeting["hostContext"]["theme"] == "dark"
-        await page.link.receive({"type": "context", "context": {"theme": "light", "locale": "de"}, "n": 3}, 0)
+        await page.receive_by_host({"type": "context", "context": {"theme": "light", "locale": "de"}, "n": 3})
         assert await heard(page, "ui/notifications/host-context-changed") == {"locale": "de"}
         host.pin_context(safeAreaInsets={"top": 40, "right": 0, "bottom": 0, "left": 0})
         changed = await heard(page, "ui/notifications/host-context-changed")

@@ -6,9 +6,10 @@ import anyio
 import pytest
 
 from fanlight.host.errors import RequestError
+from fanlight.host.views.frames import CommandResult, PageAck, ReceivedFrame
 from fanlight.host.views.session import Heard, Progress, Session, Timeouts
 from fanlight.protocol.bridge import Bridge, State
-from support.page import Page
+from support.page import SHOW, Page
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +72,7 @@ class Backend:
         self.written.append((older, today))
 
     async def link(self, session: Session, url: str) -> None:
-        await self._note("link", url)
+        await self._note("open-link", url)
 
     async def download(
         self, session: Session, contents: tuple[dict[str, Any], ...]
@@ -113,8 +114,8 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
     backend, page = Backend(), Page()
     async with anyio.create_task_group() as tasks:
         session = Session("v1", bridge, backend, tasks, timeouts)
-        await session.begin(page, {"type": "show"})
-        assert await page.next() == {"type": "show"}
+        await session.begin(page, SHOW)
+        assert (await page.next())["type"] == "show"
         stage = Stage(session, page, backend)
         if ready:
             await stage.ask("ui/initialize", HELLO, id=0)
@@ -209,8 +210,8 @@ async def test_a_link_is_opened_by_the_page_when_the_host_agrees() -> None:
     async with live() as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         frame = await stage.page.next()
-        assert (frame["type"], frame["url"]) == ("link", "https://a.example")
-        stage.session.done(frame["id"], {}, None)
+        assert (frame["type"], frame["url"]) == ("open-link", "https://a.example")
+        stage.session.receive_command_result(CommandResult(frame["id"], {}))
         assert (await stage.page.message())["result"] == {}
 
 
@@ -219,7 +220,7 @@ async def test_what_the_page_cannot_do_is_an_error_for_the_view() -> None:
         await stage.ask("ui/download-file", {"contents": []})
         frame = await stage.page.next()
         assert frame["files"][0]["name"] == "a.txt"
-        stage.session.done(frame["id"], None, "The disk is full.")
+        stage.session.receive_command_result(CommandResult(frame["id"], error="The disk is full."))
         assert (await stage.page.message())["error"]["message"] == "The disk is full."
 
 
@@ -227,18 +228,18 @@ async def test_what_is_on_the_web_is_opened_and_not_saved_by_us() -> None:
     async with live() as stage:
         await stage.ask("ui/download-file", {"contents": []})
         saved = await stage.page.next()
-        stage.session.done(saved["id"], {}, None)
+        stage.session.receive_command_result(CommandResult(saved["id"], {}))
         opened = await stage.page.next()
-        assert (opened["type"], opened["url"]) == ("link", "https://a.example/b.pdf")
-        stage.session.done(opened["id"], {}, None)
+        assert (opened["type"], opened["url"]) == ("open-link", "https://a.example/b.pdf")
+        stage.session.receive_command_result(CommandResult(opened["id"], {}))
         assert (await stage.page.message())["result"] == {}
 
 
 async def test_a_page_that_does_not_answer_is_not_waited_for_forever() -> None:
     async with live(Timeouts(browser=0.01)) as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
-        assert (await stage.page.next())["type"] == "link"
-        assert await stage.page.next() == {"type": "never-mind", "id": 1}
+        assert (await stage.page.next())["type"] == "open-link"
+        assert await stage.page.next() == {"type": "cancel-command", "id": 1}
         assert "in time" in (await stage.page.message())["error"]["message"]
 
 
@@ -246,7 +247,7 @@ async def test_a_new_display_mode_is_told_twice_as_answer_and_as_context() -> No
     async with live() as stage:
         await stage.ask("ui/request-display-mode", {"mode": "fullscreen"})
         frame = await stage.page.next()
-        stage.session.done(frame["id"], {"mode": "fullscreen"}, None)
+        stage.session.receive_command_result(CommandResult(frame["id"], {"mode": "fullscreen"}))
         assert (await stage.page.message())["params"] == {"displayMode": "fullscreen"}
         assert (await stage.page.message())["result"] == {"mode": "fullscreen"}
 
@@ -255,7 +256,7 @@ async def test_a_new_display_mode_is_told_twice_as_answer_and_as_context() -> No
 async def test_the_height_goes_to_the_page_and_the_width_nowhere() -> None:
     async with live() as stage:
         await stage.tell("ui/notifications/size-changed", {"width": 100, "height": 50})
-        assert await stage.page.next() == {"type": "size", "height": 50}
+        assert await stage.page.next() == {"type": "resize", "height": 50}
         await stage.tell("ui/notifications/size-changed", {"width": 100})
         await stage.ask("ping", {})
         assert (await stage.page.message())["id"] == 7
@@ -289,12 +290,12 @@ async def test_a_command_that_was_given_up_does_not_come_late() -> None:
     async with live(Timeouts(browser=0.01)) as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         seen = stage.page.seen
-        assert (await stage.page.next())["type"] == "link"
-        assert (await stage.page.next())["type"] == "never-mind"
+        assert (await stage.page.next())["type"] == "open-link"
+        assert (await stage.page.next())["type"] == "cancel-command"
         assert "in time" in (await stage.page.message())["error"]["message"]
         other = Page()
         await stage.session.resume(other, seen)
-        assert [(await other.next())["type"] for _ in range(3)] == ["resumed", "never-mind", "message"]
+        assert [(await other.next())["type"] for _ in range(3)] == ["resumed", "cancel-command", "message"]
 
 
 async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
@@ -303,7 +304,7 @@ async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
         await stage.session.flush()
         assert stage.session.partial_under_way
         await stage.page.message()
-        stage.session.line.take({"type": "ack", "ack": stage.page.seen})
+        stage.session.line.receive(ReceivedFrame(PageAck(), None, stage.page.seen, 10))
         assert not stage.session.partial_under_way
 
 
@@ -347,14 +348,14 @@ async def test_a_view_is_asked_before_it_is_closed_and_not_waited_for_forever(an
         assert (message["method"], message["params"]) == ("ui/resource-teardown", {"reason": "bye"})
         if answer is not None:
             await stage.session.receive({"jsonrpc": "2.0", "id": message["id"], **answer})
-        assert await stage.page.next() == {"type": "gone"}
+        assert await stage.page.next() == {"type": "closed"}
         assert stage.session.bridge.state is State.CLOSED
 
 
 async def test_a_view_that_never_was_ready_is_closed_at_once() -> None:
     async with live(ready=False) as stage:
         await stage.session.close()
-        assert await stage.page.next() == {"type": "gone"}
+        assert await stage.page.next() == {"type": "closed"}
 
 
 async def test_nonsense_from_a_view_never_ends_the_session() -> None:

@@ -129,7 +129,7 @@ async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[d
 
 
 async def test_only_a_page_with_the_cookie_can_open_a_view() -> None:
-    refused = {"type": "error", "reason": "You may not open this View."}
+    refused = {"type": "error", "message": "You may not open this View."}
     with closing(Lines()) as lines:
         inspector = Inspector({}, lines=lines)
         assert refused in await opening(inspector)

@@ -2,28 +2,78 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, Self
 
 import anyio
 
+from fanlight.host import Host
+from fanlight.host.json_text import encode_json
+from fanlight.host.views.frames import (
+    Answer,
+    AskUser,
+    MessageFromView,
+    OpenView,
+    ReceivedFrame,
+    ShowView,
+    decode_frame,
+)
+from fanlight.host.web.origins import HostNames, Origins
+
+ORIGINS = HostNames().origins("http", "localhost:8000")
+SHOW = ShowView(
+    proxy=f"{ORIGINS.proxy}/proxy",
+    document=f"{ORIGINS.view('abc')}/view",
+    sandbox="allow-scripts",
+    allow="",
+    title="Clock",
+    csp="default-src 'none'",
+    network=(),
+    max_bytes=1_000_000,
+)
+
 
 class Page:
-    """The page's end of the line. It acknowledges what it is asked to, as `<mcp-app>` does."""
+    """The page's end of the channel. It acknowledges a frame if the host asks for it, as `<mcp-app>` does."""
 
-    limit = 1_000_000
+    max_bytes = 1_000_000
     attached = True
 
     def __init__(self) -> None:
         self.frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.link: Any = None
+        self.connection: Any = None
         self.shown: dict[str, Any] = {}
         self.seen = 0
-        self.answer = "deny"
+        self.answer: Answer = "deny"
         self._last = 0
 
-    async def question(self, frame: dict[str, Any]) -> str:
-        """What a page answers that has no View yet."""
+    async def open(
+        self,
+        host: Host,
+        view: str | None,
+        token: str | None,
+        *,
+        seen: Any = None,
+        context: dict[str, Any] | None = None,
+        origins: Origins = ORIGINS,
+    ) -> Self:
+        """Open a View, or resume it after frame `seen`."""
+        frame = {"type": "open", "view": view, "token": token, "context": context or {}, "seen": seen}
+        received = decode_frame(encode_json(frame))
+        assert received is not None
+        assert isinstance(received.frame, OpenView)
+        self.connection = await host.open(received.frame, origins, self)  # type: ignore[arg-type]
+        return self
+
+    def disconnect(self, *, closed: bool = False) -> None:
+        """Lose the connection, or close the page."""
+        self.connection.disconnect(closed=closed)
+
+    async def question(self, question: AskUser) -> Answer:
+        """Answer a question that comes before the View is shown."""
         return self.answer
+
+    async def send_frame(self, frame: Any) -> None:
+        await self.send(encode_json(frame.to_json()))
 
     async def send(self, text: str) -> None:
         await self.frames.put(json.loads(text))
@@ -36,26 +86,35 @@ class Page:
                 frame = await self.frames.get()
         self.seen = frame.pop("n", self.seen)
         frame.pop("ack", None)
-        if frame.pop("prompt", False) and self.link is not None:
-            await self.link.receive({"type": "ack", "ack": self.seen}, 10)
+        if frame.pop("ackNow", False) and self.connection is not None:
+            await self.receive_by_host({"type": "ack", "ack": self.seen})
         return frame
 
     async def message(self) -> dict[str, Any]:
+        """Return the next message for the View."""
         frame = await self.next()
         assert frame["type"] == "message", frame
         message: dict[str, Any] = frame["message"]
         return message
 
     async def tell(self, frame: dict[str, Any]) -> None:
-        """Send a frame with its numbers."""
+        """Send a frame to the host, with its numbers."""
         self._last += 1
-        await self.link.receive({**frame, "n": self._last, "ack": self.seen}, 100)
+        await self.receive_by_host({**frame, "n": self._last, "ack": self.seen})
+
+    async def receive_by_host(self, frame: dict[str, Any]) -> None:
+        """Let the host receive a frame as it is."""
+        received = decode_frame(encode_json(frame))
+        assert received is not None
+        await self.connection.receive(received)
 
     async def say(self, message: dict[str, Any]) -> None:
-        """Say what the View says."""
-        await self.tell({"type": "message", "message": {"jsonrpc": "2.0", **message}})
+        """Send a message of the View, in a frame of 100 characters. It does not pass through JSON."""
+        self._last += 1
+        frame = MessageFromView({"jsonrpc": "2.0", **message})
+        await self.connection.receive(ReceivedFrame(frame, self._last, self.seen, 100))
 
     async def ask(self, method: str, params: dict[str, Any], id: int = 7) -> dict[str, Any]:
-        """Ask as the View, and return the answer."""
+        """Send a request of the View, and return the host's next message."""
         await self.say({"id": id, "method": method, "params": params})
         return await self.message()

@@ -27,9 +27,20 @@ _STRING_OR_LAST = re.compile(rf"({_STRING})|;(?=}})")
 
 @cache
 def script(name: str) -> str:
-    """Return a script of ours as it is served: without the comments and the indentation, which are for readers."""
+    """Return a script without its comments and its indentation."""
     source = _COMMENT.sub("", files(__name__).joinpath(name).read_text(encoding="utf-8"))
     return "\n".join(line for line in map(str.strip, source.splitlines()) if line) + "\n"
+
+
+_INLINE_COMMENT = re.compile(r"/\*\* [^\n]*? \*/ ?")
+# The end of a line that JavaScript and CSS do not need. A line with `//` may end with a comment, and keeps its end.
+_NEEDLESS_LINE_END = re.compile(r"^((?:(?!//).)*)(?:(?<=[{(\[,;])\n|\n(?=[})\]?.:]))", re.MULTILINE)
+
+
+@cache
+def served_script(name: str) -> str:
+    """Return a script as the host serves it: like `script`, without inline type comments and most line breaks."""
+    return _NEEDLESS_LINE_END.sub(r"\1", _INLINE_COMMENT.sub("", script(name)))
 
 
 _MODULE = re.compile(r"^(?:import .*|export \{[^}]*\};)$\n?", re.MULTILINE)

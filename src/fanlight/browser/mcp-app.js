@@ -1,10 +1,11 @@
 // @ts-check
 /**
- * `<mcp-app view="ID" src="/apps" token="...">`: one View in a host page.
+ * `<mcp-app view="ID" src="/apps" token="...">`: shows one View in a host page.
  *
- * The bridge runs in Python. This element opens a socket to it at `{src}/socket`, frames the sandbox proxy, passes
- * messages between the two, and does what only a page can do: sizes, display modes, links, downloads, and
- * telling the host about the browser. docs/reference/mcp-app.md says what a page can set and hear.
+ * The bridge runs in Python. This element opens a WebSocket to it at `{src}/socket`, frames the sandbox proxy, and
+ * relays messages between the two. It also does what only a page can do: sizes, display modes, links, downloads,
+ * questions for the user, and reporting the state of the browser. docs/reference/mcp-app.md describes its attributes
+ * and events, docs/reference/page-protocol.md the frames on the socket.
  */
 
 /** @typedef {Record<string, any>} Json */
@@ -13,25 +14,25 @@
 
 const RESERVED = "ui/notifications/sandbox-";
 
-// What the proxy's frame needs, and the most that it can hand on to the View (SBX-03).
+// What the proxy's frame needs. The View's frame inside it cannot have more (SBX-03).
 const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-pointer-lock";
 
-// A View higher than this is a mistake or an attack on the page's layout.
-const MOST_HEIGHT = 20_000;
+// A greater height is a mistake, or an attack on the page's layout.
+const MAX_HEIGHT = 20_000;
 
-// How much may wait for the host to acknowledge it, in characters, before more is refused.
-const MOST_KEPT = 4_000_000;
+// How many characters may wait for the host's acknowledgement.
+const MAX_KEPT = 4_000_000;
 
-// How deep what a View says may be nested; the host takes a little more, for what is around it.
-const MOST_DEPTH = 150;
+// How deeply a message may be nested. The host accepts 200 levels for a whole frame.
+const MAX_DEPTH = 150;
 
-// After so many frames with nothing to say back, an acknowledgement goes alone.
+// After this many received frames without one to send, send an `ack` frame. host/views/channel.py has the same number.
 const ACK_EVERY = 32;
 
-const PATIENCE = 10_000;
+const TIMEOUT = 10_000;
 
-// So long a question cannot be answered with yes: nobody says yes to what was not there when the click began.
-const PAUSE = 600;
+// How long the buttons that allow something are disabled, so that a click that was meant for the page hits none.
+const ALLOW_DELAY = 600;
 
 const STYLE = `
 :host { display: block; position: relative; }
@@ -56,7 +57,7 @@ button:hover:enabled { background: color-mix(in srgb, currentcolor 12%, transpar
 p, details { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
 p:not(:empty), details { padding: 8px 12px; }
 [role="alert"]:not(:empty) { border-inline-start: 4px solid #d33; background: #dd33331a; }
-/* Over a View that is there, so that it stays in its place. */
+/* Over the View, so that the View does not move. */
 :has(iframe) > [role="status"]:not(:empty) {
   position: absolute; inset: 8px 8px auto auto; padding: 2px 12px; border-radius: 16px; border: var(--line);
   color: CanvasText; background: Canvas; pointer-events: none;
@@ -101,18 +102,18 @@ i {
 `;
 
 /**
- * A height that can be given to a frame, or undefined for nonsense.
+ * Return a valid height for a frame, or undefined if the value is not a height.
  * @param {unknown} height
- * @param {number} [most]
+ * @param {number} [max]
  */
-const clampHeight = (height, most = MOST_HEIGHT) =>
+const clampHeight = (height, max = MAX_HEIGHT) =>
   typeof height === "number" && height >= 0 && height < Infinity
-    ? Math.min(Math.ceil(height), most, MOST_HEIGHT)
+    ? Math.min(Math.ceil(height), max, MAX_HEIGHT)
     : undefined;
 
 /**
- * A name under which a file can be saved anywhere: no folder, nothing invisible, nothing that a system takes for
- * a device or hides, and not too long.
+ * Return a file name that is safe on every system: no folders, invisible characters, device names or leading dots, and
+ * not too long.
  * @param {unknown} name
  */
 const safeName = (name) => {
@@ -127,7 +128,7 @@ const safeName = (name) => {
 };
 
 /**
- * The address of a link that may be opened, or undefined.
+ * Return the address of a link if it is http or https, else undefined.
  * @param {unknown} url
  */
 const webLink = (url) => {
@@ -137,14 +138,14 @@ const webLink = (url) => {
 };
 
 /**
- * How long to wait before trying to connect again, in milliseconds.
- * @param {number} tries How many have failed.
- * @param {number} chance From 0 to 1: not all Views of a page come back in the same moment.
+ * Return how many milliseconds to wait before the next attempt to connect.
+ * @param {number} tries How many attempts have failed.
+ * @param {number} random From 0 to 1, so that the Views of a page do not all reconnect at once.
  */
-const backoff = (tries, chance) => Math.min(250 * 2 ** tries, 15_000) * (0.5 + chance / 2);
+const backoff = (tries, random) => Math.min(250 * 2 ** tries, 15_000) * (0.5 + random / 2);
 
 /**
- * What of `now` differs from `before`. Values are whole.
+ * Return the entries of `now` that differ from those of `before`.
  * @param {Json} before
  * @param {Json} now
  */
@@ -154,8 +155,9 @@ const changes = (before, now) =>
   );
 
 /**
- * How many characters a value takes as JSON, at least. What a View posts may hold one object in many places, or empty
- * places without number: little to send, and without end to write. This takes no longer than it took to send it.
+ * Return the least number of characters that a value has as JSON. A View can post one object in many places, or a
+ * sparse array: cheap to post, endless to write as JSON. This takes no longer than posting it did. The result
+ * is Infinity for a value that contains itself or is nested too deeply.
  * @param {any} value
  * @param {Map<object, number>} [known]
  * @param {number} [depth]
@@ -164,13 +166,13 @@ const changes = (before, now) =>
 const leastLength = (value, known = new Map(), depth = 0) => {
   if (typeof value === "string") return value.length + 2;
   if (!value || typeof value !== "object") return 1;
-  if (depth > MOST_DEPTH) return Infinity;
+  if (depth > MAX_DEPTH) return Infinity;
   let length = known.get(value);
   if (length === undefined) {
-    known.set(value, Infinity); // what holds itself
+    known.set(value, Infinity); // for a value that contains itself
     length = 1 + (Array.isArray(value) ? value.length : ArrayBuffer.isView(value) ? value.byteLength : 0);
-    const inside = ArrayBuffer.isView(value) ? [] : Object.values(value);
-    for (const inner of inside) length += leastLength(inner, known, depth + 1);
+    const items = ArrayBuffer.isView(value) ? [] : Object.values(value);
+    for (const inner of items) length += leastLength(inner, known, depth + 1);
     known.set(value, length);
   }
   return length;
@@ -179,7 +181,7 @@ const leastLength = (value, known = new Map(), depth = 0) => {
 /** @param {Json} file */
 const save = ({ name, text, blob }) => {
   const part = blob == null ? String(text ?? "") : Uint8Array.from(atob(blob), (char) => char.charCodeAt(0));
-  // Of no type that a browser would show instead of saving it.
+  // A type that browsers save and never display.
   const url = URL.createObjectURL(new Blob([part], { type: "application/octet-stream" }));
   Object.assign(document.createElement("a"), { href: url, download: safeName(name) }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
@@ -202,20 +204,20 @@ const make = (tag, attributes = {}, ...children) => {
 class McpApp extends HTMLElement {
   static observedAttributes = ["view", "src", "theme", "max-height"];
 
-  // The parts. The dialog is only a dialog in full screen: that keeps the rest of the page from being reached
-  // then, and never moves the frame, which would reload the View.
+  // The parts. The box is a modal dialog only in full screen, which makes the rest of the page inert. The frame is
+  // never moved in the document: that would reload the View.
   #name = make("span", { part: "title" });
   #button = make("button", { part: "close", type: "button" }, "✕");
   #status = make("p", { part: "status", role: "status" });
   #alert = make("p", { part: "error", role: "alert" });
   #stage = make("div", { part: "stage" });
   #network = make("p", { part: "network", class: "small" });
-  #words = make("pre");
+  #sharedText = make("pre");
   #shared = make(
     "details",
     { part: "context", class: "small", hidden: "" },
     make("summary", {}, "Shared with the model"),
-    this.#words,
+    this.#sharedText,
   );
   #insets = make("i", { "aria-hidden": "true" });
   /** @type {Map<number, HTMLDialogElement>} */
@@ -235,39 +237,41 @@ class McpApp extends HTMLElement {
   /** @type {HTMLIFrameElement | undefined} */
   #frame;
   #proxy = { href: "", origin: "" };
-  /** @type {Json | undefined} What to show, as the host said it. */
+  /** @type {Json | undefined} The `show` frame. */
   #show;
   #proxyReady = false;
-  #sent = false;
-  #heard = false;
+  // Whether the proxy has been given its document.
+  #loaded = false;
+  // Whether the View has sent a message.
+  #ready = false;
   /** @type {Mode} */
   #mode = "inline";
-  #heights = { last: -1, before: -1, at: 0, turns: 0 };
+  #heights = { last: -1, before: -1, at: 0, rounds: 0 };
 
   /** @type {WebSocket | undefined} */
   #socket;
-  #resume = false;
+  #canResume = false;
   #tries = 0;
-  // The frames of each direction are numbered, and ours are kept until the host has them: host/views/channel.py.
+  // Frames are numbered in each direction, and kept until the other end has acknowledged them: host/views/channel.py.
   /** @type {{ n: number, text: string }[]} */
   #kept = [];
   #keptSize = 0;
-  #last = 0;
-  #seen = 0;
-  #told = 0;
-  // Whether the host has taken up this socket.
+  #lastNumber = 0;
+  #received = 0;
+  #lastAck = 0;
+  // Whether the host has answered `open` on this socket.
   #live = false;
-  #limit = 1_000_000;
+  #maxBytes = 1_000_000;
   /** @type {Json} */
   #context = {};
-  /** @type {AbortController | undefined} Ends every listener outside the element. */
-  #life;
+  /** @type {AbortController | undefined} Removes every listener outside the element. */
+  #listeners;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retry;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #deadline;
   /** @type {() => void} */
-  #onGone = () => {};
+  #onClosed = () => {};
 
   constructor() {
     super();
@@ -276,40 +280,40 @@ class McpApp extends HTMLElement {
     const root = this.attachShadow({ mode: "open" });
     root.adoptedStyleSheets = [sheet];
     root.append(this.#box);
-    this.#button.addEventListener("click", () => this.#userMode("inline"));
-    // Escape. A browser may close the dialog without asking.
+    this.#button.addEventListener("click", () => this.#leaveMode());
+    // The Escape key. A browser may also close the dialog without this event.
     this.#box.addEventListener("cancel", (event) => {
       event.preventDefault();
-      this.#userMode("inline");
+      this.#leaveMode();
     });
     this.#box.addEventListener("close", () => {
-      if (this.#mode === "fullscreen" && !this.#box.open) this.#userMode("inline");
+      if (this.#mode === "fullscreen" && !this.#box.open) this.#leaveMode();
     });
   }
 
-  /** How the View is shown: "inline", "fullscreen" or "pip". */
+  /** The display mode: "inline", "fullscreen" or "pip". */
   get displayMode() {
     return this.#mode;
   }
 
-  /** Ask the View to finish, wait for it (within bounds), and remove the element. */
+  /** Close the View, wait up to five seconds for it to finish, and remove the element. */
   async close() {
-    await this.#goodbye();
+    await this.#closeView();
     this.remove();
   }
 
   connectedCallback() {
-    this.#life = new AbortController();
-    const { signal } = this.#life;
-    const tell = () => this.#tellContext();
-    window.addEventListener("message", (event) => this.#fromFrame(event), { signal });
-    window.addEventListener("languagechange", tell, { signal });
+    this.#listeners = new AbortController();
+    const { signal } = this.#listeners;
+    const update = () => this.#updateContext();
+    window.addEventListener("message", (event) => this.#onMessage(event), { signal });
+    window.addEventListener("languagechange", update, { signal });
     window.addEventListener("online", () => this.#retry && this.#connect(), { signal });
-    document.addEventListener("securitypolicyviolation", (event) => this.#violated(event), { signal });
+    document.addEventListener("securitypolicyviolation", (event) => this.#onBlocked(event), { signal });
     for (const query of ["(prefers-color-scheme: dark)", "(any-pointer: coarse)", "(any-hover: hover)"]) {
-      window.matchMedia(query).addEventListener("change", tell, { signal });
+      window.matchMedia(query).addEventListener("change", update, { signal });
     }
-    const observer = new ResizeObserver(tell);
+    const observer = new ResizeObserver(update);
     observer.observe(this);
     observer.observe(this.#stage);
     signal.addEventListener("abort", () => observer.disconnect());
@@ -317,14 +321,14 @@ class McpApp extends HTMLElement {
   }
 
   disconnectedCallback() {
-    this.#life?.abort();
+    this.#listeners?.abort();
     this.#unload();
     this.#setMode("inline");
-    // An element that is only moved comes back at once, and its View is loaded anew, as after a reload.
-    queueMicrotask(() => this.isConnected || this.#goodbye());
+    // An element that is only moved is connected again at once, and reloads its View.
+    queueMicrotask(() => this.isConnected || this.#closeView());
   }
 
-  /** A move that keeps the frame alive (`moveBefore`) changes nothing here. */
+  /** Called instead of the two above by `moveBefore`, which keeps the frame alive. */
   connectedMoveCallback() {}
 
   /**
@@ -333,26 +337,26 @@ class McpApp extends HTMLElement {
    * @param {string | null} now
    */
   attributeChangedCallback(name, before, now) {
-    if (!this.isConnected || !this.#life || before === now) return;
+    if (!this.isConnected || !this.#listeners || before === now) return;
     if (name === "view" && !before && this.#socket) {
-      // The proxy and the socket are warm. The token may be set in the next line of the page's script.
+      // The proxy and the socket are prewarmed. The page's script may set the token in its next line.
       this.#status.textContent = "Loading…";
-      queueMicrotask(() => this.#hello());
+      queueMicrotask(() => this.#open());
     } else if (name === "view" || name === "src") {
       if (this.#live) this.#send({ type: "close" });
       this.#start();
-    } else this.#tellContext();
+    } else this.#updateContext();
   }
 
   // The socket.
 
   #start() {
-    this.#withdrawQuestions();
-    this.#drop();
+    this.#closeQuestions();
+    this.#disconnect();
     this.#unload();
-    this.#resume = false;
+    this.#canResume = false;
     this.#tries = 0;
-    this.#forget();
+    this.#reset();
     this.#alert.textContent = "";
     this.#status.textContent = "";
     if (!this.hasAttribute("src")) return;
@@ -360,10 +364,10 @@ class McpApp extends HTMLElement {
     this.#connect();
   }
 
-  /** Begin to count frames anew. */
-  #forget() {
+  /** Start to count frames from 1. */
+  #reset() {
     this.#kept = [];
-    this.#keptSize = this.#last = this.#seen = this.#told = 0;
+    this.#keptSize = this.#lastNumber = this.#received = this.#lastAck = 0;
   }
 
   #connect() {
@@ -378,43 +382,42 @@ class McpApp extends HTMLElement {
     socket.addEventListener("open", () => {
       if (socket !== this.#socket) return;
       opened = Date.now();
-      this.#hello();
+      this.#open();
     });
     socket.addEventListener("message", ({ data }) => {
-      if (socket === this.#socket) this.#fromHost(JSON.parse(data));
+      if (socket === this.#socket) this.#onFrame(JSON.parse(data));
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (socket !== this.#socket) return;
       this.#live = false;
-      // The host refuses, and would again.
+      // The host refused this View, and would do so again.
       if (code === 1008 || code >= 4000) {
-        if (!this.#alert.textContent) this.#fail(reason || "The host does not show this View.");
+        if (!this.#alert.textContent) this.#fail(reason || "The host refused to show this View.");
         return;
       }
-      // One that was only kept warm is opened again when it is needed.
-      if (!this.getAttribute("view")) return this.#drop();
+      // A prewarmed socket is opened again when it is needed.
+      if (!this.getAttribute("view")) return this.#disconnect();
       if (Date.now() - opened > 5_000) this.#tries = 0;
       this.#retry = setTimeout(() => this.#connect(), backoff(this.#tries, Math.random()));
       this.#tries += 1;
-      this.#status.textContent = this.#tries > 3 ? "No connection. Trying again…" : "Connecting again…";
+      this.#status.textContent = this.#tries > 3 ? "No connection. Trying again…" : "Reconnecting…";
     });
   }
 
-  /** Tell the host what this socket is for: a View, or nothing yet. */
-  #hello() {
+  /** Send the first frame of a socket. */
+  #open() {
     const socket = this.#socket;
     if (socket?.readyState !== 1) return;
     const view = this.getAttribute("view");
-    if (!view) return socket.send(JSON.stringify({ type: "warm" }));
+    if (!view) return socket.send(JSON.stringify({ type: "prewarm" }));
     this.#context = this.#readContext();
     const context = { ...this.#context, platform: "web", userAgent: navigator.userAgent };
-    const resume = this.#resume ? { resume: true, seen: this.#seen } : {};
-    this.#resume = true;
-    socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, ...resume }));
+    const seen = this.#canResume ? this.#received : undefined;
+    this.#canResume = true;
+    socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, seen }));
   }
 
-  /** Leave the socket to itself. */
-  #drop() {
+  #disconnect() {
     const socket = this.#socket;
     this.#socket = undefined;
     this.#live = false;
@@ -424,104 +427,110 @@ class McpApp extends HTMLElement {
   }
 
   /**
-   * Send a frame, or keep it for the next socket. Returns whether one of the two could be done.
+   * Send a frame, now or on the next socket. Returns "", or the reason why that is impossible.
    * @param {Json} frame
    */
   #send(frame) {
-    const n = this.#last + 1;
-    let text;
-    try {
-      text = leastLength(frame) <= this.#limit && JSON.stringify({ ...frame, n, ack: this.#seen });
-    } catch {
-      // What JSON has no words for.
+    const n = this.#lastNumber + 1;
+    const max = this.#maxBytes;
+    let size = leastLength(frame);
+    let text = "";
+    if (size <= max) {
+      try {
+        text = JSON.stringify({ ...frame, n, ack: this.#received });
+      } catch {
+        size = Infinity;
+      }
+      // A character has at most three bytes.
+      if (text.length * 3 > max) size = new Blob([text]).size;
     }
-    if (!text) return false;
-    // A character is at most three bytes.
-    const fits = text.length * 3 <= this.#limit || new Blob([text]).size <= this.#limit;
-    if (!this.#socket || !fits || this.#keptSize > MOST_KEPT) return false;
-    this.#last = n;
-    this.#told = this.#seen;
+    if (size === Infinity) return "The message is not JSON, or is nested too deeply.";
+    if (size > max) return `The message has at least ${size} bytes, and the host accepts ${max}.`;
+    if (!this.#socket || this.#keptSize > MAX_KEPT) return "The host cannot be reached now.";
+    this.#lastNumber = n;
+    this.#lastAck = this.#received;
     this.#kept.push({ n, text });
     // An empty message costs memory, too.
     this.#keptSize += text.length + 100;
     if (this.#live) this.#socket.send(text);
-    return true;
+    return "";
   }
 
-  /** @param {number} number The last of our frames that the host has. */
-  #acknowledged(number) {
+  /** @param {number} number The last of our frames that the host has received. */
+  #discard(number) {
     const index = this.#kept.findIndex(({ n }) => n > number);
-    const gone = this.#kept.splice(0, index < 0 ? this.#kept.length : index);
-    for (const { text } of gone) this.#keptSize -= text.length + 100;
+    const acknowledged = this.#kept.splice(0, index < 0 ? this.#kept.length : index);
+    for (const { text } of acknowledged) this.#keptSize -= text.length + 100;
   }
 
   /**
-   * Read the numbers of a frame. Returns whether it is news.
+   * Process the numbers of a frame. Returns false if it is a duplicate.
    * @param {Json} frame
    */
-  #isNews({ n, ack, prompt }) {
-    if (ack) this.#acknowledged(ack);
+  #isNew({ n, ack, ackNow }) {
+    if (ack) this.#discard(ack);
     if (!n) return true;
-    if (n <= this.#seen) return false;
-    this.#seen = n;
-    if (prompt || n - this.#told >= ACK_EVERY) {
-      this.#told = n;
+    if (n <= this.#received) return false;
+    this.#received = n;
+    if (ackNow || n - this.#lastAck >= ACK_EVERY) {
+      this.#lastAck = n;
       this.#socket?.send(JSON.stringify({ type: "ack", ack: n }));
     }
     return true;
   }
 
-  #goodbye() {
+  /** Close the View and the socket. */
+  #closeView() {
     const socket = this.#socket;
-    if (socket?.readyState !== 1) return this.#drop();
+    if (socket?.readyState !== 1) return this.#disconnect();
     this.#send({ type: "close" });
     return /** @type {Promise<void>} */ (
       new Promise((resolve) => {
         const done = () => {
-          if (this.#socket === socket) this.#drop();
+          if (this.#socket === socket) this.#disconnect();
           resolve();
         };
-        this.#onGone = done;
+        this.#onClosed = done;
         socket.addEventListener("close", done);
-        setTimeout(done, PATIENCE / 2);
+        setTimeout(done, TIMEOUT / 2);
       })
     );
   }
 
   /** @param {Json} frame */
-  #fromHost(frame) {
-    const { type, id } = frame;
-    if (!this.#isNews(frame)) return;
-    if (type === "show") {
-      this.#forget();
+  #onFrame(frame) {
+    if (!this.#isNew(frame)) return;
+    const { type, id, message } = frame;
+    if (type === "message") this.#toView(message);
+    else if (type === "proxy") this.#loadProxy(frame.url, "");
+    else if (type === "show") {
+      this.#reset();
       this.#live = true;
-      this.#limit = frame.limit ?? this.#limit;
+      this.#maxBytes = frame.maxBytes;
       this.#showView(frame);
     } else if (type === "resumed") {
-      this.#acknowledged(frame.seen);
+      this.#discard(frame.seen);
       this.#live = true;
       for (const { text } of this.#kept) this.#socket?.send(text);
-      if (this.#sent) this.#status.textContent = "";
-    } else if (type === "warm") this.#open(frame.proxy, "");
-    else if (type === "message") this.#toView(frame.message);
-    else if (type === "size") this.#resize(frame.height);
-    else if (type === "status") this.#heard || (this.#status.textContent = String(frame.words));
-    else if (type === "error") this.#fail(String(frame.reason));
-    else if (type === "gone") this.#gone();
+      if (this.#loaded) this.#status.textContent = "";
+    } else if (type === "resize") this.#resize(frame.height);
+    else if (type === "status") this.#ready || (this.#status.textContent = message);
+    else if (type === "error") this.#fail(message);
+    else if (type === "closed") this.#onViewClosed();
     else if (type === "reload") this.#start();
-    else if (type === "told") this.#tell(frame.update);
-    else if (type === "ask") this.#ask(frame);
-    else if (type === "never-mind") this.#questions.get(id)?.close("withdrawn");
-    else if (type === "mode") {
+    else if (type === "model-context") this.#showShared(frame.update);
+    else if (type === "question") this.#ask(frame);
+    else if (type === "cancel-command") this.#questions.get(id)?.close("withdrawn");
+    else if (type === "set-display-mode") {
       this.#setMode(frame.mode);
-      this.#send({ type: "done", id, result: { mode: this.#mode } });
-    } else if (type === "link" || type === "download") {
+      this.#send({ type: "command-result", id, result: { mode: this.#mode } });
+    } else if (type === "open-link" || type === "download") {
       try {
-        if (type === "link") this.#openLink(frame.url);
+        if (type === "open-link") this.#openLink(frame.url);
         else frame.files.forEach(save);
-        this.#send({ type: "done", id, result: {} });
+        this.#send({ type: "command-result", id, result: {} });
       } catch (error) {
-        this.#send({ type: "done", id, error: String(error.message) });
+        this.#send({ type: "command-result", id, error: error.message });
       }
     }
   }
@@ -530,36 +539,37 @@ class McpApp extends HTMLElement {
 
   /** @param {Json} show */
   #showView(show) {
-    const warm = this.#proxy.href === show.proxy && !this.#sent && !show.allow;
+    const prewarmed = this.#proxy.href === show.proxy && !this.#loaded && !show.allow;
     this.#alert.textContent = "";
-    if (!warm) this.#open(show.proxy, show.allow || "");
+    if (!prewarmed) this.#loadProxy(show.proxy, show.allow);
     if (!this.#frame) return;
     this.#show = show;
-    const title = String(show.title || "App");
+    const title = show.title;
+    // CSP-05
+    console.debug(`${title}: Content-Security-Policy: ${show.csp}`);
     this.#name.textContent = title;
     this.#frame.title = title;
     this.#box.setAttribute("aria-label", title);
     this.#button.setAttribute("aria-label", `Close ${title}`);
     this.#box.classList.toggle("border", show.border === true);
-    const reached = (show.network ?? []).join(", ");
-    this.#network.textContent = reached && `This app can reach ${reached}`;
+    const network = show.network.join(", ");
+    this.#network.textContent = network && `This app can connect to ${network}`;
     this.#setMode(show.mode);
-    const late = () => this.#failed(`The sandbox proxy at ${this.#proxy.origin} did not answer.`);
-    this.#deadline = setTimeout(late, Number(this.getAttribute("timeout")) || PATIENCE);
-    this.#load();
+    const late = () => this.#loadFailed(`The sandbox proxy at ${this.#proxy.origin} did not respond in time.`);
+    this.#deadline = setTimeout(late, Number(this.getAttribute("timeout")) || TIMEOUT);
+    this.#loadDocument();
   }
 
   /**
-   * Frame the proxy.
    * @param {string} proxy
    * @param {string} allow
    */
-  #open(proxy, allow) {
+  #loadProxy(proxy, allow) {
     this.#unload();
     const href = webLink(proxy);
     const origin = href && new URL(href).origin;
     if (!origin || origin === location.origin) {
-      return this.#failed(`The sandbox proxy needs an origin of its own; ${proxy} has none (SBX-02).`);
+      return this.#loadFailed(`The sandbox proxy needs an origin of its own; ${proxy} has none (SBX-02).`);
     }
     this.#proxy = { href: proxy, origin };
     this.#frame = make("iframe", { part: "frame", sandbox: SANDBOX, allow, title: "App", src: proxy });
@@ -573,15 +583,15 @@ class McpApp extends HTMLElement {
     this.#frame = this.#show = undefined;
     this.#stage.replaceChildren();
     this.#proxy = { href: "", origin: "" };
-    this.#proxyReady = this.#sent = this.#heard = false;
+    this.#proxyReady = this.#loaded = this.#ready = false;
   }
 
-  /** Give the proxy its document, once both are there. */
-  #load() {
-    if (!this.#show || !this.#proxyReady || this.#sent) return;
+  /** Send the document's address to the proxy, once both are known. */
+  #loadDocument() {
+    if (!this.#show || !this.#proxyReady || this.#loaded) return;
     clearTimeout(this.#deadline);
     const { document: url, sandbox, allow, title } = this.#show;
-    this.#sent = true;
+    this.#loaded = true;
     this.#fire("mcp-load");
     this.#post({ jsonrpc: "2.0", method: `${RESERVED}resource-ready`, params: { url, sandbox, allow, title } });
     this.#status.textContent = "";
@@ -594,47 +604,48 @@ class McpApp extends HTMLElement {
 
   /** @param {Json} message */
   #toView(message) {
-    if (!this.#sent) return;
+    if (!this.#loaded) return;
     this.#post(message);
     this.#fire("mcp-message", { from: "host", message });
   }
 
   /** @param {MessageEvent} event */
-  #fromFrame({ source, origin, data }) {
+  #onMessage({ source, origin, data }) {
     if (!this.#frame || source !== this.#frame.contentWindow || origin !== this.#proxy.origin) return;
     if (typeof data !== "object" || !data) return;
     if (String(data.method).startsWith(RESERVED)) {
       if (data.method !== `${RESERVED}proxy-ready`) return;
       this.#proxyReady = true;
-      return this.#load();
+      return this.#loadDocument();
     }
-    if (!this.#sent) return;
-    if (!this.#heard) {
-      this.#heard = true;
+    if (!this.#loaded) return;
+    if (!this.#ready) {
+      this.#ready = true;
       this.#status.textContent = "";
-      this.#send({ type: "loaded" });
       this.#fire("mcp-ready");
     }
-    const kept = this.#send({ type: "message", message: data });
-    if (!kept && data.method && data.id != null) {
-      const error = { code: -32000, message: "This cannot be sent to the host now." };
-      this.#post({ jsonrpc: "2.0", id: data.id, error });
+    const problem = this.#send({ type: "message", message: data });
+    if (problem && data.method && data.id != null) {
+      this.#post({ jsonrpc: "2.0", id: data.id, error: { code: -32000, message: problem } });
     }
     this.#fire("mcp-message", { from: "view", message: data });
   }
 
-  /** @param {SecurityPolicyViolationEvent} event */
-  #violated({ effectiveDirective: directive, blockedURI: blocked, originalPolicy: policy, disposition }) {
+  /**
+   * Report a page whose policy blocks the sandbox proxy.
+   * @param {SecurityPolicyViolationEvent} event
+   */
+  #onBlocked({ effectiveDirective: directive, blockedURI: blocked, disposition }) {
     const { origin } = this.#proxy;
     if (disposition !== "enforce" || directive !== "frame-src" || !origin || !blocked.startsWith(origin)) return;
-    this.#send({ type: "violation", directive, blocked, policy });
-    this.#failed(`This page's Content-Security-Policy must allow ${origin} in frame-src.`);
+    this.#send({ type: "csp-violation", directive, blocked });
+    this.#loadFailed(`This page's Content-Security-Policy must allow ${origin} in frame-src.`);
   }
 
-  /** @param {string} reason */
-  #failed(reason) {
-    this.#send({ type: "failed", reason });
-    this.#fail(reason);
+  /** @param {string} message */
+  #loadFailed(message) {
+    this.#send({ type: "load-failed", message });
+    this.#fail(message);
   }
 
   /** @param {string} reason */
@@ -646,48 +657,47 @@ class McpApp extends HTMLElement {
     this.#fire("mcp-error", { reason });
   }
 
-  /** What was asked for a View goes with it. */
-  #withdrawQuestions() {
+  #closeQuestions() {
     for (const dialog of this.#questions.values()) dialog.close("withdrawn");
   }
 
-  #gone() {
-    this.#withdrawQuestions();
+  #onViewClosed() {
+    this.#closeQuestions();
     this.#setMode("inline");
     this.#unload();
     this.#status.textContent = "";
-    this.#drop();
-    this.#onGone();
+    this.#disconnect();
+    this.#onClosed();
     this.#fire("mcp-closed");
   }
 
   // What only a page can do.
 
-  /** @param {unknown} asked */
-  #resize(asked) {
-    const height = clampHeight(asked, this.#mostHeight());
+  /** @param {unknown} requested */
+  #resize(requested) {
+    const height = clampHeight(requested, this.#maxHeight());
     if (height === undefined || !this.#frame) return;
-    // A scroll bar of the page can come and go with the View's height, and change its width each time. After a few
-    // such turns, the greater height stays.
-    const { last, before, at, turns } = this.#heights;
+    // The page's scroll bar can come and go with the View's height, and change the View's width each time. After a few
+    // rounds, keep the greater height.
+    const { last, before, at, rounds } = this.#heights;
     const again = height === before && Date.now() - at < 1_000;
-    this.#heights = { last: height, before: last, at: Date.now(), turns: again ? turns + 1 : 0 };
-    if (again && turns > 3 && height < last) return;
+    this.#heights = { last: height, before: last, at: Date.now(), rounds: again ? rounds + 1 : 0 };
+    if (again && rounds > 3 && height < last) return;
     this.#frame.style.height = `${height}px`;
     this.#fire("mcp-size", { height });
   }
 
-  #mostHeight() {
-    const own = Number.parseFloat(this.getAttribute("max-height") ?? "");
+  #maxHeight() {
+    const own = parseFloat(this.getAttribute("max-height") ?? "");
     const { maxHeight } = window.getComputedStyle(this);
-    const css = maxHeight.endsWith("px") ? Number.parseFloat(maxHeight) : NaN;
+    const css = maxHeight.endsWith("px") ? parseFloat(maxHeight) : NaN;
     return [own, css].find((height) => height >= 0);
   }
 
-  /** @param {Mode} mode */
-  #userMode(mode) {
-    this.#setMode(mode);
-    this.#send({ type: "mode", mode });
+  /** Return to the inline mode because the user wants to. */
+  #leaveMode() {
+    this.#setMode("inline");
+    this.#send({ type: "display-mode", mode: "inline" });
   }
 
   /** @param {Mode} mode */
@@ -703,51 +713,51 @@ class McpApp extends HTMLElement {
       box.showModal();
       this.#frame?.focus();
     } else if (was === "fullscreen") {
-      // Gives the focus back to where it was.
+      // Returns the focus to where it was.
       box.close();
       box.setAttribute("role", "group");
       box.open = true;
     }
-    this.#tellContext();
+    this.#updateContext();
     this.#fire("mcp-display-mode", { mode });
   }
 
-  /** @param {unknown} asked */
-  #openLink(asked) {
-    const url = webLink(asked);
-    if (!url) throw new Error("Only http and https links are opened.");
+  /** @param {unknown} link */
+  #openLink(link) {
+    const url = webLink(link);
+    if (!url) throw new Error("Only http and https links can be opened.");
     if (this.#fire("mcp-link", { url }, true)) window.open(url, "_blank", "noopener,noreferrer");
   }
 
   /**
-   * Show what the View told the model.
+   * Show what the View has shared with the model.
    * @param {Json} update
    */
-  #tell({ content = [], structuredContent }) {
-    const words = content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`);
-    if (structuredContent) words.push(JSON.stringify(structuredContent, null, 1));
-    const text = words.filter(Boolean).join("\n\n");
-    this.#words.textContent = text.slice(0, 4_000);
+  #showShared({ content = [], structuredContent }) {
+    const texts = content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`);
+    if (structuredContent) texts.push(JSON.stringify(structuredContent, null, 1));
+    const text = texts.filter(Boolean).join("\n\n");
+    this.#sharedText.textContent = text.slice(0, 4_000);
     this.#shared.hidden = !text;
     this.#fire("mcp-context", { content, structuredContent });
   }
 
   /**
-   * Ask the user something for the host. The dialog is above everything in the page, and the View can neither cover
-   * nor reach it.
+   * Ask the user for consent. The dialog is above everything in the page: the View can neither cover nor script it.
    * @param {Json} question
    */
   #ask({ id, text, app, details, always }) {
     let answered = false;
-    const answer = (/** @type {unknown} */ word) => {
+    const answer = (/** @type {unknown} */ choice) => {
       if (answered) return;
       answered = true;
-      const done = { type: "done", id, result: { answer: String(word) } };
-      if (this.#live) this.#send(done);
-      else this.#socket?.send(JSON.stringify(done));
+      const result = { type: "command-result", id, result: { answer: String(choice) } };
+      // A question that comes before `show` is answered without a number.
+      if (this.#live) this.#send(result);
+      else this.#socket?.send(JSON.stringify(result));
     };
     if (!this.#fire("mcp-question", { text, app, details, always, answer }, true)) return;
-    const facts = details.map((/** @type {[string, string]} */ [label, value]) => {
+    const rows = details.map((/** @type {[string, string]} */ [label, value]) => {
       const isLong = value.includes("\n") || value.length > 80;
       return [make("dt", {}, label), make("dd", {}, isLong ? make("pre", { tabindex: "0" }, value) : value)];
     });
@@ -760,19 +770,19 @@ class McpApp extends HTMLElement {
       "dialog",
       { part: "question", class: "ask", "aria-labelledby": "q", "aria-describedby": "t" },
       make("h2", { id: "q" }, `Allow ${app}?`),
-      // The heading names the app.
+      // The heading names the app already.
       make("p", { id: "t" }, text.startsWith(`${app} `) ? `It${text.slice(app.length)}` : text),
-      make("dl", {}, ...facts.flat()),
-      make("p", { id: "a", class: "small" }, always || ""),
+      make("dl", {}, ...rows.flat()),
+      make("p", { id: "a", class: "small" }, always),
       make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
     );
-    // A View can take the focus by script. It gets no keys while a question is open.
-    const back = () => setTimeout(() => no.focus());
-    window.addEventListener("blur", back);
+    // A View can take the focus by script. Take it back, so that the View gets no keys while the question is open.
+    const refocus = () => setTimeout(() => no.focus());
+    window.addEventListener("blur", refocus);
     dialog.addEventListener("close", () => {
-      window.removeEventListener("blur", back);
+      window.removeEventListener("blur", refocus);
       if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
-      // It comes after a task, and the next question may have this one's number by then.
+      // This event is asynchronous: the next question may have the same id by now.
       if (this.#questions.get(id) === dialog) this.#questions.delete(id);
       dialog.remove();
     });
@@ -780,10 +790,10 @@ class McpApp extends HTMLElement {
     this.shadowRoot?.append(dialog);
     dialog.showModal();
     no.focus();
-    setTimeout(() => yes.forEach((button) => button.removeAttribute("disabled")), PAUSE);
+    setTimeout(() => yes.forEach((button) => button.removeAttribute("disabled")), ALLOW_DELAY);
   }
 
-  // What the host should know about the browser.
+  // The host context: what Views may know about the browser.
 
   /** @returns {Json} */
   #readContext() {
@@ -792,25 +802,25 @@ class McpApp extends HTMLElement {
     const theme = own === "dark" || own === "light" ? own : is("(prefers-color-scheme: dark)") ? "dark" : "light";
     const { clientWidth: width, clientHeight: height } = this.#stage;
     const inline = this.#mode === "inline";
-    const maxHeight = this.#mostHeight();
+    const maxHeight = this.#maxHeight();
     const padding = window.getComputedStyle(this.#insets);
     const inset = (/** @type {string} */ side) =>
-      this.#mode === "fullscreen" ? Number.parseFloat(padding.getPropertyValue(`padding-${side}`)) || 0 : 0;
-    // Inline, no edge of the screen is the View's. In full screen, the bar is at the upper one.
+      this.#mode === "fullscreen" ? parseFloat(padding.getPropertyValue(`padding-${side}`)) || 0 : 0;
+    // Inline, the View touches no edge of the screen. In full screen, the bar is at the top.
     const safeAreaInsets = { top: 0, right: inset("right"), bottom: inset("bottom"), left: inset("left") };
     return {
       theme,
       locale: navigator.language,
       timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-      // A width of nothing means that the page hides the element.
+      // The width is 0 while the page hides the element.
       ...(width && { containerDimensions: { width, ...(inline ? maxHeight && { maxHeight } : { height }) } }),
       deviceCapabilities: { touch: is("(any-pointer: coarse)"), hover: is("(any-hover: hover)") },
-      // Many Views take insets for all the padding that they need, so none are told where there are none.
+      // Many Views use the insets as their only padding, so insets that are all 0 are left out.
       ...((this.#context.safeAreaInsets || Object.values(safeAreaInsets).some(Boolean)) && { safeAreaInsets }),
     };
   }
 
-  #tellContext() {
+  #updateContext() {
     if (!this.#live) return;
     const now = this.#readContext();
     const context = changes(this.#context, now);

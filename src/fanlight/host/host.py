@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -51,7 +51,6 @@ from fanlight.host.validation import (
     check_text,
 )
 from fanlight.host.views.app_tools import AppTool, AppTools
-from fanlight.host.views.channel import Frame, encode
 from fanlight.host.views.documents import (
     ViewDocument,
     Views,
@@ -59,17 +58,20 @@ from fanlight.host.views.documents import (
     link_row,
     view_uri,
 )
-from fanlight.host.views.page import PageLink, browser_context
+from fanlight.host.views.frames import OpenView, Reload, ShowView, Status
+from fanlight.host.views.page import PageConnection
 from fanlight.host.views.registry import OpenViews
 from fanlight.host.views.requests import Desk, MessageHandler, SamplingHandler, app_of
 from fanlight.host.views.session import Session, Timeouts
 from fanlight.host.views.throttle import PAUSE
-from fanlight.host.web.asgi import Authorize, Socket, Web, proxy_url
+from fanlight.host.web.asgi import Web
 from fanlight.host.web.csp_reports import is_probe
-from fanlight.host.web.dialect_documents import known_at_start, served_html
-from fanlight.host.web.document_server import Documents
+from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
+from fanlight.host.web.document_cache import DocumentCache
 from fanlight.host.web.inject import put_first
-from fanlight.host.web.origins import Names, Origins, app_label
+from fanlight.host.web.origins import HostNames, Origins, app_label
+from fanlight.host.web.page_socket import Authorize, Socket
+from fanlight.host.web.sandbox import proxy_url
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.dialects import EMBEDDED
@@ -185,9 +187,9 @@ class Host:
             on_elicitation=on_elicitation,
             dialects=dialects,
         )
-        self.documents = Documents()
+        self.documents = DocumentCache()
         self._store = open_store(store)
-        self._names = Names(sandbox_origin, None if hosts is None else check_hosts(hosts))
+        self._names = HostNames(sandbox_origin, None if hosts is None else check_hosts(hosts))
         self._info = info or {"name": "fanlight", "version": _version()}
         self._profile = profile or Profile()
         self._pinned: JSONObject = {}
@@ -540,17 +542,17 @@ class Host:
             self._names,
             path=path,
             authorize=self._authorize,
-            max_frame=self._limits.message_bytes,
+            max_bytes=self._limits.message_bytes,
             question_timeout=self._timeouts.question,
         )
 
-    async def open(self, frame: Frame, origins: Origins, channel: Socket) -> PageLink:
+    async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
         """Open a View for a page: go on with the live one, or bring one back from the store."""
-        record = self._views.record(frame["view"])
-        token = frame.get("token")
+        record = self._views.record(request.view)
+        token = request.token
         allowed = self._authorize is not None or (
             record is not None
-            and isinstance(token, str)
+            and token is not None
             and secrets.compare_digest(token.encode("utf-8", "replace"), record.token.encode())
         )
         if record is None or not allowed:
@@ -558,35 +560,36 @@ class Host:
         if record.closed:
             raise ViewRefusedError("This View was closed.")
         session = self._views.session(record.id)
-        if session is not None and _can_resume(session, frame):
-            session.bridge.set_context(browser_context(frame))
-            await session.resume(channel, frame["seen"])
+        if session is not None and request.seen is not None and _can_resume(session, request.seen):
+            session.bridge.set_context(request.context)
+            await session.resume(socket, request.seen)
         else:
-            show, document = await self._show(record, origins, channel)
+            show, document = await self._show(record, origins, socket)
             session = await self._views.fresh(record)
-            session.bridge.set_context(browser_context(frame))
+            session.bridge.set_context(request.context)
             if document.form == "openai":
                 session.bridge.keeps_state = True
-                show["document"] += f"#{self._known(record, session.bridge)}"
-            await session.begin(channel, {**show, "mode": session.bridge.display_mode})
-        return PageLink(self._desk, session, channel)
+                fragment = self._initial_state(record, session.bridge)
+                show = replace(show, document=f"{show.document}#{fragment}")
+            await session.begin(socket, replace(show, mode=session.bridge.display_mode))
+        return PageConnection(self._desk, session, socket)
 
-    def _known(self, record: ViewRecord, bridge: Bridge) -> str:
-        """Return what a document for ChatGPT is to know when it first runs."""
+    def _initial_state(self, record: ViewRecord, bridge: Bridge) -> str:
+        """Return the initial state of a document for ChatGPT."""
         now = self._views.record(record.id) or record
-        return known_at_start(bridge.context, bridge.capabilities, now.arguments, now.result, now.state)
+        return initial_state_fragment(bridge.context, bridge.capabilities, now.arguments, now.result, now.state)
 
-    async def _show(self, record: ViewRecord, origins: Origins, channel: Socket) -> tuple[Frame, ViewDocument]:
+    async def _show(self, record: ViewRecord, origins: Origins, socket: Socket) -> tuple[ShowView, ViewDocument]:
         """Make a View's document ready to be served, and return what tells a page to show it."""
         connection = self.servers[record.server]
         if connection.status.state != "ready":
-            await channel.send(encode({"type": "status", "words": f"Waiting for the server {record.server} …"}))
+            await socket.send_frame(Status(f"Waiting for the server {record.server} …"))
         try:
             document = await self._document(record)
         except FanlightError as error:
             raise ViewRefusedError(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256)
-        await self._admit(app, document, origins, channel)
+        await self._admit(app, document, origins, socket)
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(record.server, record.uri)
@@ -613,17 +616,17 @@ class Host:
         self._audit.write(
             AuditRecord(now(), "document", document.uri, "shown", app.view, app.server, app.conversation, data=data)
         )
-        show = {
-            "type": "show",
-            "proxy": proxy_url(origins),
-            "document": f"{origins.view(label)}/{served.address}",
-            "sandbox": _SANDBOX_TOKENS,
-            "allow": allow_attribute(granted),
-            "title": app.name,
-            "border": document.prefers_border,
-            "network": list(reachable(csp)),
-            "limit": channel.limit,
-        }
+        show = ShowView(
+            proxy=proxy_url(origins),
+            document=f"{origins.view(label)}/{served.address}",
+            sandbox=_SANDBOX_TOKENS,
+            allow=allow_attribute(granted),
+            title=app.name,
+            csp=policy,
+            network=tuple(reachable(csp)),
+            max_bytes=socket.max_bytes,
+            border=document.prefers_border,
+        )
         return show, document
 
     async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
@@ -667,7 +670,7 @@ class Host:
             if record.server != server or not session.attached:
                 continue
             if not changed or await self._is_another(record):
-                await session.line.send({"type": "reload"})
+                await session.line.send(Reload())
 
     async def _is_another(self, record: ViewRecord) -> bool:
         """Tell whether the document of a View is not the one that was shown last. One that is gone stays on show."""
@@ -681,7 +684,7 @@ class Host:
         """Approve the document of an app that has changed since it was pinned."""
         self._store.pin(server, uri, sha256)
 
-    def violated(self, label: str, report: JSONObject) -> None:
+    def log_csp_report(self, label: str, report: JSONObject) -> None:
         """Write down what a View's browser blocked. The report names the app; the View, if it is the only one open."""
         app = self._shown.get(label)
         if app is None or not self._reports.take(anyio.current_time()):
@@ -792,10 +795,10 @@ def _model_name(server: str, tool: str, taken: set[str]) -> str:
     return name
 
 
-def _can_resume(session: Session, frame: Frame) -> bool:
-    """Tell whether a page that was away still has the View of this session."""
+def _can_resume(session: Session, seen: int) -> bool:
+    """Return True if a page that has received frames up to `seen` can continue with this session."""
     greeted = session.bridge.state in (State.GREETED, State.READY)
-    return frame.get("resume") is True and greeted and session.line.is_whole(frame.get("seen"))
+    return greeted and session.line.can_resume(seen)
 
 
 class _CallableTools(Collection[str]):

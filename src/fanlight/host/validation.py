@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
-from fanlight.host.views.channel import encode
+from fanlight.host.json_text import encode_json
 from fanlight.protocol.errors import ArgumentError
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
@@ -36,7 +36,7 @@ def check_object(name: str, value: object, example: str) -> None:
     if wrong is not None:
         raise ArgumentError(f"{name} has the key {shown(wrong)}, expected strings for keys, as in JSON.")
     try:
-        encode(value)
+        encode_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"{name} is not JSON: {error}. Write it with dicts, lists, strings and numbers.") from None
 

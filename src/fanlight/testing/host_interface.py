@@ -38,8 +38,8 @@ from starlette.types import ASGIApp
 
 from fanlight.host import CallCancelledError, Host, Policy, Question, UnknownViewError
 from fanlight.host.call import Call, CallView
-from fanlight.host.consent.consent import Answer
 from fanlight.host.views.documents import view_uri
+from fanlight.host.views.frames import Answer
 from fanlight.host.views.requests import SamplingHandler
 from fanlight.protocol.errors import FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject

@@ -21,8 +21,19 @@ from fanlight.dev.targets import resolve_server
 from fanlight.host.call import Call
 from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
-from fanlight.host.web.asgi import Socket
+from fanlight.host.views.frames import (
+    Answer,
+    AskUser,
+    CommandResult,
+    MessageFromView,
+    OpenView,
+    PageAck,
+    PageFrame,
+    ReceivedFrame,
+)
+from fanlight.host.views.page import PageConnection
 from fanlight.host.web.origins import Origins
+from fanlight.host.web.page_socket import Socket
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import PROTOCOL_VERSION
 from fanlight.protocol.errors import LocalError, RemoteError
@@ -54,7 +65,7 @@ class HostError(RemoteError):
 class ScriptedView:
     """A View that a test plays in Python, with the page around it. `scripted_view` opens one."""
 
-    limit = 1_000_000
+    max_bytes = 1_000_000
     attached = True
 
     def __init__(self, host: Host, call: Call, tasks: TaskGroup, within: float) -> None:
@@ -74,14 +85,14 @@ class ScriptedView:
         """The files that the page was asked to save."""
         self.questions: list[str] = []
         """The questions that the page asked the user."""
-        self.decision = "deny"
+        self.decision: Answer = "deny"
         """What the user answers to questions: `"once"`, `"always"` or `"deny"`, which is the default."""
         self.handlers: dict[str, Handler] = {"ping": lambda params: {}, "ui/resource-teardown": lambda params: {}}
         """Handlers for requests of the host, by method: `handler(params)` returns the result."""
         self._tasks = tasks
         self._within = within
         self._started = monotonic()
-        self._link: Any = None
+        self._connection: PageConnection | None = None
         self._ids = itertools.count(1)
         self._last = 0
         self._seen = 0
@@ -120,7 +131,7 @@ class ScriptedView:
     async def send_raw(self, message: object) -> None:
         """Send any message that a View could post, also an invalid one."""
         self._record("view", message)
-        await self._send_frame({"type": "message", "message": message})
+        await self._send_frame(MessageFromView(message))
 
     async def expect(self, method: str) -> JSONObject:
         """Wait for the next message with a method, and return its params. Each message is returned once.
@@ -204,13 +215,14 @@ class ScriptedView:
 
     async def open(self) -> None:
         """Open the View, as its page does. `scripted_view` calls it."""
-        frame: JSONObject = {"type": "open", "view": self.call.view, "token": self.call.token, "context": {}}
-        self._link = await self.host.open(frame, _ORIGINS, cast(Socket, self))
+        assert self.call.view is not None
+        request = OpenView(self.call.view, self.call.token)
+        self._connection = await self.host.open(request, _ORIGINS, cast(Socket, self))
 
     async def close(self) -> None:
         """Close the page. `scripted_view` calls it at the end of its block."""
-        if self._link is not None:
-            await self._link.lost()
+        if self._connection is not None:
+            self._connection.disconnect()
 
     async def send(self, text: str) -> None:
         """Receive a frame that the host sends to the page. The host calls it."""
@@ -219,22 +231,24 @@ class ScriptedView:
         match frame["type"]:
             case "message":
                 self._receive(frame["message"])
-            case "mode":
+            case "set-display-mode":
                 self._done(frame["id"], {"mode": frame["mode"]})
-            case "link":
+            case "open-link":
                 self.links.append(frame["url"])
                 self._done(frame["id"], {})
             case "download":
                 self.downloads += frame["files"]
                 self._done(frame["id"], {})
-            case "ask":
-                self._done(frame["id"], {"answer": await self.question(frame["text"], frame["app"], ())})
-        if frame.get("prompt"):
-            self._tasks.start_soon(self._link.receive, {"type": "ack", "ack": self._seen}, 0)
+            case "question":
+                del frame["type"], frame["n"], frame["ack"]
+                question = AskUser(**frame)
+                self._done(question.id, {"answer": await self.question(question)})
+        if frame.get("ackNow") and self._connection is not None:
+            self._tasks.start_soon(self._connection.receive, ReceivedFrame(PageAck(), None, self._seen, 0))
 
-    async def question(self, text: str, app: str, details: tuple[tuple[str, str], ...]) -> str:
+    async def question(self, question: AskUser) -> Answer:
         """Answer a question for the user with `decision`. Override it to decide otherwise."""
-        self.questions.append(text)
+        self.questions.append(question.text)
         return self.decision
 
     def _receive(self, message: JSONObject) -> None:
@@ -260,11 +274,12 @@ class ScriptedView:
 
     def _done(self, id: int, result: JSONObject) -> None:
         # In another task, because the host is waiting for this method to return.
-        self._tasks.start_soon(self._send_frame, {"type": "done", "id": id, "result": result})
+        self._tasks.start_soon(self._send_frame, CommandResult(id, result))
 
-    async def _send_frame(self, frame: JSONObject) -> None:
+    async def _send_frame(self, frame: PageFrame) -> None:
+        assert self._connection is not None, "open() has not been called"
         self._last += 1
-        await self._link.receive({**frame, "n": self._last, "ack": self._seen}, len(json.dumps(frame)))
+        await self._connection.receive(ReceivedFrame(frame, self._last, self._seen, len(str(frame))))
 
 
 @asynccontextmanager

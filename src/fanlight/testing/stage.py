@@ -35,12 +35,12 @@ from fanlight.host.errors import CallCancelledError, UnknownToolError
 from fanlight.host.host import Host
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.upstream.config import Command
-from fanlight.host.views.channel import Frame as LineFrame
-from fanlight.host.views.channel import Line
-from fanlight.host.views.page import PageLink
+from fanlight.host.views.channel import PageChannel
+from fanlight.host.views.frames import HostFrame, MessageFromView, MessageToView, OpenView, ReceivedFrame
+from fanlight.host.views.page import PageConnection
 from fanlight.host.views.session import Session
-from fanlight.host.web.asgi import Socket
 from fanlight.host.web.origins import Origins
+from fanlight.host.web.page_socket import Socket
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import Sender
@@ -57,23 +57,23 @@ Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
 
 
-class _RecordedLine(Line):
+class _RecordedChannel(PageChannel):
     """A channel whose messages are recorded."""
 
     def __init__(self, record: Callable[[Sender, object], None]) -> None:
         super().__init__()
         self._record = record
 
-    def keep(self, frame: LineFrame) -> tuple[int, str]:
-        if frame.get("type") == "message":
-            self._record("host", frame["message"])
+    def keep(self, frame: HostFrame) -> tuple[int, str]:
+        if isinstance(frame, MessageToView):
+            self._record("host", frame.message)
         return super().keep(frame)
 
-    def take(self, frame: LineFrame) -> bool:
-        news = super().take(frame)
-        if news and frame.get("type") == "message":
-            self._record("view", frame.get("message"))
-        return news
+    def receive(self, received: ReceivedFrame) -> bool:
+        is_new = super().receive(received)
+        if is_new and isinstance(received.frame, MessageFromView):
+            self._record("view", received.frame.message)
+        return is_new
 
 
 class _StageHost(Host):
@@ -86,7 +86,7 @@ class _StageHost(Host):
     def _session(self, record: ViewRecord, tasks: TaskGroup) -> Session:
         session = super()._session(record, tasks)
         if (recording := self.recordings.get(record.conversation or "")) is not None:
-            session.line = _RecordedLine(recording.add)
+            session.line = _RecordedChannel(recording.add)
             session.bridge.set_context(recording.context)
         return session
 
@@ -102,14 +102,14 @@ class _StageHost(Host):
         session.bridge.tool_result(result)
         session.flush_soon()
 
-    async def open(self, frame: LineFrame, origins: Origins, channel: Socket) -> PageLink:
-        link = await super().open(frame, origins, channel)
-        record = self._views.record(frame["view"])
+    async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
+        connection = await super().open(request, origins, socket)
+        record = self._views.record(request.view)
         recording = None if record is None else self.recordings.get(record.conversation or "")
         if recording is not None:
             # Again, because opening applied the page's own context. Nothing has been sent before this.
-            self._views.live(frame["view"]).bridge.set_context(recording.context)
-        return link
+            self._views.live(request.view).bridge.set_context(recording.context)
+        return connection
 
 
 class _Web(uvicorn.Server):

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 import anyio
 
+from fanlight.host.json_text import encode_json
 from fanlight.host.store.base import AuditQuery, AuditRecord, Store
-from fanlight.host.views.channel import encode
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -76,7 +76,7 @@ class Audit:
             return {"arguments": arguments}
         if self._keep == "none":
             return {}
-        return {"argumentsSha256": hashlib.sha256(encode(arguments).encode()).hexdigest()}
+        return {"argumentsSha256": hashlib.sha256(encode_json(arguments).encode()).hexdigest()}
 
     def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
         """Return what happened, the oldest first."""
@@ -91,4 +91,4 @@ def now() -> float:
 
 def json_line(record: AuditRecord) -> str:
     """Return a record as one line of JSON, without the fields that are None."""
-    return encode({key: value for key, value in record._asdict().items() if value is not None})
+    return encode_json({key: value for key, value in record._asdict().items() if value is not None})

@@ -16,10 +16,9 @@ from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
 from fanlight.host.errors import RequestError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditRecord, Grant, Store
+from fanlight.host.views.frames import Answer, AskUser
 from fanlight.protocol.errors import ArgumentError
-from fanlight.protocol.jsonrpc import JSONObject
 
-Answer = Literal["once", "always", "deny"]
 Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document", "external"]
 
 _MOST_TEXT: Final = 2_000
@@ -48,8 +47,8 @@ class Asker(Protocol):
     @property
     def attached(self) -> bool: ...
 
-    async def question(self, frame: JSONObject) -> Answer | None:
-        """Show a question, which is a frame for `<mcp-app>`, and return the answer.
+    async def question(self, question: AskUser) -> Answer | None:
+        """Show a question and return the answer.
 
         Where none comes, return None, or raise `RequestError` with the reason.
         """
@@ -176,7 +175,7 @@ class Gate:
         return "program", answer
 
 
-def _frame(question: Question) -> JSONObject:
+def _frame(question: Question) -> AskUser:
     """Return a question for a page, without the details that its heading (the app) or its sentence say already."""
     text, app = question.text, question.app
     details = [
@@ -189,7 +188,7 @@ def _frame(question: Question) -> JSONObject:
             or (label == "Arguments" and value == "{}")
         )
     ]
-    return {"type": "ask", "text": text, "app": app.name, "details": details, "always": question.always}
+    return AskUser(text=text, app=app.name, details=details, always=question.always)
 
 
 def _always(app: App, kind: Kind, key: str) -> str:

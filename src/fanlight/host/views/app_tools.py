@@ -7,8 +7,8 @@ import anyio
 import anyio.to_thread
 
 from fanlight.host.errors import RequestError
+from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits
-from fanlight.host.views.channel import encode
 from fanlight.host.views.session import Session
 from fanlight.protocol.bridge import State
 from fanlight.protocol.errors import FanlightError
@@ -84,7 +84,7 @@ class AppTools:
         """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
         name, most = tool.tool, self._limits.app_tool_bytes
         result = await session.ask("tools/call", {"name": name, "arguments": arguments})
-        size = len(encode(result).encode())
+        size = len(encode_json(result).encode())
         if size > most:
             raise RequestError(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
         if not isinstance(result.get("content", []), list):

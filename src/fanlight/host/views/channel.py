@@ -1,191 +1,148 @@
-"""The frames between a page and a session, across the sockets that carry them.
+"""`PageChannel`: numbered, acknowledged frames between a session and a page, across the sockets that carry them.
 
-A frame is a JSON object. Each has a number `n`, counted from 1 in each direction, and `ack`, the number of the last
-one that came from the other end. What is not acknowledged is kept, and goes out again on the next socket: so a
-lost socket neither loses a frame nor delivers one twice. Most acknowledgements ride on frames that are sent anyway.
+Each end numbers its frames (`n`, from 1) and says on every frame which of the other end's frames it has received
+(`ack`). A frame is kept until it is acknowledged, and sent again on the next socket. So a lost socket neither loses a
+frame nor delivers one twice.
 """
 
-import json
 from collections import deque
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import orjson
-
-Frame = dict[str, Any]
+from fanlight.host.json_text import encode_json
+from fanlight.host.views.frames import Ack, HostFrame, PageAck, ReceivedFrame, Resumed, ShowView
 
 ACK_EVERY: Final = 32
-"""After so many frames with nothing to say back, an end sends an acknowledgement alone."""
-
-MOST_DEPTH: Final = 200
-"""How deep a frame may be nested. Writing one that is much deeper fails, with whatever it is written for."""
+"""After this many received frames without one to send, an end sends an `ack` frame. mcp-app.js uses the same number."""
 
 
-class Channel(Protocol):
-    """One socket. A text that cannot be delivered any more is dropped: its other end will ask for it."""
+class PageSocket(Protocol):
+    """One WebSocket of a page."""
 
-    async def send(self, text: str) -> None: ...
-
-
-def encode(frame: Frame) -> str:
-    """Write a frame as text."""
-    try:
-        return orjson.dumps(frame).decode()
-    except TypeError:  # half a surrogate pair, or a number beyond 64 bits: JSON has both
-        return _encode_any(frame)
+    async def send(self, text: str) -> None:
+        """Send a text, or drop it if the socket is closed. The page asks for dropped frames on its next socket."""
 
 
-def _encode_any(frame: Frame) -> str:
-    try:
-        return json.dumps(frame, separators=(",", ":"), allow_nan=False)
-    except ValueError:  # a number beyond a float, such as 1e999, is null, as orjson has it
-        return json.dumps(json.loads(json.dumps(frame), parse_constant=lambda _: None), separators=(",", ":"))
+class PageChannel:
+    """The host's end of the channel between a session and the page that shows its View."""
 
-
-def decode(text: str) -> Frame | None:
-    """Read a frame; None if the text is none, or one that is nested too deep."""
-    try:
-        frame = orjson.loads(text)
-    except ValueError:
-        try:
-            # Half a surrogate pair can be written in JSON, and nowhere else: neither a server nor a store takes it.
-            whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
-            frame = json.loads(whole.decode("utf-16", "replace"))
-        except (ValueError, RecursionError):
-            return None
-    return frame if isinstance(frame, dict) and _is_shallow(frame, text) else None
-
-
-def _is_shallow(frame: Frame, text: str) -> bool:
-    if text.count("[") + text.count("{") <= MOST_DEPTH:
-        return True
-    level: list[Any] = [frame]
-    for _ in range(MOST_DEPTH):
-        inner = (value for outer in level for value in (outer.values() if type(outer) is dict else outer))
-        level = [value for value in inner if type(value) is dict or type(value) is list]
-        if not level:
-            return True
-    return False
-
-
-class Line:
-    """One end of the line between a session and the page that shows its View."""
-
-    def __init__(self, most_kept: int = 16 * 1024 * 1024) -> None:
-        self.seen = 0
-        """The number of the last frame that came from the page."""
+    def __init__(self, max_kept: int = 16 * 1024 * 1024) -> None:
+        self.received = 0
+        """The number of the last frame from the page."""
         self.acknowledged = 0
-        """The number of the last of our frames that the page has."""
-        self._most_kept = most_kept
-        self._channel: Channel | None = None
+        """The number of the last frame that the page has acknowledged."""
+        self._max_kept = max_kept
+        self._socket: PageSocket | None = None
         self._queue: deque[str] = deque()
         self._is_sending = False
-        self._last = 0
+        self._last_number = 0
+        self._last_ack = 0
         self._kept: deque[tuple[int, str]] = deque()
         self._kept_size = 0
-        self._broken = False
-        self._told = 0
+        self._has_dropped = False
 
     @property
     def attached(self) -> bool:
-        """Whether there is a page at the other end now."""
-        return self._channel is not None
+        """Whether a page is connected now."""
+        return self._socket is not None
 
-    def is_whole(self, seen: object) -> bool:
-        """Tell whether a page that saw frames up to this number can be given all that came after it."""
-        return type(seen) is int and not self._broken and 0 <= seen <= self._last
+    def can_resume(self, seen: int | None) -> bool:
+        """Return True if all frames after number `seen` can still be sent."""
+        return seen is not None and not self._has_dropped and 0 <= seen <= self._last_number
 
-    async def attach(self, channel: Channel, seen: int) -> None:
-        """Go on, on a new socket, with a page that saw frames up to a number."""
-        self._forget(seen)
-        self._told = self.seen
-        await self._send_on(channel, encode({"type": "resumed", "seen": self.seen}), *(text for _, text in self._kept))
+    async def resume(self, socket: PageSocket, seen: int) -> None:
+        """Continue on a new socket, with a page that has received frames up to `seen`."""
+        self._discard(seen)
+        self._last_ack = self.received
+        resumed = encode_json(Resumed(self.received).to_json())
+        await self._replace_socket(socket, resumed, *(text for _, text in self._kept))
 
-    async def begin(self, channel: Channel, frame: Frame) -> None:
-        """Begin anew, with a page that is about to load the document that this frame names."""
-        self.seen = self.acknowledged = self._told = self._last = self._kept_size = 0
+    async def begin(self, socket: PageSocket, show: ShowView) -> None:
+        """Start over on a new socket, with a page that is about to load the View."""
+        self.received = self.acknowledged = self._last_ack = self._last_number = self._kept_size = 0
         self._kept.clear()
-        self._broken = False
-        await self._send_on(channel, encode(frame))
+        self._has_dropped = False
+        await self._replace_socket(socket, encode_json(show.to_json()))
 
-    async def _send_on(self, channel: Channel, *texts: str) -> None:
-        """Take a new socket, and send what it needs first."""
-        self._channel = channel
+    async def _replace_socket(self, socket: PageSocket, *texts: str) -> None:
+        """Use a new socket, and send these texts on it first."""
+        self._socket = socket
         self._queue.clear()
         self._queue.extend(texts)
         self._is_sending = False
         await self._drain()
 
-    def detach(self, channel: Channel) -> None:
-        """Let a lost socket go."""
-        if self._channel is channel:
-            self._channel = None
+    def detach(self, socket: PageSocket) -> None:
+        """Stop using a socket that was lost. Does nothing if another one has replaced it."""
+        if self._socket is socket:
+            self._socket = None
             self._queue.clear()
             self._is_sending = False
 
-    def keep(self, frame: Frame) -> tuple[int, str]:
-        """Number a frame and keep it; return its number and its text, to be delivered."""
-        self._last = number = self._last + 1
-        text = encode({**frame, "n": number, "ack": self.seen})
-        self._told = self.seen
+    def keep(self, frame: HostFrame) -> tuple[int, str]:
+        """Number a frame and keep it until it is acknowledged. Return its number, and the text for `deliver`."""
+        self._last_number = number = self._last_number + 1
+        text = encode_json({**frame.to_json(), "n": number, "ack": self.received})
+        self._last_ack = self.received
         self._kept.append((number, text))
         self._kept_size += len(text)
-        while self._kept_size > self._most_kept and self._kept:
-            self._broken = True  # a page that was away so long loads its View anew
+        while self._kept_size > self._max_kept and self._kept:
+            self._has_dropped = True  # a page that reconnects now has to load its View again
             self._kept_size -= len(self._kept.popleft()[1])
         return number, text
 
     async def deliver(self, text: str) -> None:
-        """Send a text that is kept, if there is a page to send it to, after those before it."""
-        if self._channel is not None:
+        """Send a text after those before it, if a page is connected."""
+        if self._socket is not None:
             self._queue.append(text)
             await self._drain()
 
     async def _drain(self) -> None:
-        """Send what waits, unless somebody does already: then it is done in order, and nobody else waits."""
+        """Send what is queued. If another task is sending, leave it to that task, which keeps the order."""
         if self._is_sending:
             return
-        channel = self._channel
+        socket = self._socket
         self._is_sending = True
         try:
-            while self._queue and channel is not None and channel is self._channel:
-                await channel.send(self._queue.popleft())
+            while self._queue and socket is not None and socket is self._socket:
+                await socket.send(self._queue.popleft())
         finally:
-            if channel is self._channel:
+            if socket is self._socket:
                 self._is_sending = False
 
-    async def send(self, frame: Frame) -> int:
-        """Send a frame, or keep it for the next socket; return its number."""
+    async def send(self, frame: HostFrame) -> int:
+        """Send a frame, now or on the next socket. Return its number."""
         number, text = self.keep(frame)
         await self.deliver(text)
         return number
 
     def withdraw(self, number: int) -> None:
-        """Keep a frame no longer: if it is not there yet, it must not come late."""
+        """Do not send a frame again, if the page has not received it yet."""
         for entry in self._kept:
             if entry[0] == number:
                 self._kept.remove(entry)
                 self._kept_size -= len(entry[1])
                 return
 
-    def take(self, frame: Frame) -> bool:
-        """Read the numbers of a frame from the page; return whether the frame is news."""
-        ack, number = frame.get("ack"), frame.get("n")
-        if type(ack) is int:
-            self._forget(ack)
-        if type(number) is not int:
-            return frame.get("type") != "ack"
-        if number <= self.seen:
+    def receive(self, received: ReceivedFrame) -> bool:
+        """Process the numbers of a frame from the page. Return False for a duplicate or an acknowledgement."""
+        frame, number, ack, _ = received
+        if ack is not None:
+            self._discard(ack)
+        if number is None:
+            return not isinstance(frame, PageAck)
+        if number <= self.received:
             return False
-        self.seen = number
+        self.received = number
         return True
 
     async def acknowledge(self) -> None:
-        """Tell the page what came, if it has not heard of it for long."""
-        if self.seen - self._told >= ACK_EVERY:
-            self._told = self.seen
-            await self.deliver(encode({"type": "ack", "ack": self.seen}))
+        """Send an `ack` frame if the page has waited for one for `ACK_EVERY` frames."""
+        if self.received - self._last_ack >= ACK_EVERY:
+            self._last_ack = self.received
+            await self.deliver(encode_json(Ack(self.received).to_json()))
 
-    def _forget(self, number: int) -> None:
-        self.acknowledged = max(self.acknowledged, min(number, self._last))
+    def _discard(self, number: int) -> None:
+        """Drop the kept frames up to a number: the page has them."""
+        self.acknowledged = max(self.acknowledged, min(number, self._last_number))
         while self._kept and self._kept[0][0] <= number:
             self._kept_size -= len(self._kept.popleft()[1])

@@ -1,82 +1,60 @@
-"""What a page says about the View it shows."""
+"""`PageConnection`: where the frames of a page, and with them the messages of its View, enter the host."""
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from fanlight.host.store.base import AuditKind
-from fanlight.host.views.channel import Channel, Frame
-from fanlight.host.views.session import Session
-from fanlight.protocol.jsonrpc import JSONObject
-
-_CONTEXT: Final = frozenset(
-    {
-        "theme",
-        "locale",
-        "timeZone",
-        "containerDimensions",
-        "deviceCapabilities",
-        "safeAreaInsets",
-        "platform",
-        "userAgent",
-    }
+from fanlight.host.views.channel import PageSocket
+from fanlight.host.views.frames import (
+    CloseView,
+    CommandResult,
+    ContextChanged,
+    CspViolation,
+    DisplayModeChanged,
+    LoadFailed,
+    MessageFromView,
+    ReceivedFrame,
 )
+from fanlight.host.views.session import Session
 
 
-class Desk(Protocol):
-    """Whom a page's words concern."""
+class PageObserver(Protocol):
+    """Records what a page reports about its View."""
 
     def noticed(self, session: Session, kind: AuditKind, name: str, what: str) -> None: ...
 
 
-class PageLink:
-    """A View opened by a page."""
+class PageConnection:
+    """One socket of a page that shows the View of a session."""
 
-    def __init__(self, desk: Desk, session: Session, channel: Channel) -> None:
-        self._desk = desk
+    def __init__(self, observer: PageObserver, session: Session, socket: PageSocket) -> None:
+        self._observer = observer
         self._session = session
-        self._channel = channel
+        self._socket = socket
 
-    async def receive(self, frame: Frame, size: int) -> None:
-        """Take a frame of the page, of so many bytes."""
-        session, line = self._session, self._session.line
-        if not line.take(frame):
+    async def receive(self, received: ReceivedFrame) -> None:
+        """Handle a frame of the page."""
+        session, channel = self._session, self._session.line
+        if not channel.receive(received):
             return
-        match frame.get("type"):
-            case "message":
-                await session.receive(frame.get("message"), size)
-                await line.acknowledge()
-            case "context":
-                session.bridge.set_context(browser_context(frame))
+        match received.frame:
+            case MessageFromView(message):
+                await session.receive(message, received.size)
+                await channel.acknowledge()
+            case ContextChanged(context):
+                session.bridge.set_context(context)
                 await session.flush()
-            case "mode" if frame.get("mode") in ("inline", "fullscreen", "pip"):
-                session.bridge.set_context({"displayMode": frame["mode"]})
+            case DisplayModeChanged(mode):
+                session.bridge.set_context({"displayMode": mode})
                 await session.flush()
-            case "done" if isinstance(frame.get("id"), int):
-                result, error = frame.get("result"), frame.get("error")
-                session.done(
-                    frame["id"],
-                    result if isinstance(result, dict) else None,
-                    error if isinstance(error, str) else None,
-                )
-            case "failed":
-                self._desk.noticed(session, "document", "failed", _text(frame, "reason"))
-            case "violation":
-                self._desk.noticed(session, "violation", _text(frame, "directive"), _text(frame, "blocked"))
-            case "close":
+            case CommandResult() as result:
+                session.receive_command_result(result)
+            case LoadFailed(message):
+                self._observer.noticed(session, "document", "failed", message)
+            case CspViolation(directive, blocked):
+                self._observer.noticed(session, "violation", directive, blocked)
+            case CloseView():
                 session.close_soon()
 
-    async def lost(self, *, closed: bool = False) -> None:
-        """Take note that the page has gone; `closed` if it said so, and cannot come back to where it was."""
-        self._session.detach(self._channel, closed=closed)
-
-
-def _text(frame: Frame, key: str) -> str:
-    value = frame.get(key)
-    return value[:500] if isinstance(value, str) else ""
-
-
-def browser_context(frame: Frame) -> JSONObject:
-    """Return what a page may say of its surroundings, and nothing else."""
-    context = frame.get("context")
-    if not isinstance(context, dict):
-        return {}
-    return {key: value for key, value in context.items() if key in _CONTEXT and value is not None}
+    def disconnect(self, *, closed: bool = False) -> None:
+        """Detach the page from its session. With `closed`, the page is gone for good; otherwise it may reconnect."""
+        self._session.detach(self._socket, closed=closed)

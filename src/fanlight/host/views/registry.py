@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from fanlight.host.background import guarded
 from fanlight.host.errors import UnknownViewError
 from fanlight.host.store.base import Store, ViewRecord
+from fanlight.host.views.frames import Error
 from fanlight.host.views.session import Session
 from fanlight.protocol.bridge import State
 
@@ -88,7 +89,7 @@ class OpenViews:
         if session is not None:
             session.stop()
             self._ended(record.id)
-            await session.line.send({"type": "error", "reason": "This View was opened in another place."})
+            await session.line.send(Error("This View was opened in another place."))
         return self._open(record)
 
     def change(self, id: str | None, **changes: Any) -> None:

@@ -13,12 +13,13 @@ from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.consent import Gate
 from fanlight.host.consent.policy import App, Deny, Policy
 from fanlight.host.errors import CallCancelledError, RequestError, ServerError
+from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditKind, AuditRecord, ViewRecord
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
-from fanlight.host.views.channel import encode
 from fanlight.host.views.downloads import saved_file, saved_files
+from fanlight.host.views.frames import ModelContext
 from fanlight.host.views.registry import OpenViews
 from fanlight.host.views.session import Heard, Progress, Session, Timeouts
 from fanlight.protocol.events import Dropped, Event
@@ -105,7 +106,7 @@ class Desk:
             await done
 
     async def update_context(self, session: Session, update: JSONObject) -> None:
-        size, most = len(encode(update)), self._limits.state_bytes
+        size, most = len(encode_json(update)), self._limits.state_bytes
         if size > most:
             raise RequestError(f"The update has {size:,} characters; at most {most:,} are kept for the model.")
         app = self._app(session)
@@ -113,10 +114,10 @@ class Desk:
         decision = self._policy.model_context(app, update)
         await self._gate.check(app, decision, "model-context", "", details, asker=session)
         self.views.change(session.id, context=update)
-        await session.line.send({"type": "told", "update": update})
+        await session.line.send(ModelContext(update))
 
     async def keep_state(self, session: Session, state: Any) -> None:
-        size, most = len(encode({"state": state})), self._limits.state_bytes
+        size, most = len(encode_json({"state": state})), self._limits.state_bytes
         if size > most:
             raise RequestError(f"The state has {size:,} characters; at most {most:,} are kept.")
         self.views.change(session.id, state=state)
@@ -132,7 +133,7 @@ class Desk:
             return  # it is kept all the same
         update = {"content": [], "structuredContent": {"widgetState": state}}
         self.views.change(session.id, context=update)
-        await session.line.send({"type": "told", "update": update})
+        await session.line.send(ModelContext(update))
 
     async def link(self, session: Session, url: str) -> None:
         if not is_web_link(url):

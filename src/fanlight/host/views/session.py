@@ -4,9 +4,9 @@ import itertools
 import logging
 from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from time import monotonic
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,7 +16,22 @@ from fanlight.host.background import guarded
 from fanlight.host.errors import RequestError
 from fanlight.host.limits import Limits, Rate
 from fanlight.host.validation import check_seconds
-from fanlight.host.views.channel import Channel, Frame, Line
+from fanlight.host.views.channel import PageChannel, PageSocket
+from fanlight.host.views.frames import (
+    Answer,
+    AskUser,
+    CancelCommand,
+    Closed,
+    Command,
+    CommandResult,
+    Download,
+    MessageToView,
+    OpenLink,
+    Resize,
+    SetDisplayMode,
+    ShowView,
+    read_answer,
+)
 from fanlight.protocol import events, jsonrpc
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.events import Event
@@ -141,7 +156,7 @@ class Session:
         self.id = id
         self._labels = {"fanlight.view": id, **(labels or {})}
         self.bridge = bridge
-        self.line = Line()
+        self.line = PageChannel()
         self.height: float | None = None
         self.away_since: float | None = (began := monotonic())
         """Since when no page shows the View; None while one does."""
@@ -161,23 +176,23 @@ class Session:
 
     # The page
 
-    async def begin(self, channel: Channel, show: Frame) -> None:
-        """Take the channel of a page that is about to load the View."""
+    async def begin(self, socket: PageSocket, show: ShowView) -> None:
+        """Use the socket of a page that is about to load the View."""
         self.away_since = None
-        await self.line.begin(channel, show)
+        await self.line.begin(socket, show)
 
-    async def resume(self, channel: Channel, seen: int) -> None:
-        """Take the channel of a page that has the View, and give it what it missed."""
+    async def resume(self, socket: PageSocket, seen: int) -> None:
+        """Use the socket of a page that still has the View, and send what it has missed."""
         self.away_since = None
-        await self.line.attach(channel, seen)
+        await self.line.resume(socket, seen)
         await self.flush()
 
-    def detach(self, channel: Channel, *, closed: bool = False) -> None:
-        """Let a channel go. If it was only lost, the View is still there, and may come back on another.
+    def detach(self, socket: PageSocket, *, closed: bool = False) -> None:
+        """Stop using a socket. With `closed`, its page is gone; otherwise the page may reconnect on another socket.
 
-        What the page was told to do, such as to ask the user, is over when the page was closed, or does not come back.
+        Commands fail when the page is closed, or when it does not reconnect in time.
         """
-        self.line.detach(channel)
+        self.line.detach(socket)
         if self.attached:
             return
         self.away_since = monotonic()
@@ -199,11 +214,9 @@ class Session:
     async def flush(self) -> None:
         """Deliver what the bridge has to say. An answer is written down before it leaves."""
         for message in self.bridge.outgoing():
-            frame: Frame = {"type": "message", "message": message}
             is_partial = message.get("method", "").endswith("/notifications/tool-input-partial")
-            if is_partial:
-                frame["prompt"] = True  # one under way at a time, so this one is to be acknowledged at once
-            number, text = self.line.keep(frame)
+            # Only one partial input is under way at a time, so the page acknowledges it at once.
+            number, text = self.line.keep(MessageToView(message, ack_now=is_partial or None))
             if is_partial:
                 self._partial_frame = number
             elif "method" not in message:
@@ -217,7 +230,7 @@ class Session:
             self.line.withdraw(number)
             reason = f"The result has {len(text):,} characters; a View is given at most {most:,}."
             message = jsonrpc.error(message["id"], REFUSED, reason)
-            _, text = self.line.keep({"type": "message", "message": message})
+            _, text = self.line.keep(MessageToView(message))
         heard = self._heard.pop(message["id"], None)
         if heard is not None:
             self._backend.answered(self, heard, message, len(text))
@@ -270,24 +283,23 @@ class Session:
             return f"This View waits for {self._limits.requests_in_flight} answers already, which is the most."
         return None
 
-    async def question(self, frame: Frame) -> Literal["once", "always", "deny"]:
+    async def question(self, question: AskUser) -> Answer:
         """Have the page ask the user, and tell the View that it waits. Raises RequestError if no answer came."""
         waiting = _served.get()
         if waiting is not None:
             self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
             await self.flush()
-        answer = (await self.command(frame, self._timeouts.question)).get("answer")
-        return answer if answer in ("once", "always") else "deny"
+        return read_answer(await self.command(question, self._timeouts.question))
 
-    async def command(self, frame: Frame, patience: float | None = None) -> JSONObject:
-        """Tell the element to do something, and return what came of it."""
+    async def command(self, command: Command, seconds: float | None = None) -> JSONObject:
+        """Send a command to the page and return its result. Raises RequestError if it failed or timed out."""
         if not self.attached:
             raise RequestError("No page shows this View now.")
         id = next(self._command_ids)
         promise = self._commands[id] = _Promise()
-        number = await self.line.send({**frame, "id": id})
+        number = await self.line.send(replace(command, id=id))
         try:
-            with anyio.fail_after(self._timeouts.browser if patience is None else patience):
+            with anyio.fail_after(self._timeouts.browser if seconds is None else seconds):
                 return await promise.wait()
         except TimeoutError:
             raise RequestError("The page did not answer in time.") from None
@@ -299,13 +311,13 @@ class Session:
     async def _take_back(self, id: int) -> None:
         """Tell the page that a command is over, whatever became of it."""
         with anyio.CancelScope(shield=True):
-            await self.line.send({"type": "never-mind", "id": id})
+            await self.line.send(CancelCommand(id))
 
-    def done(self, id: int, result: JSONObject | None, error: str | None) -> None:
-        """Take the element's answer to a command."""
-        promise = self._commands.pop(id, None)
+    def receive_command_result(self, result: CommandResult) -> None:
+        """Complete a command with the page's result. Does nothing if the command was cancelled."""
+        promise = self._commands.pop(result.id, None)
         if promise is not None:
-            promise.settle(result or {}, None if error is None else RequestError(error))
+            promise.settle(result.result or {}, None if result.error is None else RequestError(result.error))
 
     # What the View wants
 
@@ -398,8 +410,8 @@ class Session:
 
     async def _tell_size(self) -> None:
         """Give the page the View's height; where heights come too fast, only the last of them."""
-        if self._sizes.take(monotonic()):
-            await self.line.send({"type": "size", "height": self.height})
+        if self.height is not None and self._sizes.take(monotonic()):
+            await self.line.send(Resize(self.height))
         elif not self._size_waits:
             self._size_waits = True
             self._start(None, self._tell_size_later())
@@ -411,13 +423,13 @@ class Session:
 
     async def _open_link(self, url: str) -> JSONObject:
         await self._backend.link(self, url)
-        await self.command({"type": "link", "url": url})
+        await self.command(OpenLink(url=url))
         return {}
 
     async def _save(self, contents: tuple[JSONObject, ...]) -> JSONObject:
         files, links = await self._backend.download(self, contents)
         if files:
-            await self.command({"type": "download", "files": files})
+            await self.command(Download(files=files))
         for url in links:
             await self._open_link(url)
         return {}
@@ -428,7 +440,7 @@ class Session:
         await self.flush()
 
     async def _change_mode(self, mode: str) -> JSONObject:
-        done = await self.command({"type": "mode", "mode": mode})
+        done = await self.command(SetDisplayMode(mode=mode))
         now = done.get("mode", mode)
         self.bridge.set_context({"displayMode": now})  # DSP-08: Views keep the notification, not the answer
         return {"mode": now}
@@ -462,7 +474,7 @@ class Session:
             with anyio.move_on_after(self._timeouts.teardown):
                 await promise.wait_settled()
         self.stop()
-        await self.line.send({"type": "gone"})
+        await self.line.send(Closed())
 
     def stop(self) -> None:
         """End the session at once, as when its document is loaded anew."""

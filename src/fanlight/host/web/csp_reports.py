@@ -1,21 +1,21 @@
-"""What browsers report of Views that tried what their policy forbids."""
+"""The reports that browsers send when a View's Content-Security-Policy blocks something."""
 
 from typing import Final
 
-from fanlight.host.views.channel import decode
+from fanlight.host.json_text import decode_object
 from fanlight.protocol.jsonrpc import JSONObject
 
-MOST_BYTES: Final = 64_000
-_MOST_TEXT: Final = 500
-# Schema libraries try once whether they may compile code, with an empty function, and take no for an answer. The
-# reference SDK brings one, so every View made with it does this at its start.
+MAX_BYTES: Final = 64_000
+_MAX_TEXT: Final = 500
+# Schema libraries create an empty function once to find out whether they may compile code, and work without if they
+# may not. The reference SDK includes such a library, so every View that uses it does this when it starts.
 _EMPTY_FUNCTION: Final = "(function anonymous(\n) {\n\n})"
 
 
 def read_report(body: bytes) -> JSONObject | None:
-    """Return what a report says, in short; None if it is no report."""
-    frame = decode(body.decode("utf-8", "replace"))
-    report = None if frame is None else frame.get("csp-report")
+    """Return the relevant fields of a report, shortened, or None if the body is not a report."""
+    fields = decode_object(body.decode("utf-8", "replace"))
+    report = None if fields is None else fields.get("csp-report")
     if not isinstance(report, dict):
         return None
     return {
@@ -28,9 +28,9 @@ def read_report(body: bytes) -> JSONObject | None:
 
 
 def is_probe(report: JSONObject) -> bool:
-    """Tell whether a violation is the harmless question whether code may be compiled."""
+    """Return True if the violation is a library's harmless test whether it may compile code."""
     return (report["blocked"], report["sample"]) == ("eval", _EMPTY_FUNCTION)
 
 
 def _text(value: object) -> str:
-    return value[:_MOST_TEXT] if isinstance(value, str) else ""
+    return value[:_MAX_TEXT] if isinstance(value, str) else ""

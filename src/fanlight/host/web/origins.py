@@ -1,8 +1,9 @@
-"""The three origins: the host page's, the sandbox proxy's, and one for each app (explanation: three origins)."""
+"""The three origins: the host page's, the sandbox proxy's, and one for each app (docs/explanation/three-origins.md)."""
 
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlsplit
 
 from fanlight.protocol.errors import ArgumentError
@@ -11,15 +12,22 @@ _LABEL = re.compile(r"[a-z0-9]{32}")
 _LOOPBACK = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _AUTHORITY = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
 
+Role = Literal["host", "proxy", "view", "other", "unknown"]
+"""What a host name is for.
+
+`host`: the application and its pages. `proxy`: the sandbox proxy. `view`: one app. `other`: a name under which only the
+application may respond. `unknown`: an invalid name, or one below the sandbox that no app has.
+"""
+
 
 def app_label(server: str, uri: str) -> str:
-    """Return the host name label of an app: a hash of who serves it and which View it is."""
+    """Return the DNS label of an app: a hash of its server's name and its View's URI."""
     return hashlib.sha256(f"{server}\0{uri}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the parts live, as seen from one request."""
+    """The origins of the host page and the sandbox proxy, for one request."""
 
     host: str
     proxy: str
@@ -36,15 +44,13 @@ class Origins:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Which host names are whose.
-
-    `sandbox` is None on a developer's machine: then it is sandbox.localhost. `hosts` are the names of the program
-    itself; None means those of this machine, or, with a sandbox of its own, any.
-    """
+class HostNames:
+    """The host names of the application and of the sandbox."""
 
     sandbox: str | None = None
+    """The origin of the sandbox proxy. None on a developer's machine: then its name is `sandbox.localhost`."""
     hosts: frozenset[str] | None = None
+    """The names of the application. None for the names of this machine, or, if `sandbox` is set, for any name."""
 
     def __post_init__(self) -> None:
         if self.sandbox is None:
@@ -53,11 +59,11 @@ class Names:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query or parts.fragment:
             raise ArgumentError(
                 f'sandbox_origin is {self.sandbox!r}, not an origin. Write one such as "https://sandbox.example.com": '
-                "a name that has a wildcard under it and shares no cookies with the program."
+                "a name with a wildcard DNS record below it, which shares no cookies with the application."
             )
 
     def origins(self, scheme: str, authority: str) -> Origins:
-        """Return the origins for a request to the program's own name."""
+        """Return the origins for a request to the application."""
         host = f"{scheme}://{authority}"
         if self.sandbox is not None:
             return Origins(host, self.sandbox)
@@ -66,29 +72,25 @@ class Names:
         return Origins(host, f"{scheme}://sandbox.localhost{port}")
 
     def views(self, scheme: str, authority: str) -> str:
-        """Return the origins of all apps, as a CSP source, for a request to the proxy's name."""
+        """Return a CSP source for the origins of all apps, for a request to the proxy."""
         proxy = self.sandbox or f"{scheme}://{authority.lower()}"
         return proxy.replace("://", "://*.", 1)
 
-    def role(self, authority: str) -> tuple[str, str | None]:
-        """Tell whose name a request came to.
-
-        ("host", None), ("proxy", None), ("view", label); ("other", None) for a name that may be the program's but is
-        not ours, and ("unknown", None) for one that is nobody's.
-        """
+    def role(self, authority: str) -> tuple[Role, str | None]:
+        """Return the role of a request's host name, and for "view" the label of the app."""
         found = _AUTHORITY.fullmatch(authority.lower())
         if found is None:
             return "unknown", None
-        name = found[1].rstrip(".")  # a name with its root is the same name
+        name = found[1].rstrip(".")  # a fully qualified name with its final dot is the same name
         sandbox = "sandbox.localhost" if self.sandbox is None else str(urlsplit(self.sandbox).hostname)
         if name == sandbox:
             return "proxy", None
         if name.endswith(f".{sandbox}"):
             label = name.removesuffix(f".{sandbox}")
             return ("view", label) if _LABEL.fullmatch(label) else ("unknown", None)
-        return "host" if self._is_ours(name) else "other", None
+        return "host" if self._is_application(name) else "other", None
 
-    def _is_ours(self, name: str) -> bool:
+    def _is_application(self, name: str) -> bool:
         if self.hosts is not None:
             return name in self.hosts
         return self.sandbox is not None or _LOOPBACK.fullmatch(name) is not None

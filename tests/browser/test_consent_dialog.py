@@ -1,4 +1,4 @@
-"""The questions that a host page asks for its host, in a real Chromium: who can see, reach, cover and answer them."""
+"""The consent dialog of `<mcp-app>` in a real Chromium: what it shows, and who can answer, cover or close it."""
 
 from collections.abc import AsyncIterator
 
@@ -24,19 +24,19 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
 
 
 async def asked(host: Host, id: int = 3) -> None:
-    await host.say("ask", id=id, **QUESTION)
+    await host.send("question", id=id, **QUESTION)
     await host.page.get_by_role("dialog", name="Allow").wait_for()
 
 
 async def answer(host: Host) -> str:
-    done = await host.heard("done")
+    done = await host.received("command-result")
     assert done["id"] == 3
     word: str = done["result"]["answer"]
     return word
 
 
 @pytest.mark.parametrize(("button", "word"), [("Don’t allow", "deny"), ("Allow once", "once"), ("Always", "always")])
-async def test_the_user_is_told_what_would_happen_and_answers(button: str, word: str, host: Host) -> None:
+async def test_the_dialog_says_what_would_happen_and_sends_the_answer(button: str, word: str, host: Host) -> None:
     await host.started()
     await asked(host)
     dialog = host.page.get_by_role("dialog", name="Allow clear (todo)?")
@@ -47,7 +47,7 @@ async def test_the_user_is_told_what_would_happen_and_answers(button: str, word:
     await expect(host.page.get_by_role("dialog")).to_have_count(0)
 
 
-async def test_always_says_what_it_is_for(host: Host) -> None:
+async def test_the_always_button_describes_what_it_allows(host: Host) -> None:
     await host.started()
     await asked(host)
     always = host.page.get_by_role("button", name="Always allow")
@@ -69,7 +69,7 @@ async def test_the_answers_fill_their_rows(width: int, host: Host) -> None:
     assert len(rows) == (1 if width == 900 else 2)
 
 
-async def test_it_works_by_keyboard_and_no_is_the_answer_that_is_nearest(host: Host) -> None:
+async def test_it_works_by_keyboard_and_focuses_the_button_that_denies(host: Host) -> None:
     await host.started()
     await host.page.focus("#before")
     await asked(host)
@@ -90,8 +90,8 @@ async def test_it_works_by_keyboard_and_no_is_the_answer_that_is_nearest(host: H
     assert await answer(host) == "once"
 
 
-async def test_a_yes_cannot_be_given_before_it_can_be_read(host: Host) -> None:
-    """A View that makes the user click where a button will be gets no yes. Goes red without PAUSE."""
+async def test_allow_buttons_are_disabled_at_first(host: Host) -> None:
+    """A View that makes the user click where a button will be gets no yes. Goes red without ALLOW_DELAY."""
     await host.started()
     await host.page.evaluate(
         """() => {
@@ -100,14 +100,14 @@ async def test_a_yes_cannot_be_given_before_it_can_be_read(host: Host) -> None:
           new MutationObserver(look).observe(root, {childList: true});
         }"""
     )
-    await host.say("ask", id=3, **QUESTION)
+    await host.send("question", id=3, **QUESTION)
     yes = host.page.get_by_role("button", name="Allow once")
     await expect(yes).to_be_enabled()
     assert await host.page.evaluate("disabled") == [False, True, True]
 
 
 @pytest.mark.parametrize("mode", ["inline", "fullscreen", "pip"])
-async def test_no_view_can_cover_it_or_hear_it(mode: str, host: Host) -> None:
+async def test_no_view_can_cover_it_or_receive_its_keys(mode: str, host: Host) -> None:
     """In the browser's top layer, above a View in any mode, and the View's own keys and clicks do not get there.
 
     Goes red with `dialog.show()` in place of `showModal()`.
@@ -115,8 +115,8 @@ async def test_no_view_can_cover_it_or_hear_it(mode: str, host: Host) -> None:
     view = await host.started()
     await view.evaluate("document.body.style.cssText = 'position: fixed; inset: 0; z-index: 2147483647'")
     await view.evaluate("var keys = []; addEventListener('keydown', ({key}) => keys.push(key)); focus()")
-    await host.say("mode", id=1, mode=mode)
-    await host.heard("done")
+    await host.send("set-display-mode", id=1, mode=mode)
+    await host.received("command-result")
     await asked(host)
     box = await host.page.get_by_role("dialog", name="Allow clear").bounding_box()
     assert box is not None
@@ -138,28 +138,28 @@ async def test_a_view_cannot_answer_for_the_user(host: Host) -> None:
     view = await host.started()
     await asked(host)
     await view.evaluate(
-        """for (const type of ["done", "message"]) say({type, id: 3, result: {answer: "always"}});
+        """for (const type of ["command-result", "message"]) say({type, id: 3, result: {answer: "always"}});
         say({jsonrpc: "2.0", id: 3, result: {answer: "always"}}); parent.parent.postMessage({answer: "always"}, "*")"""
     )
     for _ in range(3):
-        assert (await host.heard("message"))["message"]["result"] == {"answer": "always"}
-    assert not any(frame["type"] == "done" for frame in host.frames)
+        assert (await host.received("message"))["message"]["result"] == {"answer": "always"}
+    assert not any(frame["type"] == "command-result" for frame in host.frames)
     await host.page.get_by_role("button", name="Don’t allow").click()
     assert await answer(host) == "deny"
 
 
-async def test_a_question_that_is_over_goes_and_is_not_answered(host: Host) -> None:
+async def test_a_cancelled_question_is_closed_without_an_answer(host: Host) -> None:
     await host.started()
     await asked(host)
-    await host.say("never-mind", id=3)
+    await host.send("cancel-command", id=3)
     await expect(host.page.get_by_role("dialog")).to_have_count(0)
     await asked(host)
-    await host.say("gone")
+    await host.send("closed")
     await expect(host.page.get_by_role("dialog")).to_have_count(0)
-    assert not any(frame["type"] == "done" for frame in host.frames)
+    assert not any(frame["type"] == "command-result" for frame in host.frames)
 
 
-async def test_the_page_can_ask_in_its_own_way(host: Host) -> None:
+async def test_the_page_can_ask_with_its_own_dialog(host: Host) -> None:
     await host.started()
     await host.page.evaluate(
         """document.addEventListener("mcp-question", (event) => {
@@ -168,14 +168,14 @@ async def test_the_page_can_ask_in_its_own_way(host: Host) -> None:
           event.detail.answer("always");
         })"""
     )
-    await host.say("ask", id=3, **QUESTION)
+    await host.send("question", id=3, **QUESTION)
     assert await answer(host) == "once"
     assert await host.page.get_by_role("dialog").count() == 0
 
 
-async def test_a_question_before_there_is_a_view_is_answered_too(host: Host) -> None:
+async def test_a_question_can_be_answered_before_the_view_is_shown(host: Host) -> None:
     await host.start()
-    await host.heard("open")
+    await host.received("open")
     await asked(host)
     await host.page.get_by_role("button", name="Always").click()
     assert await answer(host) == "always"
@@ -186,8 +186,8 @@ async def test_a_question_outlives_a_lost_socket(host: Host) -> None:
     await host.started()
     await asked(host)
     await host.sockets[-1].close(1012)
-    await host.heard("open")
-    await host.say("resumed", seen=host.seen)
+    await host.received("open")
+    await host.send("resumed", seen=host.seen)
     await host.page.get_by_role("button", name="Always").click()
     assert await answer(host) == "always"
 
@@ -195,23 +195,23 @@ async def test_a_question_outlives_a_lost_socket(host: Host) -> None:
 async def test_markup_in_a_question_is_text(host: Host) -> None:
     await host.started()
     bad = "<img src=x onerror=\"document.title='hacked'\">"
-    await host.say("ask", id=3, text=bad, app=bad, details=[[bad, bad], ["Arguments", bad * 20]])
+    await host.send("question", id=3, text=bad, app=bad, details=[[bad, bad], ["Arguments", bad * 20]], always=bad)
     dialog = host.page.get_by_role("dialog")
     await expect(dialog).to_contain_text(bad)
     assert await dialog.locator("img").count() == 0
     assert await host.page.title() == "page"
 
 
-async def test_what_the_model_is_told_and_what_can_be_reached_is_shown(host: Host) -> None:
+async def test_the_model_context_and_the_network_of_the_view_are_shown(host: Host) -> None:
     await host.start()
-    await host.heard("open")
+    await host.received("open")
     await host.show(network=["https://api.example.com", "https://*.tiles.example"])
     await expect(host.part("network")).to_have_text(
-        "This app can reach https://api.example.com, https://*.tiles.example"
+        "This app can connect to https://api.example.com, https://*.tiles.example"
     )
     await expect(host.part("context")).to_be_hidden()
-    await host.say(
-        "told", update={"content": [{"type": "text", "text": "Three left"}], "structuredContent": {"left": 3}}
+    await host.send(
+        "model-context", update={"content": [{"type": "text", "text": "Three left"}], "structuredContent": {"left": 3}}
     )
     await host.part("context").click()
     await expect(host.part("context")).to_contain_text("Three left")

@@ -1,14 +1,14 @@
 import gzip
 
 from fanlight import Csp
-from fanlight.host.web.document_server import Documents, served_document
+from fanlight.host.web.document_cache import DocumentCache, served_document
 
 HTML = "<!doctype html><title>ä</title>" + "x" * 1000
 ANCESTORS = ("http://localhost:8000", "http://sandbox.localhost:8000")
 LABEL = "a" * 32
 
 
-def test_a_document_is_served_with_its_policy_and_as_it_is() -> None:
+def test_a_document_is_served_unchanged_and_with_its_policy() -> None:
     document = served_document(LABEL, HTML, None, ["camera"], ANCESTORS)
     assert document.body.decode() == HTML
     assert gzip.decompress(document.compressed).decode() == HTML
@@ -18,7 +18,7 @@ def test_a_document_is_served_with_its_policy_and_as_it_is() -> None:
     assert "set-cookie" not in document.headers
 
 
-def test_its_address_changes_with_content_policy_and_permissions() -> None:
+def test_the_address_changes_with_content_policy_and_permissions() -> None:
     csp = Csp(connect_domains=["https://a.example"])
     addresses = {
         served_document(LABEL, HTML, None, [], ANCESTORS).address,
@@ -32,8 +32,8 @@ def test_its_address_changes_with_content_policy_and_permissions() -> None:
     assert served_document(LABEL, HTML, None, [], ANCESTORS).address in addresses
 
 
-def test_a_document_is_found_at_its_own_app_only() -> None:
-    documents = Documents()
+def test_a_document_is_found_only_at_its_own_app() -> None:
+    documents = DocumentCache()
     document = documents.serve(LABEL, HTML, None, (), ANCESTORS)
     assert document == served_document(LABEL, HTML, None, (), ANCESTORS)
     assert documents.serve(LABEL, HTML, None, (), ANCESTORS) is document
@@ -42,9 +42,9 @@ def test_a_document_is_found_at_its_own_app_only() -> None:
     assert documents.get(LABEL, "x") is None
 
 
-def test_the_least_recently_used_document_goes_first() -> None:
+def test_the_least_recently_used_document_is_discarded_first() -> None:
     one = served_document(LABEL, HTML + "0", None, (), ANCESTORS)
-    documents = Documents(max_bytes=2 * (len(one.body) + len(one.compressed)) + 50)
+    documents = DocumentCache(max_bytes=2 * (len(one.body) + len(one.compressed)) + 50)
     one, two = (documents.serve(LABEL, HTML + str(i), None, (), ANCESTORS) for i in range(2))
     documents.get(LABEL, one.address)
     documents.serve(LABEL, HTML + "2", None, (), ANCESTORS)

@@ -1,0 +1,52 @@
+"""JSON text: fast to write and read, and tolerant of every value that JSON allows."""
+
+import json
+from typing import Any, Final
+
+import orjson
+
+from fanlight.protocol.jsonrpc import JSONObject
+
+MAX_DEPTH: Final = 200
+"""How deeply an object may be nested. Python's encoders fail on values that are nested much deeper."""
+
+
+def encode_json(value: JSONObject) -> str:
+    """Return a value as compact JSON."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate or an integer beyond 64 bits, both of which JSON allows
+        return _encode_any(value)
+
+
+def _encode_any(value: JSONObject) -> str:
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a number beyond a float, such as 1e999, becomes null, as in orjson
+        return json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), separators=(",", ":"))
+
+
+def decode_object(text: str) -> JSONObject | None:
+    """Parse a JSON object. Return None if the text is not an object or is nested more than `MAX_DEPTH` levels deep."""
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        try:
+            # JSON can spell a lone surrogate, but neither servers nor stores accept one: replace it.
+            utf16 = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
+            value = json.loads(utf16.decode("utf-16", "replace"))
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) and _is_shallow(value, text) else None
+
+
+def _is_shallow(value: JSONObject, text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return True
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        inner = (item for outer in level for item in (outer.values() if type(outer) is dict else outer))
+        level = [item for item in inner if type(item) is dict or type(item) is list]
+        if not level:
+            return True
+    return False

@@ -1,0 +1,436 @@
+"""The page protocol: every frame between a page's `<mcp-app>` and the host, in both directions.
+
+A frame is a JSON object with a `type`. `to_json` gives a frame of the host its wire form; `decode_frame` validates a
+frame of the page. `PageChannel` adds the numbers `n` and `ack`. docs/reference/page-protocol.md describes every frame,
+and tests/vectors/page has examples that Python and `mcp-app.js` both replay.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+
+from fanlight.host.json_text import decode_object
+from fanlight.protocol.jsonrpc import JSONObject, Message
+
+DisplayMode = Literal["inline", "fullscreen", "pip"]
+Answer = Literal["once", "always", "deny"]
+"""The user's answer to a question."""
+
+CONTEXT_KEYS: Final = frozenset(
+    {
+        "theme",
+        "locale",
+        "timeZone",
+        "containerDimensions",
+        "deviceCapabilities",
+        "safeAreaInsets",
+        "platform",
+        "userAgent",
+    }
+)
+"""The keys of the host context that a page may set. The host decides about the others."""
+
+MAX_TEXT: Final = 500
+"""How many characters of a page's error texts are kept."""
+
+
+def wire_names(frame: type["Frame"]) -> dict[str, str]:
+    """Return the attributes of a frame class with the names of their fields on the wire."""
+    names = {}
+    for attribute in fields(frame):
+        first, *rest = attribute.name.split("_")
+        names[attribute.name] = first + "".join(map(str.capitalize, rest))
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of the page protocol."""
+
+    TYPE: ClassVar[str]
+
+
+# From the host to the page
+
+
+@dataclass(frozen=True, slots=True)
+class HostFrame(Frame):
+    """A frame that the host sends."""
+
+    def to_json(self) -> JSONObject:
+        """Return the frame without its numbers. Fields that are None are left out."""
+        values = ((wire, getattr(self, name)) for name, wire in wire_names(type(self)).items())
+        return {"type": self.TYPE} | {wire: value for wire, value in values if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyAddress(HostFrame):
+    """Answers `Prewarm`: load the sandbox proxy at this address and wait."""
+
+    TYPE = "proxy"
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowView(HostFrame):
+    """Answers `OpenView`: load this document. Both ends start to count frames from 1."""
+
+    TYPE = "show"
+    proxy: str
+    document: str
+    sandbox: str
+    allow: str
+    title: str
+    csp: str
+    network: tuple[str, ...]
+    max_bytes: int
+    border: bool | None = None
+    mode: str = "inline"
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(HostFrame):
+    """Answers `OpenView` with `seen`: the View continues. The host has received the page's frames up to `seen`."""
+
+    TYPE = "resumed"
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status(HostFrame):
+    """Show a text until the View has loaded."""
+
+    TYPE = "status"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error(HostFrame):
+    """The View cannot be shown, or no longer. Show the reason instead."""
+
+    TYPE = "error"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageToView(HostFrame):
+    """Deliver a JSON-RPC message to the View."""
+
+    TYPE = "message"
+    message: Message
+    ack_now: bool | None = None
+    """True if the page must acknowledge this frame at once."""
+
+    def to_json(self) -> JSONObject:
+        # The most frequent frame by far, so without the loop of the base class.
+        if self.ack_now:
+            return {"type": "message", "message": self.message, "ackNow": True}
+        return {"type": "message", "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Resize(HostFrame):
+    """Give the View's frame a height in pixels."""
+
+    TYPE = "resize"
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelContext(HostFrame):
+    """Show what the View has shared with the model: `content` and `structuredContent`."""
+
+    TYPE = "model-context"
+    update: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Reload(HostFrame):
+    """Open the View again from the start; its document has changed."""
+
+    TYPE = "reload"
+
+
+@dataclass(frozen=True, slots=True)
+class Closed(HostFrame):
+    """The View was closed and cannot be opened again."""
+
+    TYPE = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ack(HostFrame):
+    """Acknowledge the other end's frames up to a number. Not numbered itself. Both ends send it."""
+
+    TYPE = "ack"
+    ack: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command(HostFrame):
+    """A frame that the page answers with `CommandResult`."""
+
+    id: int = 0
+    """Identifies the answer. 0 is a question before the View is shown; a session counts from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDisplayMode(Command):
+    """Show the View in another display mode. The result is `{"mode": ...}`, the mode that is shown now."""
+
+    TYPE = "set-display-mode"
+    mode: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLink(Command):
+    """Open an http or https address in a new tab."""
+
+    TYPE = "open-link"
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download(Command):
+    """Save files. Each has a `name`, and `text` or `blob` (base64)."""
+
+    TYPE = "download"
+    files: list[JSONObject]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskUser(Command):
+    """Ask the user for consent. The result is `{"answer": ...}`: "once", "always" or "deny"."""
+
+    TYPE = "question"
+    text: str
+    app: str
+    details: list[list[str]]
+    always: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCommand(HostFrame):
+    """Withdraw a command that has no result yet."""
+
+    TYPE = "cancel-command"
+    id: int
+
+
+HOST_FRAMES: Final[tuple[type[HostFrame], ...]] = (
+    ProxyAddress,
+    ShowView,
+    Resumed,
+    Status,
+    Error,
+    MessageToView,
+    Resize,
+    ModelContext,
+    SetDisplayMode,
+    OpenLink,
+    Download,
+    AskUser,
+    CancelCommand,
+    Reload,
+    Closed,
+    Ack,
+)
+"""Every frame that the host sends."""
+
+
+# From the page to the host
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame(Frame):
+    """A frame that a page sends."""
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self | None:
+        """Validate a frame; return None if a field that it needs is missing or invalid."""
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Prewarm(PageFrame):
+    """Ask for the address of the sandbox proxy, before the page knows which View it will show."""
+
+    TYPE = "prewarm"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenView(PageFrame):
+    """Open a View. With `seen`, resume it: the page still shows it and has received frames up to that number."""
+
+    TYPE = "open"
+    view: str
+    token: str | None = None
+    context: JSONObject = field(default_factory=dict)
+    seen: int | None = None
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self | None:
+        view, token, seen = values.get("view"), values.get("token"), values.get("seen")
+        if not isinstance(view, str):
+            return None
+        return cls(view, token if isinstance(token, str) else None, _context(values), _integer(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFromView(PageFrame):
+    """A message that the View posted. The bridge validates it."""
+
+    TYPE = "message"
+    message: object
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self:
+        return cls(values.get("message"))
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChanged(PageFrame):
+    """The parts of the host context that have changed in the browser."""
+
+    TYPE = "context"
+    context: JSONObject
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self:
+        return cls(_context(values))
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayModeChanged(PageFrame):
+    """The user has changed the display mode."""
+
+    TYPE = "display-mode"
+    mode: DisplayMode
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self | None:
+        match values.get("mode"):
+            case "inline" | "fullscreen" | "pip" as mode:
+                return cls(mode)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult(PageFrame):
+    """The result of a command, or the reason why it failed."""
+
+    TYPE = "command-result"
+    id: int
+    result: JSONObject | None = None
+    error: str | None = None
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self | None:
+        id, result, error = _integer(values.get("id")), values.get("result"), values.get("error")
+        if id is None:
+            return None
+        return cls(id, result if isinstance(result, dict) else None, error if isinstance(error, str) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed(PageFrame):
+    """The sandbox proxy or the View could not be loaded."""
+
+    TYPE = "load-failed"
+    message: str
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self:
+        return cls(_text(values.get("message")))
+
+
+@dataclass(frozen=True, slots=True)
+class CspViolation(PageFrame):
+    """The page's own Content-Security-Policy has blocked the sandbox proxy."""
+
+    TYPE = "csp-violation"
+    directive: str
+    blocked: str
+
+    @classmethod
+    def from_json(cls, values: JSONObject) -> Self:
+        return cls(_text(values.get("directive")), _text(values.get("blocked")))
+
+
+@dataclass(frozen=True, slots=True)
+class CloseView(PageFrame):
+    """Close the View: the page does not need it any more."""
+
+    TYPE = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class PageAck(PageFrame):
+    """Acknowledge the host's frames up to a number. Its number is in `ReceivedFrame.ack`, as that of every frame."""
+
+    TYPE = Ack.TYPE
+
+
+PAGE_FRAMES: Final[tuple[type[PageFrame], ...]] = (
+    Prewarm,
+    OpenView,
+    MessageFromView,
+    ContextChanged,
+    DisplayModeChanged,
+    CommandResult,
+    LoadFailed,
+    CspViolation,
+    CloseView,
+    PageAck,
+)
+"""Every frame that a page sends."""
+
+_BY_TYPE: Final = {frame.TYPE: frame for frame in PAGE_FRAMES}
+
+
+class ReceivedFrame(NamedTuple):
+    """A frame of a page with its numbers."""
+
+    frame: PageFrame | None
+    """None if the type is unknown or a field is invalid. Such a frame is counted and otherwise ignored."""
+    n: int | None
+    """The frame's own number."""
+    ack: int | None
+    """The last frame of the host that the page had received when it sent this one."""
+    size: int
+    """The length of the frame in characters."""
+
+
+def decode_frame(text: str) -> ReceivedFrame | None:
+    """Parse and validate a frame of a page. Return None if the text is not a JSON object, or is nested too deeply."""
+    values = decode_object(text)
+    if values is None:
+        return None
+    kind = values.get("type")
+    frame = _BY_TYPE.get(kind) if isinstance(kind, str) else None
+    return ReceivedFrame(
+        None if frame is None else frame.from_json(values),
+        _integer(values.get("n")),
+        _integer(values.get("ack")),
+        len(text),
+    )
+
+
+def read_answer(result: JSONObject | None) -> Answer:
+    """Return the user's answer from the result of `AskUser`. Anything but a clear yes counts as "deny"."""
+    answer: object = (result or {}).get("answer")
+    return "once" if answer == "once" else "always" if answer == "always" else "deny"
+
+
+def _integer(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _text(value: Any) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _context(values: JSONObject) -> JSONObject:
+    context = values.get("context")
+    if not isinstance(context, dict):
+        return {}
+    return {key: value for key, value in context.items() if key in CONTEXT_KEYS and value is not None}

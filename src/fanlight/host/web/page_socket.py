@@ -1,0 +1,176 @@
+"""The WebSocket of a page: who may open it, its first frames, and the loop that receives the others."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from fanlight.host.errors import ViewRefusedError
+from fanlight.host.json_text import encode_json
+from fanlight.host.views.frames import (
+    Answer,
+    AskUser,
+    CommandResult,
+    Error,
+    HostFrame,
+    OpenView,
+    Prewarm,
+    ProxyAddress,
+    ReceivedFrame,
+    decode_frame,
+    read_answer,
+)
+from fanlight.host.web.origins import HostNames, Origins
+from fanlight.host.web.sandbox import proxy_url
+
+# The close codes of a page that was closed, left or reloaded. A lost connection has others.
+_CLOSED_BY_PAGE: Final = (1000, 1001, 1005)
+
+Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
+"""Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
+
+
+class PageHandler(Protocol):
+    """Handles the frames of a page whose View is open."""
+
+    async def receive(self, received: ReceivedFrame) -> None: ...
+
+    def disconnect(self, *, closed: bool) -> None: ...
+
+
+class SocketBackend(Protocol):
+    """What a page's socket needs from the host."""
+
+    async def open(self, request: OpenView, origins: Origins, socket: "Socket") -> PageHandler:
+        """Show or resume a View, or raise `ViewRefusedError`."""
+
+
+class Socket:
+    """One WebSocket of a page, as text frames. Texts for a closed socket are dropped; `PageChannel` keeps them."""
+
+    def __init__(self, socket: WebSocket, max_bytes: int, question_timeout: float = 120.0) -> None:
+        self.max_bytes = max_bytes
+        """The largest frame that the page may send."""
+        self._socket = socket
+        self._question_timeout = question_timeout
+
+    @property
+    def attached(self) -> bool:
+        """Whether the socket is open."""
+        return self._socket.application_state is WebSocketState.CONNECTED
+
+    async def send(self, text: str) -> None:
+        """Send a text, or drop it if the socket is closed."""
+        if self.attached:
+            try:  # suppress() would cost more than the rest of this method
+                await self._socket.send({"type": "websocket.send", "text": text})
+            except (RuntimeError, WebSocketDisconnect):
+                return
+
+    async def send_frame(self, frame: HostFrame) -> None:
+        """Send a frame without a number, before the View is shown."""
+        await self.send(encode_json(frame.to_json()))
+
+    async def receive(self) -> ReceivedFrame:
+        """Return the next frame. Close the socket on a frame that is too large or is not text."""
+        while True:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                raise WebSocketDisconnect(message.get("code", 1005))
+            text = message.get("text")
+            if text is None or len(text) > self.max_bytes:
+                code = 1003 if text is None else 1009
+                await self._socket.close(code)
+                raise WebSocketDisconnect(code)
+            received = decode_frame(text)
+            if received is not None:
+                return received
+
+    async def question(self, question: AskUser) -> Answer | None:
+        """Ask the user of a page that shows no View yet. Other frames are ignored until the answer comes."""
+        await self.send_frame(question)
+        with anyio.move_on_after(self._question_timeout):
+            while True:
+                match (await self.receive()).frame:
+                    case CommandResult(id=question.id, result=result):
+                        return read_answer(result)
+        return None
+
+
+class SocketServer:
+    """Serves the sockets of pages."""
+
+    def __init__(
+        self,
+        backend: SocketBackend,
+        names: HostNames,
+        *,
+        authorize: Authorize | None,
+        max_bytes: int,
+        open_timeout: float,
+        prewarm_timeout: float,
+        question_timeout: float,
+    ) -> None:
+        self._backend = backend
+        self._names = names
+        self._authorize = authorize
+        self._max_bytes = max_bytes
+        self._open_timeout = open_timeout
+        self._prewarm_timeout = prewarm_timeout
+        self._question_timeout = question_timeout
+
+    async def __call__(self, websocket: WebSocket) -> None:
+        """Serve one socket. Only pages of the application's own origin may open it."""
+        origin = urlsplit(websocket.headers.get("origin", ""))
+        if origin.netloc.lower() != websocket.headers.get("host", "").lower():
+            await websocket.close(1008)
+            return
+        await websocket.accept()
+        socket = Socket(websocket, self._max_bytes, self._question_timeout)
+        scheme = "https" if websocket.url.scheme == "wss" else "http"
+        origins = self._names.origins(scheme, websocket.headers["host"])
+        try:
+            request = await self._open_request(socket, origins)
+            await self._check_authorized(websocket, request.view)
+            handler = await self._backend.open(request, origins, socket)
+        except ViewRefusedError as refused:
+            await socket.send_frame(Error(str(refused)))
+            await websocket.close(1008)
+            return
+        except TimeoutError:
+            await websocket.close(1000)
+            return
+        except WebSocketDisconnect:
+            return
+        closed = False
+        try:
+            while True:
+                await handler.receive(await socket.receive())
+        except WebSocketDisconnect as disconnect:
+            closed = disconnect.code in _CLOSED_BY_PAGE
+        finally:
+            handler.disconnect(closed=closed)
+
+    async def _check_authorized(self, websocket: WebSocket, view: str) -> None:
+        if self._authorize is None:
+            return
+        allowed = self._authorize(websocket, view)
+        if inspect.isawaitable(allowed):
+            allowed = await allowed
+        if allowed is not True:
+            raise ViewRefusedError("You may not open this View.")
+
+    async def _open_request(self, socket: Socket, origins: Origins) -> OpenView:
+        """Return the frame that opens a View. A `prewarm` frame may come before it."""
+        with anyio.fail_after(self._open_timeout):
+            frame = (await socket.receive()).frame
+        if isinstance(frame, Prewarm):
+            await socket.send_frame(ProxyAddress(proxy_url(origins)))
+            with anyio.fail_after(self._prewarm_timeout):
+                frame = (await socket.receive()).frame
+        if not isinstance(frame, OpenView):
+            raise ViewRefusedError('The first frame must be {"type": "open", "view": "..."}.')
+        return frame

@@ -1,0 +1,92 @@
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fanlight.host.web.asgi import Web
+from fanlight.host.web.origins import HostNames
+from support.fake_web import APPLICATION, HTML, OPEN, PROXY_NAME, VIEW_NAME, Browser, FakeBackend, client
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def app(backend: FakeBackend) -> ASGIApp:
+    return Web(backend, HostNames()).wrap(APPLICATION)
+
+
+async def test_all_other_paths_go_to_the_application(app: ASGIApp) -> None:
+    async with client(app) as http:
+        assert (await http.get("/")).text == "application /"
+        assert (await http.get("/apps/other")).text == "application /apps/other"
+        assert (await http.get(f"/{'a' * 64}")).text.startswith("application")
+
+
+async def test_a_request_for_a_sandbox_name_never_reaches_the_application(app: ASGIApp, backend: FakeBackend) -> None:
+    async with client(app) as http:
+        for name in (PROXY_NAME, VIEW_NAME, "x.sandbox.localhost:8000", ""):
+            for path in ("/", "/apps/mcp-app.js", "/admin", "/../x"):
+                response = await http.get(path, headers={"host": name})
+                assert "application" not in response.text
+                assert response.status_code in (404, 421)
+
+
+@pytest.mark.parametrize("name", ["x.sandbox.localhost", f"x.{VIEW_NAME}", "sandbox.localhost@evil.example", ""])
+async def test_an_unknown_name_below_the_sandbox_is_misdirected(app: ASGIApp, name: str) -> None:
+    async with client(app) as http:
+        assert (await http.get("/", headers={"host": name})).status_code == 421
+
+
+async def test_paths_are_relative_to_the_root_path_of_the_application(backend: FakeBackend) -> None:
+    app = Web(backend, HostNames()).wrap(APPLICATION)
+    transport = httpx2.ASGITransport(app=app, root_path="/chat")
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
+        assert (await http.get("/chat/apps/mcp-app.js")).headers["content-type"].startswith("text/javascript")
+    with pytest.raises(ValueError, match="begins with a slash"):
+        Web(backend, HostNames(), path="apps")
+
+
+async def test_only_the_application_responds_under_another_name(app: ASGIApp, backend: FakeBackend) -> None:
+    """DNS rebinding: such a page passes the check of its origin. Goes red without the check of the host name."""
+    async with client(app) as http:
+        headers = {"host": "evil.example:8000"}
+        assert (await http.get("/apps/mcp-app.js", headers=headers)).status_code == 421
+        assert (await http.get("/", headers=headers)).text == "application /"
+    messages = await Browser(app, host="evil.example:8000", origin="http://evil.example:8000").talk(OPEN)
+    assert [message["type"] for message in messages] == ["websocket.close"]
+    assert backend.opened == []
+
+
+async def test_the_sandbox_app_responds_only_to_sandbox_names(backend: FakeBackend) -> None:
+    async with client(Web(backend, HostNames()).sandbox_asgi()) as http:
+        assert (await http.get("/")).status_code == 421
+        path = f"/{backend.document.address}"
+        assert (await http.get(path, headers={"host": VIEW_NAME})).text == HTML
+
+
+async def bare(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        raise RuntimeError("this application has no lifespan")
+
+
+@pytest.mark.parametrize("application", [APPLICATION, bare], ids=["with a lifespan", "without one"])
+async def test_the_host_runs_as_long_as_the_application(backend: FakeBackend, application: ASGIApp) -> None:
+    app = Web(backend, HostNames()).wrap(application)
+    events = iter(["lifespan.startup", "lifespan.shutdown"])
+    messages: list[tuple[str, int]] = []
+
+    async def receive() -> Any:
+        return {"type": next(events)}
+
+    async def send(message: Any) -> None:
+        messages.append((message["type"], backend.running))
+
+    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+    assert messages == [("lifespan.startup.complete", 1), ("lifespan.shutdown.complete", 0)]
+    assert backend.running == 0

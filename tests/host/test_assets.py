@@ -1,0 +1,41 @@
+import pytest
+from starlette.types import ASGIApp
+
+from fanlight.host.web.asgi import Web
+from fanlight.host.web.origins import HostNames
+from fanlight.host.web.sandbox import proxy_url
+from support.fake_web import APPLICATION, ORIGINS, PROXY_NAME, FakeBackend, client
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def app() -> ASGIApp:
+    return Web(FakeBackend(), HostNames()).wrap(APPLICATION)
+
+
+async def test_browser_files_are_served_as_scripts(app: ASGIApp) -> None:
+    async with client(app) as http:
+        element = await http.get("/apps/mcp-app.js")
+        sandbox = await http.get("/sandbox.js", headers={"host": PROXY_NAME})
+        for response in (element, sandbox):
+            assert response.status_code == 200
+            assert response.headers["content-type"].startswith("text/javascript")
+            assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_versioned_addresses_are_cached_forever_and_others_are_revalidated(app: ASGIApp) -> None:
+    async with client(app) as http:
+        headers = {"host": PROXY_NAME}
+        proxy = await http.get(proxy_url(ORIGINS), headers=headers)
+        address = proxy.text.partition('src="')[2].partition('"')[0]
+        script = await http.get(f"/{address}", headers=headers)
+        for response in (proxy, script):
+            assert "immutable" in response.headers["cache-control"]
+        for path, name in (("/sandbox.js", headers), ("/apps/mcp-app.js", {})):
+            response = await http.get(path, headers=name)
+            assert response.headers["cache-control"] == "no-cache"
+            again = await http.get(path, headers={**name, "if-none-match": response.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+        stale = proxy_url(ORIGINS) + "x"
+        assert (await http.get(stale, headers=headers)).headers["cache-control"] == "no-cache"

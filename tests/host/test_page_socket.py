@@ -1,0 +1,119 @@
+import json
+from typing import Any
+
+import pytest
+from starlette.types import ASGIApp
+
+from fanlight.host.web.asgi import Web
+from fanlight.host.web.origins import HostNames
+from fanlight.host.web.sandbox import proxy_url
+from support.fake_web import APPLICATION, LABEL, OPEN, ORIGINS, PROXY_NAME, VIEW_NAME, Browser, FakeBackend
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def app(backend: FakeBackend) -> ASGIApp:
+    return Web(backend, HostNames()).wrap(APPLICATION)
+
+
+async def test_a_page_of_the_applications_own_origin_opens_a_view(app: ASGIApp, backend: FakeBackend) -> None:
+    messages = await Browser(app).talk(OPEN, '{"type":"message","message":{"a":1}}', "not json", "[]", '{"type":"?"}')
+    assert messages[0]["type"] == "websocket.accept"
+    assert messages[1:3] == [{"type": "status", "message": "{'a': 1}"}, {"type": "status", "message": "None"}]
+    assert backend.opened[0][1] == ORIGINS
+    assert backend.disconnected == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "closed"), [(1000, True), (1001, True), (1005, True), (1006, False), (1011, False), (1012, False)]
+)
+async def test_the_close_code_distinguishes_a_closed_page_from_a_lost_connection(
+    app: ASGIApp, backend: FakeBackend, code: int, closed: bool
+) -> None:
+    await Browser(app).talk(OPEN, code=code)
+    assert backend.closed is closed
+
+
+@pytest.mark.parametrize("message", [{"bytes": b"\xff\xfe"}, {"bytes": b"{}", "text": None}])
+async def test_a_binary_frame_closes_the_socket(app: ASGIApp, backend: FakeBackend, message: dict[str, Any]) -> None:
+    for before in ([], [OPEN]):
+        messages = await Browser(app).talk(*before, {"type": "websocket.receive", **message})
+        assert messages[-1] == {"type": "websocket.close", "code": 1003, "reason": ""}
+    assert backend.disconnected == 1
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        "null",
+        "http://evil.example",
+        "http://localhost:9000",
+        "http://sandbox.localhost:8000",
+        ORIGINS.view(LABEL),
+    ],
+)
+async def test_a_page_of_another_origin_cannot_open_the_socket(
+    app: ASGIApp, backend: FakeBackend, origin: str | None
+) -> None:
+    messages = await Browser(app, origin=origin).talk(OPEN)
+    assert [message["type"] for message in messages] == ["websocket.close"]
+    assert backend.opened == []
+
+
+@pytest.mark.parametrize("name", [PROXY_NAME, VIEW_NAME, "x.sandbox.localhost:8000"])
+async def test_a_sandbox_name_has_no_socket(app: ASGIApp, backend: FakeBackend, name: str) -> None:
+    messages = await Browser(app, host=name, origin=f"http://{name}").talk(OPEN)
+    assert [message["type"] for message in messages] == ["websocket.close"]
+    assert backend.opened == []
+
+
+@pytest.mark.parametrize("frame", ['{"type":"hello"}', '{"type":"open"}', '{"type":"open","view":7}'])
+async def test_the_first_frame_must_be_open(app: ASGIApp, backend: FakeBackend, frame: str) -> None:
+    messages = await Browser(app).talk(frame)
+    assert messages[1]["type"] == "error"
+    assert messages[2]["type"] == "websocket.close"
+    assert backend.opened == []
+
+
+async def test_a_prewarm_frame_returns_the_address_of_the_proxy(app: ASGIApp, backend: FakeBackend) -> None:
+    messages = await Browser(app).talk('{"type":"prewarm"}', OPEN, '{"type":"message","message":2}')
+    assert messages[1] == {"type": "proxy", "url": proxy_url(ORIGINS)}
+    assert messages[2] == {"type": "status", "message": "2"}
+    assert len(backend.opened) == 1
+
+
+async def test_a_socket_that_opens_no_view_in_time_is_closed(backend: FakeBackend) -> None:
+    silent = Web(backend, HostNames(), open_timeout=0.01).wrap(APPLICATION)
+    assert (await Browser(silent).talk(hang_up=False))[-1]["type"] == "websocket.close"
+    warm = Web(backend, HostNames(), prewarm_timeout=0.01).wrap(APPLICATION)
+    assert (await Browser(warm).talk('{"type":"prewarm"}', hang_up=False))[-1]["type"] == "websocket.close"
+
+
+async def test_the_page_receives_the_reason_of_a_refusal(app: ASGIApp) -> None:
+    messages = await Browser(app).talk('{"type":"open","view":"nothing"}')
+    assert messages[1] == {"type": "error", "message": "There is no such View."}
+
+
+async def test_authorize_decides_which_view_may_be_opened(backend: FakeBackend) -> None:
+    async def only_v1(socket: Any, view: str) -> bool:
+        return view == "v1"
+
+    for authorize in (only_v1, lambda socket, view: view == "v1"):
+        app = Web(backend, HostNames(), authorize=authorize).wrap(APPLICATION)
+        assert (await Browser(app).talk('{"type":"open","view":"v2"}'))[1]["type"] == "error"
+        await Browser(app).talk(OPEN)
+    assert len(backend.opened) == 2
+
+
+async def test_a_frame_that_is_too_large_closes_the_socket(backend: FakeBackend) -> None:
+    app = Web(backend, HostNames(), max_bytes=100).wrap(APPLICATION)
+    messages = await Browser(app).talk(OPEN, json.dumps({"x": "y" * 200}), '{"b":2}')
+    assert messages[-1] == {"type": "websocket.close", "code": 1009, "reason": ""}
+    assert backend.disconnected == 1
