@@ -32,9 +32,12 @@ unit: setup ## The Python tests
 fast: setup ## The Python tests that start neither a browser nor a child process
 	$(PYTEST) -m "not browser and not process"
 
-coverage: setup ## Line and branch coverage of each package, by all Python tests
+coverage: setup ## Line and branch coverage of each package, by all Python tests, and of the JavaScript, by those of Node
 	$(PYTEST) --cov --cov-report=
 	$(VENV)/python scripts/coverage_table.py
+	$(NODE) --test --experimental-test-coverage --test-coverage-include='src/fanlight/browser/*.js' \
+	  --test-coverage-exclude='src/fanlight/browser/mcp-app.js' \
+	  --test-reporter=./scripts/coverage_reporter.mjs tests/js/*.test.js
 
 stress: setup ## The tests, three times on a busy machine; ARGS="tests/host --runs 5" runs others
 	$(VENV)/python scripts/stress.py $(PARALLEL) $(ARGS)
