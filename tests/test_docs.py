@@ -20,6 +20,7 @@ from playwright.async_api import Browser, Page, expect
 
 import fanlight
 from fanlight import Apps, View, negotiate
+from fanlight.check import check
 from support.docs import ROOT, blocks, write_files
 from support.openai_page import on_openai
 from support.stage import on_stage
@@ -53,6 +54,14 @@ async def test_the_fifteen_lines_of_the_readme_work(browser: Browser, tmp_path: 
             await stage.run("get_time", {"utc_offset": 99})
             await stage.view.get_by_text("Error executing tool get_time").wait_for()
             assert stage.problems == []
+
+
+async def test_a_test_can_import_the_server_of_the_readme_and_check_has_nothing_to_say(
+    browser: Browser, tmp_path: Path
+) -> None:
+    server = runpy.run_path(str(write_files(ROOT / "README.md", tmp_path)["server.py"]))["server"]
+    report = await check(server, browser=browser)
+    assert report.findings == ()
 
 
 async def test_the_tutorial_works(browser: Browser, tmp_path: Path) -> None:

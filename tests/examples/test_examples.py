@@ -197,6 +197,15 @@ async def test_todo_is_changed_by_hand_and_the_model_is_told(browser: Browser) -
         assert "[x] 1. Read the tutorial" in last["content"][0]["text"]
 
 
+async def test_todo_works_in_a_host_without_model_context(browser: Browser) -> None:
+    async with showing(browser, "todo") as stage:
+        stage.unsupported.add("ui/update-model-context")
+        await stage.view.get_by_role("checkbox").first.check()
+        await stage.said("ui/update-model-context", 1)
+        await expect(stage.view.get_by_role("status")).to_have_text("2 of 3 left")
+        await expect(stage.view.get_by_role("status")).to_have_class("quiet")
+
+
 async def test_chart_draws_while_the_model_writes(browser: Browser) -> None:
     rows = [{"label": "Jan", "value": 3}, {"label": "Feb", "value": 5}]
     async with (

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from mcp_types import METHOD_NOT_FOUND
 from playwright.async_api import Browser, FrameLocator, Page
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -37,9 +38,13 @@ class Stage:
         self.client = client
         self.view: FrameLocator = page.frame_locator("#view")
         self.problems: list[str] = []
+        self.unsupported: set[str] = set()
+        """Methods that this host does not have."""
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answer a request of the View: tools and resources by the server, the rest with success."""
+        if method in self.unsupported:
+            return {"error": {"code": METHOD_NOT_FOUND, "message": f"Method not found: {method}"}}
         if method == "ui/request-display-mode":
             return {"result": {"mode": params["mode"]}}
         if method.startswith("ui/"):
