@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fanlight import Apps, Csp, View
-from fanlight.host.call import Call
+from fanlight.host.calls.call import Call
 from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
 from support.browser import until, view_frames

@@ -24,6 +24,7 @@ from attacks.listener import listening
 from fanlight import Csp, RegistrationError, negotiate
 from fanlight.host import Host, Policy
 from fanlight.host.errors import ViewRefusedError
+from fanlight.host.host import runtime_of
 from fanlight.host.views.documents import _csp
 from fanlight.host.views.downloads import safe_name
 from fanlight.host.views.requests import is_web_link
@@ -83,7 +84,7 @@ LINKS = [
 @attack("word-links")
 @pytest.mark.parametrize("url", LINKS)
 async def test_only_links_to_the_web_are_opened(url: str) -> None:
-    """Goes red without is_web_link in Desk.link."""
+    """Goes red without is_web_link in ViewRequests.check_link."""
     assert not is_web_link(url)
     async with opened(hostile("strict")[0]) as (page, _):
         assert (await page.ask("ui/open-link", {"url": url}))["error"]["code"] == -32000
@@ -566,7 +567,7 @@ async def test_a_document_is_html_whatever_its_server_says() -> None:
     """Goes red without the fixed content type in documents.py."""
     async with opened(liar([text(mime="text/html; charset=utf-7")])) as (page, host):
         label, address = page.shown["document"].removeprefix("http://").split(".sandbox.localhost:8000/")
-        served = host.documents.get(label, address)
+        served = runtime_of(host).opener.documents.get(label, address)
         assert served is not None
         assert served.headers["content-type"] == "text/html; charset=utf-8"
         assert served.headers["x-content-type-options"] == "nosniff"
@@ -618,7 +619,7 @@ async def test_metadata_of_a_view_grants_nothing_by_itself() -> None:
     async with opened(liar([lie])) as (page, host):
         assert page.shown["allow"] == ""
         label, address = page.shown["document"].removeprefix("http://").split(".sandbox.localhost:8000/")
-        served = host.documents.get(label, address)
+        served = runtime_of(host).opener.documents.get(label, address)
         assert served is not None
         (found,) = read_policies(served.headers["content-security-policy"])
         assert found["connect-src"] == ["'self'", "https://ok.example"]

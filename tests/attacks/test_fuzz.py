@@ -430,17 +430,17 @@ async def test_a_session_that_heard_twenty_thousand_messages_holds_nothing_of_th
             if not method.startswith("notifications/"):
                 message["id"] = str(number)
             await page.receive_by_host(
-                {"type": "message", "message": message, "n": number, "ack": session.line._last_number}
+                {"type": "message", "message": message, "n": number, "ack": session._channel._last_number}
             )
             while not page.frames.empty():
                 page.frames.get_nowait()
         async with asyncio.timeout(20):
-            while session.bridge.open_requests:  # noqa: ASYNC110  there is nothing that says so
+            while session.has_open_requests:  # noqa: ASYNC110  there is nothing that says so
                 await asyncio.sleep(0.01)
-        await page.receive_by_host({"type": "ack", "ack": session.line._last_number})
+        await page.receive_by_host({"type": "ack", "ack": session._channel._last_number})
         held = {name: len(value) for name, value in vars(session).items() if hasattr(value, "__len__")}
         assert {name: size for name, size in held.items() if size} == {
             "id": len(session.id),
             "_labels": len(session._labels),
         }
-        assert len(session.line._kept) == 0
+        assert len(session._channel._kept) == 0

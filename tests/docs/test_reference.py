@@ -13,8 +13,8 @@ import pytest
 
 import fanlight.testing
 from fanlight import ViewOptions
-from fanlight.host import Host, Limits, Rules, Timeouts
-from fanlight.host.consent.consent import Kind
+from fanlight.host import Limits, Rules, Timeouts
+from fanlight.host.consent.question import Kind
 from fanlight.host.store.base import AuditKind
 from fanlight.host.upstream.events import State
 from fanlight.testing.live_view import Step
@@ -59,13 +59,9 @@ BLOCKS = {
     for line in page.read_text(encoding="utf-8").splitlines()
     if (block := site_markdown.parse_block(line)) is not None
 }
-OWN_PARTS = {"cancel_call", "lifetime", "log_csp_report", "open", "run_call", "show_partial", "watch_pauses"}
-"""The methods of a host that are for its own parts, such as `Call` and the web."""
 LEFT_OUT = {
     "fanlight.Csp": {"wire"},
     "fanlight.View": {"bind", "is_bound", "meta", "read", "read_for_client", "sources"},
-    "fanlight.host.Call": {"is_due"},
-    "fanlight.host.Host": {*OWN_PARTS, "documents"},
     "fanlight.host.Profile": {"advertised", "served", "told"},
     "fanlight.testing.scripted.ScriptedView": {"attached", "max_bytes"},
 }
@@ -170,8 +166,3 @@ def test_every_rule_has_a_place_in_the_page_about_policies() -> None:
     page = (ROOT / "docs" / "how-to" / "write-a-policy.md").read_text(encoding="utf-8")
     rules = {field.name for field in dataclasses.fields(Rules)}
     assert {rule for rule in rules if not re.search(rf"\b{rule}\b", page)} == set()
-
-
-def test_the_entry_of_a_host_leaves_out_its_own_parts_alone() -> None:
-    assert set(BLOCKS["fanlight.host.Host"].without) == OWN_PARTS
-    assert {name for name in vars(Host) if not name.startswith("_")} >= OWN_PARTS

@@ -86,7 +86,7 @@ async def test_a_result_that_keeps_its_promise_comes_as_it_is() -> None:
         ({"content": [], "structuredContent": {"moved": "yes"}}, "structuredContent['moved']"),
         ({"content": [], "structuredContent": {}}, "'moved' is a required property"),
         ({"content": []}, "None is not of type 'object'"),
-        ({"content": "text"}, "content that is no list"),
+        ({"content": "text"}, "content that is not a list"),
         ({"content": [{"type": "text", "text": "x" * 2000}]}, "at most 1,000"),
     ],
 )

@@ -18,7 +18,7 @@ def backend() -> FakeBackend:
 
 @pytest.fixture
 def app(backend: FakeBackend) -> ASGIApp:
-    return Web(backend, HostNames()).wrap(APPLICATION)
+    return Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)
 
 
 async def test_all_other_paths_go_to_the_application(app: ASGIApp) -> None:
@@ -44,12 +44,12 @@ async def test_an_unknown_name_below_the_sandbox_is_misdirected(app: ASGIApp, na
 
 
 async def test_paths_are_relative_to_the_root_path_of_the_application(backend: FakeBackend) -> None:
-    app = Web(backend, HostNames()).wrap(APPLICATION)
+    app = Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)
     transport = httpx2.ASGITransport(app=app, root_path="/chat")
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
         assert (await http.get("/chat/apps/mcp-app.js")).headers["content-type"].startswith("text/javascript")
     with pytest.raises(ValueError, match="begins with a slash"):
-        Web(backend, HostNames(), path="apps")
+        Web(backend, HostNames(), backend.lifetime, path="apps")
 
 
 async def test_only_the_application_responds_under_another_name(app: ASGIApp, backend: FakeBackend) -> None:
@@ -64,7 +64,7 @@ async def test_only_the_application_responds_under_another_name(app: ASGIApp, ba
 
 
 async def test_the_sandbox_app_responds_only_to_sandbox_names(backend: FakeBackend) -> None:
-    async with client(Web(backend, HostNames()).sandbox_asgi()) as http:
+    async with client(Web(backend, HostNames(), backend.lifetime).sandbox_asgi()) as http:
         assert (await http.get("/")).status_code == 421
         path = f"/{backend.document.address}"
         assert (await http.get(path, headers={"host": VIEW_NAME})).text == HTML
@@ -77,7 +77,7 @@ async def bare(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.mark.parametrize("application", [APPLICATION, bare], ids=["with a lifespan", "without one"])
 async def test_the_host_runs_as_long_as_the_application(backend: FakeBackend, application: ASGIApp) -> None:
-    app = Web(backend, HostNames()).wrap(application)
+    app = Web(backend, HostNames(), backend.lifetime).wrap(application)
     events = iter(["lifespan.startup", "lifespan.shutdown"])
     messages: list[tuple[str, int]] = []
 

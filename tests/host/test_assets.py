@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def app() -> ASGIApp:
-    return Web(FakeBackend(), HostNames()).wrap(APPLICATION)
+    return Web(FakeBackend(), HostNames(), FakeBackend().lifetime).wrap(APPLICATION)
 
 
 async def test_browser_files_are_served_as_scripts(app: ASGIApp) -> None:

@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
 from fanlight.host.consent.audit import Audit
+from fanlight.host.host import runtime_of
 from fanlight.host.store.base import AuditQuery
 from host.test_gate import HELLO, answered, board, call, opened
 from support.page import Page
@@ -180,8 +181,8 @@ async def test_what_browsers_block_is_there_and_the_harmless_probe_is_told_apart
         label = page.shown["document"].removeprefix("http://").partition(".")[0]
         probe = {"directive": "script-src", "blocked": "eval", "sample": "(function anonymous(\n) {\n\n})"}
         for report in (probe, {**probe, "sample": "alert(1)"}, {**probe, "blocked": "inline"}):
-            host.log_csp_report(label, report)
-        host.log_csp_report("unknown", probe)
+            runtime_of(host).opener.log_csp_report(label, report)
+        runtime_of(host).opener.log_csp_report("unknown", probe)
         await page.tell({"type": "csp-violation", "directive": "frame-src", "blocked": "http://x"})
         await page.tell({"type": "load-failed", "message": "The sandbox proxy did not answer."})
         found = [(record.kind, record.name, record.outcome, record.by) for record in host.audit(server="board")]
@@ -200,7 +201,7 @@ async def test_a_request_of_a_view_and_what_it_causes_is_one_trace(monkeypatch: 
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("mcp-python-sdk")
-    monkeypatch.setattr("fanlight.host.views.session._tracer", tracer)
+    monkeypatch.setattr("fanlight.host.views.tracing._tracer", tracer)
     monkeypatch.setattr("mcp.shared._otel._tracer", tracer)
     host = Host({"board": board()}, policy=OPEN)
     async with opened(host) as page:

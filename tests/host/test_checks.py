@@ -13,6 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from fanlight.host import Host, Limits, NotConnectedError, SqliteStore, Timeouts
+from fanlight.host.host import runtime_of
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
@@ -157,7 +158,7 @@ async def test_a_host_runs_again_after_its_end(tmp_path: Path) -> None:
                 await host.__aenter__()
         async with host:
             assert (await host.call_tool("shop", "show_cart", {}, "c1")).view != view
-            record = host._store.load(str(view))
+            record = runtime_of(host).store.load(str(view))
             assert record is not None
             assert record.result is not None
 

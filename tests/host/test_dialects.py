@@ -30,6 +30,7 @@ from fanlight.host import (
     ViewRecord,
 )
 from fanlight.host.errors import ViewError, ViewRefusedError
+from fanlight.host.host import runtime_of
 from fanlight.host.views.documents import ViewDocument, embedded_view, view_uri
 from fanlight.host.views.frames import Answer
 from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
@@ -62,7 +63,7 @@ async def greeted(host: Host, call: Any) -> Page:
 
 def served(host: Host, page: Page) -> ServedDocument:
     origin, _, address = page.shown["document"].partition("#")[0].rpartition("/")
-    document = host.documents.get(origin.removeprefix("http://").partition(".")[0], address)
+    document = runtime_of(host).opener.documents.get(origin.removeprefix("http://").partition(".")[0], address)
     assert document is not None
     return document
 

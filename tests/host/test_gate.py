@@ -25,6 +25,7 @@ from fanlight.host import (
 )
 from fanlight.host.consent.consent import visible
 from fanlight.host.errors import ViewRefusedError
+from fanlight.host.host import runtime_of
 from fanlight.host.web.origins import HostNames
 from support.page import Page
 
@@ -293,7 +294,9 @@ async def test_the_model_learns_at_once_that_the_page_with_its_question_was_clos
 
         async def link() -> None:
             with pytest.raises(RequestError, match="The page was closed"):
-                await host._desk.link(host._views.live(host_view(host)), "https://a.example")
+                await runtime_of(host).requests.check_link(
+                    runtime_of(host).views.live(host_view(host)), "https://a.example"
+                )
 
         tasks.start_soon(link)
         assert (await page.next())["type"] == "question"
@@ -308,7 +311,7 @@ async def test_a_question_outlives_a_lost_socket_and_is_answered_on_the_next() -
         page.disconnect()
         await anyio.wait_all_tasks_blocked()
         again = Page()
-        record, _ = next(iter(host._views))
+        record, _ = next(iter(runtime_of(host).views))
         await again.open(host, record.id, record.token, seen=page.seen)
         again._last = page._last
         assert (await again.next())["type"] == "resumed"
@@ -324,7 +327,7 @@ async def test_a_question_whose_page_does_not_come_back_ends_and_is_not_shown_la
         page.disconnect()
         await ended_question(host)
         again = Page()
-        record, _ = next(iter(host._views))
+        record, _ = next(iter(runtime_of(host).views))
         await again.open(host, record.id, record.token, seen=page.seen - 1)
         assert (await again.next())["type"] == "resumed"
         assert await again.next() == {"type": "cancel-command", "id": question["id"]}
@@ -337,7 +340,7 @@ async def test_a_reload_ends_the_question_of_the_view_that_is_gone_and_the_next_
         await call(page, "move")
         assert (await page.next())["type"] == "question"
         page.disconnect(closed=True)
-        record, _ = next(iter(host._views))
+        record, _ = next(iter(runtime_of(host).views))
         again = Page()
         await again.open(host, record.id, record.token)
         await again.next()
@@ -363,9 +366,9 @@ async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_i
         await host.servers.settled()
         page = await view(host)
         page.disconnect()
-        session = host._views.live(str(host_view(host)))
+        session = runtime_of(host).views.live(str(host_view(host)))
         with pytest.raises(RequestError, match="Nobody is there"):
-            await host._desk.link(session, "https://a.example")
+            await runtime_of(host).requests.check_link(session, "https://a.example")
         questions: list[Question] = []
 
         @host.on_question
@@ -374,16 +377,16 @@ async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_i
             return word
 
         if allowed:
-            await host._desk.link(session, "https://a.example")
+            await runtime_of(host).requests.check_link(session, "https://a.example")
         else:
             with pytest.raises(RequestError, match="said no"):
-                await host._desk.link(session, "https://a.example")
+                await runtime_of(host).requests.check_link(session, "https://a.example")
         assert questions[0].app.server == "board"
         assert questions[0].details == (("Address", "https://a.example"),)
 
 
 def host_view(host: Host) -> str:
-    ((record, _),) = list(host._views)
+    ((record, _),) = list(runtime_of(host).views)
     return record.id
 
 
@@ -395,7 +398,9 @@ async def test_a_handler_that_answers_nonsense_is_a_fault_of_the_program() -> No
         page.disconnect()
         host.on_question(lambda question: True)  # type: ignore[arg-type,return-value]
         with pytest.raises(TypeError, match="returned True, expected one of: once, always, deny"):
-            await host._desk.link(host._views.live(host_view(host)), "https://a.example")
+            await runtime_of(host).requests.check_link(
+                runtime_of(host).views.live(host_view(host)), "https://a.example"
+            )
 
 
 async def test_only_what_is_granted_is_delegated_and_only_what_is_allowed_is_reached() -> None:
@@ -408,7 +413,7 @@ async def test_only_what_is_granted_is_delegated_and_only_what_is_allowed_is_rea
             page.shown["document"].removeprefix("http://").split(".")[0],
             page.shown["document"].rpartition("/")[2],
         )
-        document = host.documents.get(label, address)
+        document = runtime_of(host).opener.documents.get(label, address)
         assert document is not None
         assert "connect-src 'self' https://api.example.com;" in document.headers["content-security-policy"]
         assert "evil" not in document.headers["content-security-policy"]
@@ -421,7 +426,7 @@ async def test_a_document_that_changed_is_not_shown_until_it_is_approved() -> No
     host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}), store=store)
     async with opened(host):
         html.append(HTML + "changed")
-        host._resources.forget("board")
+        runtime_of(host).reader.forget("board")
         with pytest.raises(ViewRefusedError, match=r"not shown\. The user said no"):
             await view(host)
         page = Page()
@@ -437,8 +442,8 @@ async def test_a_document_is_approved_by_the_program_too() -> None:
     host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}))
     async with opened(host):
         html.append(HTML + "changed")
-        host._resources.forget("board")
-        document = await host._resources.read(host.servers["board"], "ui://board/view")
+        runtime_of(host).reader.forget("board")
+        document = await runtime_of(host).reader.read(host.servers["board"], "ui://board/view")
         host.approve_document("board", "ui://board/view", document.sha256)
         await view(host)
 
@@ -468,4 +473,4 @@ async def test_a_closed_view_forgets_what_it_was_allowed() -> None:
             tasks.start_soon(host.close_view, id)
             teardown = await page.message()
             await page.say({"id": teardown["id"], "result": {}})
-        assert host._gate._views == {}
+        assert runtime_of(host).consent._views == {}

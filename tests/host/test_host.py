@@ -19,6 +19,7 @@ from mcp.server.mcpserver import Context
 from fanlight import Apps, View
 from fanlight.host import CallCancelledError, Host, NotConnectedError, Policy, Timeouts, UnknownViewError
 from fanlight.host.errors import ViewRefusedError
+from fanlight.host.host import runtime_of
 from fanlight.host.views.downloads import safe_name
 from fanlight.host.web.origins import HostNames
 from support.page import Page
@@ -122,7 +123,7 @@ async def test_what_is_shown_is_three_origins_and_a_policy_of_its_own() -> None:
         assert page.shown["proxy"].startswith("http://sandbox.localhost:8000/proxy?host=http%3A%2F%2Flocalhost%3A8000")
         origin, _, address = page.shown["document"].rpartition("/")
         label = origin.removeprefix("http://").partition(".")[0]
-        document = host.documents.get(label, address)
+        document = runtime_of(host).opener.documents.get(label, address)
         assert document is not None
         assert "connect-src 'self' https://api.example.com" in document.headers["content-security-policy"]
         assert page.shown["border"] is True
@@ -374,7 +375,7 @@ async def test_a_view_loaded_anew_while_its_tool_runs_still_gets_the_result() ->
 
 async def gone(host: Host, view: str | None) -> None:
     with anyio.fail_after(5):
-        while host._views.session(view) is not None:  # noqa: ASYNC110  nobody tells when it ends
+        while runtime_of(host).views.session(view) is not None:  # noqa: ASYNC110  nobody tells when it ends
             await anyio.sleep(0.01)
 
 
@@ -384,7 +385,7 @@ async def test_a_view_that_nobody_shows_ends_after_a_while_and_comes_back_from_t
         assert call.view is not None
         page = await open_view(host, call.view, call.token)
         await anyio.sleep(0.2)
-        assert host._views.session(call.view) is not None
+        assert runtime_of(host).views.session(call.view) is not None
         page.disconnect()
         await gone(host, call.view)
         again = await open_view(host, call.view, call.token)

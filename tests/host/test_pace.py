@@ -2,18 +2,18 @@ import itertools
 
 import pytest
 
-from fanlight.host.views.throttle import Pace
+from fanlight.host.calls.throttle import Throttle
 
 
 def stream(size: int, piece: int, seconds: float, pause_every: int = 0) -> list[tuple[float, int]]:
     """Return when a View is shown how much of arguments that are written evenly, or with pauses."""
-    pace, shown, now = Pace(), [], 0.0
+    throttle, shown, now = Throttle(), [], 0.0
     pieces = size // piece
     for i in range(1, pieces + 1):
         now += seconds / pieces
         if pause_every and i % pause_every == 0:
             now += 0.3
-        if pace.due(i * piece, now, under_way=False):
+        if throttle.due(i * piece, now, in_flight=False):
             shown.append((now, i * piece))
     return shown
 
@@ -31,16 +31,16 @@ def test_at_most_sixty_a_second() -> None:
     assert all(later - earlier >= 1 / 60 - 1e-9 for earlier, later in itertools.pairwise(times))
 
 
-def test_one_is_under_way_at_a_time() -> None:
-    pace = Pace()
-    assert pace.due(10, 0.0, under_way=False)
-    assert not pace.due(1000, 1.0, under_way=True)
-    assert pace.due(1000, 1.0, under_way=False)
+def test_one_is_in_flight_at_a_time() -> None:
+    throttle = Throttle()
+    assert throttle.due(10, 0.0, in_flight=False)
+    assert not throttle.due(1000, 1.0, in_flight=True)
+    assert throttle.due(1000, 1.0, in_flight=False)
 
 
 def test_what_is_little_is_shown_after_a_pause_and_what_is_nothing_never() -> None:
-    pace = Pace()
-    assert pace.due(1000, 0.0, under_way=False)
-    assert not pace.due(1010, 0.1, under_way=False)
-    assert pace.due(1010, 0.3, under_way=False)
-    assert not pace.due(1010, 9.9, under_way=False)
+    throttle = Throttle()
+    assert throttle.due(1000, 0.0, in_flight=False)
+    assert not throttle.due(1010, 0.1, in_flight=False)
+    assert throttle.due(1010, 0.3, in_flight=False)
+    assert not throttle.due(1010, 9.9, in_flight=False)

@@ -19,7 +19,7 @@ def backend() -> FakeBackend:
 
 @pytest.fixture
 def app(backend: FakeBackend) -> ASGIApp:
-    return Web(backend, HostNames()).wrap(APPLICATION)
+    return Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)
 
 
 async def test_a_page_of_the_applications_own_origin_opens_a_view(app: ASGIApp, backend: FakeBackend) -> None:
@@ -90,9 +90,9 @@ async def test_a_prewarm_frame_returns_the_address_of_the_proxy(app: ASGIApp, ba
 
 
 async def test_a_socket_that_opens_no_view_in_time_is_closed(backend: FakeBackend) -> None:
-    silent = Web(backend, HostNames(), open_timeout=0.01).wrap(APPLICATION)
+    silent = Web(backend, HostNames(), backend.lifetime, open_timeout=0.01).wrap(APPLICATION)
     assert (await Browser(silent).talk(hang_up=False))[-1]["type"] == "websocket.close"
-    warm = Web(backend, HostNames(), prewarm_timeout=0.01).wrap(APPLICATION)
+    warm = Web(backend, HostNames(), backend.lifetime, prewarm_timeout=0.01).wrap(APPLICATION)
     assert (await Browser(warm).talk('{"type":"prewarm"}', hang_up=False))[-1]["type"] == "websocket.close"
 
 
@@ -106,14 +106,14 @@ async def test_authorize_decides_which_view_may_be_opened(backend: FakeBackend) 
         return view == "v1"
 
     for authorize in (only_v1, lambda socket, view: view == "v1"):
-        app = Web(backend, HostNames(), authorize=authorize).wrap(APPLICATION)
+        app = Web(backend, HostNames(), backend.lifetime, authorize=authorize).wrap(APPLICATION)
         assert (await Browser(app).talk('{"type":"open","view":"v2"}'))[1]["type"] == "error"
         await Browser(app).talk(OPEN)
     assert len(backend.opened) == 2
 
 
 async def test_a_frame_that_is_too_large_closes_the_socket(backend: FakeBackend) -> None:
-    app = Web(backend, HostNames(), max_bytes=100).wrap(APPLICATION)
+    app = Web(backend, HostNames(), backend.lifetime, max_bytes=100).wrap(APPLICATION)
     messages = await Browser(app).talk(OPEN, json.dumps({"x": "y" * 200}), '{"b":2}')
     assert messages[-1] == {"type": "websocket.close", "code": 1009, "reason": ""}
     assert backend.disconnected == 1

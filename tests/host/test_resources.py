@@ -12,7 +12,7 @@ from fanlight import Apps, Csp, View
 from fanlight.host.errors import ConnectionLostError, ServerError, ViewError, ViewUnavailableError
 from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.views.documents import ViewDocument, Views, link_problem, read_view, view_uri
+from fanlight.host.views.documents import DocumentReader, ViewDocument, link_problem, read_view, view_uri
 from fanlight.protocol.extension import MIME_TYPE
 from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
 
@@ -216,7 +216,7 @@ async def test_metadata_of_a_wrong_shape_never_raises(nonsense: Any) -> None:
 
 
 async def test_a_view_is_read_once_though_many_ask_at_the_same_time() -> None:
-    fake, views = Fake(item()), Views()
+    fake, views = Fake(item()), DocumentReader()
     async with anyio.create_task_group() as tasks:
         for _ in range(5):
             tasks.start_soon(views.read, fake, URI)
@@ -228,7 +228,7 @@ async def test_a_view_is_read_once_though_many_ask_at_the_same_time() -> None:
     "news", [ResourcesChanged("fake"), ResourceUpdated("fake", URI), StatusChanged("fake", Status("retrying"))]
 )
 async def test_a_view_is_read_again_after_news_of_a_change(news: News) -> None:
-    fake, views = Fake(item(text="old")), Views()
+    fake, views = Fake(item(text="old")), DocumentReader()
     await views.read(fake, URI)
     fake.contents = [item(text="new")]
     fake.tell(news)
@@ -236,7 +236,7 @@ async def test_a_view_is_read_again_after_news_of_a_change(news: News) -> None:
 
 
 async def test_news_of_another_view_or_server_leaves_a_view_in_memory() -> None:
-    fake, views = Fake(item()), Views()
+    fake, views = Fake(item()), DocumentReader()
     await views.read(fake, URI)
     fake.tell(ResourceUpdated("fake", "ui://other"))
     fake.tell(ResourcesChanged("other"))
@@ -248,12 +248,12 @@ async def test_the_server_is_asked_for_news_of_a_view_before_it_is_read() -> Non
     fake = Fake(item())
     fake.during_read = lambda: asked.extend(fake.followed)
     asked: list[str] = []
-    await Views().read(fake, URI)
+    await DocumentReader().read(fake, URI)
     assert asked == [URI]
 
 
 async def test_a_view_that_changes_while_it_is_read_is_not_remembered() -> None:
-    fake, views = Fake(item()), Views()
+    fake, views = Fake(item()), DocumentReader()
     fake.during_read = lambda: fake.tell(ResourcesChanged("fake"))
     await views.read(fake, URI)
     await views.read(fake, URI)
@@ -261,7 +261,7 @@ async def test_a_view_that_changes_while_it_is_read_is_not_remembered() -> None:
 
 
 async def test_a_failure_is_not_remembered_and_says_whether_to_try_again() -> None:
-    fake, views = Fake(item()), Views()
+    fake, views = Fake(item()), DocumentReader()
     fake.error = ServerError("fake", -32002, "Resource not found")
     with pytest.raises(ViewError, match="fake cannot give the View ui://a/b: Resource not found"):
         await views.read(fake, URI)
@@ -275,7 +275,7 @@ async def test_a_failure_is_not_remembered_and_says_whether_to_try_again() -> No
 async def test_only_ui_uris_are_ever_read_as_views() -> None:
     fake = Fake(item())
     with pytest.raises(ViewError, match="no ui:// URI"):
-        await Views().read(fake, "file:///etc/passwd")
+        await DocumentReader().read(fake, "file:///etc/passwd")
     assert fake.reads == 0
 
 
@@ -286,7 +286,7 @@ async def test_only_ui_uris_are_ever_read_as_views() -> None:
 @pytest.mark.parametrize("kind", ALL_KINDS)
 async def test_a_view_of_each_kind_of_server_arrives_with_all_that_it_declares(kind: Kind, mode: str) -> None:
     async with Servers({"shop": build(kind)}, mode=mode) as servers:
-        document = await Views().read(servers["shop"], CART_URI)
+        document = await DocumentReader().read(servers["shop"], CART_URI)
     view = cart_view()
     assert document.html == CART_HTML
     assert document.csp == view.csp
@@ -300,13 +300,13 @@ async def test_a_view_of_each_kind_of_server_arrives_with_all_that_it_declares(k
 @pytest.mark.parametrize("uri", [BLOB_URI, "ui://shop/unlisted"])
 async def test_blobs_and_unlisted_views_of_real_servers_arrive(kind: Kind, uri: str) -> None:
     async with Servers({"shop": build(kind)}) as servers:
-        assert (await Views().read(servers["shop"], uri)).html == CART_HTML
+        assert (await DocumentReader().read(servers["shop"], uri)).html == CART_HTML
 
 
 async def test_a_view_that_a_real_server_does_not_have_is_explained() -> None:
     async with Servers({"shop": build("MCPServer")}) as servers:
         with pytest.raises(ViewError, match="shop cannot give the View ui://shop/nosuch: "):
-            await Views().read(servers["shop"], "ui://shop/nosuch")
+            await DocumentReader().read(servers["shop"], "ui://shop/nosuch")
 
 
 @pytest.mark.parametrize("kind", [ResourcesChanged, ResourceUpdated])
@@ -323,7 +323,7 @@ async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change(kind: 
             await context.notify_resource_updated(URI)
         return "changed"
 
-    views = Views()
+    views = DocumentReader()
     async with Servers({"news": server}) as servers:
         connection = servers["news"]
         heard = anyio.Event()

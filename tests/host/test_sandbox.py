@@ -16,7 +16,7 @@ def backend() -> FakeBackend:
 
 @pytest.fixture
 def app(backend: FakeBackend) -> ASGIApp:
-    return Web(backend, HostNames()).wrap(APPLICATION)
+    return Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)
 
 
 async def test_a_document_is_served_only_at_the_origin_of_its_app(app: ASGIApp, backend: FakeBackend) -> None:

@@ -6,9 +6,11 @@ import anyio
 import pytest
 
 from fanlight.host.errors import RequestError
+from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.frames import CommandResult, PageAck, ReceivedFrame
-from fanlight.host.views.session import Heard, Progress, Session, Timeouts
-from fanlight.protocol.bridge import Bridge, State
+from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.session import Progress, Session
+from fanlight.protocol.bridge import Bridge
 from support.page import SHOW, Page
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +46,7 @@ class Backend:
             finally:
                 self.cancelled.set()
 
-    async def call_tool_for_view(
+    async def call_tool(
         self, session: Session, name: str, arguments: dict[str, Any], progress: Progress
     ) -> dict[str, Any]:
         await progress(1, 2, None)
@@ -59,7 +61,7 @@ class Backend:
         await self._note("sample", params)
         return {"role": "assistant"}
 
-    async def message(self, session: Session, role: str, content: tuple[dict[str, Any], ...]) -> None:
+    async def add_message(self, session: Session, role: str, content: tuple[dict[str, Any], ...]) -> None:
         await self._note("message", content)
 
     async def update_context(self, session: Session, update: dict[str, Any]) -> None:
@@ -68,10 +70,10 @@ class Backend:
     async def keep_state(self, session: Session, state: Any) -> None:
         await self._note("state", state)
 
-    def spoke(self, session: Session, older: str, today: str) -> None:
+    def log_dialect(self, view: str, older: str, today: str) -> None:
         self.written.append((older, today))
 
-    async def link(self, session: Session, url: str) -> None:
+    async def check_link(self, session: Session, url: str) -> None:
         await self._note("open-link", url)
 
     async def download(
@@ -80,19 +82,19 @@ class Backend:
         await self._note("download", contents)
         return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}], ["https://a.example/b.pdf"]
 
-    def answered(self, session: Session, heard: Heard, answer: dict[str, Any], size: int) -> None:
-        self.written.append((heard.method, "error" in answer, size))
+    def log_response(self, view: str, request: ViewMessage, response: dict[str, Any], size: int) -> None:
+        self.written.append((request.method, "error" in response, size))
 
-    def told(self, session: Session, heard: Heard, event: Any) -> None:
-        self.written.append((heard.method,))
+    def log_notification(self, view: str, message: ViewMessage, event: Any) -> None:
+        self.written.append((message.method,))
 
-    def dropped(self, session: Session, heard: Heard, reason: str) -> None:
-        self.written.append((heard.method, reason))
+    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
+        self.written.append((message.method, reason))
 
     async def app_tools_changed(self, session: Session) -> None:
         self.tools_changed += 1
 
-    async def closing(self, session: Session) -> None:
+    async def close(self, session: Session) -> None:
         await session.close("the View asked for it")
 
 
@@ -113,7 +115,7 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
     bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, context, tools={"add"})
     backend, page = Backend(), Page()
     async with anyio.create_task_group() as tasks:
-        session = Session("v1", bridge, backend, tasks, timeouts)
+        session = Session("v1", bridge, backend, backend, tasks, backend.close, timeouts=timeouts)
         await session.begin(page, SHOW)
         assert (await page.next())["type"] == "show"
         stage = Stage(session, page, backend)
@@ -265,7 +267,7 @@ async def test_the_height_goes_to_the_page_and_the_width_nowhere() -> None:
 async def test_what_is_said_while_no_page_is_there_waits_for_the_next() -> None:
     async with live() as stage:
         stage.session.detach(stage.page)
-        stage.session.bridge.tool_input({"a": 1})
+        stage.session.tool_input({"a": 1})
         await stage.session.flush()
         other = Page()
         await stage.session.resume(other, stage.page.seen)
@@ -300,12 +302,12 @@ async def test_a_command_that_was_given_up_does_not_come_late() -> None:
 
 async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
     async with live() as stage:
-        stage.session.bridge.tool_input_partial({"a": 1})
+        stage.session.tool_input_partial({"a": 1})
         await stage.session.flush()
-        assert stage.session.partial_under_way
+        assert stage.session.partial_in_flight
         await stage.page.message()
-        stage.session.line.receive(ReceivedFrame(PageAck(), None, stage.page.seen, 10))
-        assert not stage.session.partial_under_way
+        stage.session.accept(ReceivedFrame(PageAck(), None, stage.page.seen, 10))
+        assert not stage.session.partial_in_flight
 
 
 async def test_the_host_hears_that_there_are_app_tools_and_that_they_changed() -> None:
@@ -349,7 +351,7 @@ async def test_a_view_is_asked_before_it_is_closed_and_not_waited_for_forever(an
         if answer is not None:
             await stage.session.receive({"jsonrpc": "2.0", "id": message["id"], **answer})
         assert await stage.page.next() == {"type": "closed"}
-        assert stage.session.bridge.state is State.CLOSED
+        assert stage.session.is_closed
 
 
 async def test_a_view_that_never_was_ready_is_closed_at_once() -> None:
@@ -377,7 +379,7 @@ async def test_nothing_is_kept_of_a_request_that_the_view_gave_up() -> None:
             await stage.ask("tools/call", {"name": "add"}, id=f"a{id}")
             await stage.tell("notifications/cancelled", {"requestId": f"a{id}"})
         await anyio.wait_all_tasks_blocked()
-        assert (stage.session._heard, stage.session._running) == ({}, {})
+        assert (stage.session._open, stage.session._running) == ({}, {})
 
 
 async def test_a_failure_in_one_view_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -389,10 +391,9 @@ async def test_a_failure_in_one_view_does_not_end_the_others(caplog: pytest.LogC
         def fail(*_: object) -> None:
             raise Broken
 
-        stage.backend.answered = fail  # type: ignore[method-assign, assignment]
+        stage.backend.log_response = fail  # type: ignore[method-assign, assignment]
         await stage.ask("tools/call", {"name": "add"})
         await anyio.wait_all_tasks_blocked()
-        stage.session.bridge.list_changed("tools")
-        stage.session.flush_soon()
+        stage.session.list_changed("tools")
         await anyio.wait_all_tasks_blocked()
     assert [type(record.exc_info[1]) for record in caplog.records if record.exc_info] == [Broken]

@@ -7,6 +7,7 @@ from typing import Any, Self
 import anyio
 
 from fanlight.host import Host
+from fanlight.host.host import runtime_of
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.frames import (
     Answer,
@@ -61,7 +62,7 @@ class Page:
         received = decode_frame(encode_json(frame))
         assert received is not None
         assert isinstance(received.frame, OpenView)
-        self.connection = await host.open(received.frame, origins, self)  # type: ignore[arg-type]
+        self.connection = await runtime_of(host).opener.open(received.frame, origins, self)  # type: ignore[arg-type]
         return self
 
     def disconnect(self, *, closed: bool = False) -> None:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from fanlight.host.call import Call
+from fanlight.host.calls.call import Call
 from fanlight.host.host import Host
 from support.browser import problems_of
 from support.wire import serving_pages

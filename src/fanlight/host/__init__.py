@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from fanlight.host.call import Call as Call
-    from fanlight.host.call import CallView as CallView
+    from fanlight.host.calls.call import Call as Call
+    from fanlight.host.calls.model_tools import ModelTool as ModelTool
+    from fanlight.host.calls.runner import CallView as CallView
     from fanlight.host.consent.audit import json_line as json_line
-    from fanlight.host.consent.consent import Question as Question
     from fanlight.host.consent.policy import Allow as Allow
     from fanlight.host.consent.policy import App as App
     from fanlight.host.consent.policy import Ask as Ask
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fanlight.host.consent.policy import Deny as Deny
     from fanlight.host.consent.policy import Policy as Policy
     from fanlight.host.consent.policy import Rules as Rules
+    from fanlight.host.consent.question import Question as Question
     from fanlight.host.errors import CallCancelledError as CallCancelledError
     from fanlight.host.errors import CallTimeoutError as CallTimeoutError
     from fanlight.host.errors import ConfigError as ConfigError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from fanlight.host.errors import UnknownToolError as UnknownToolError
     from fanlight.host.errors import UnknownViewError as UnknownViewError
     from fanlight.host.host import Host as Host
-    from fanlight.host.host import ModelTool as ModelTool
     from fanlight.host.limits import Limits as Limits
     from fanlight.host.profile import Profile as Profile
     from fanlight.host.store.base import AuditQuery as AuditQuery
@@ -39,17 +39,19 @@ if TYPE_CHECKING:
     from fanlight.host.store.base import Store as Store
     from fanlight.host.store.base import ViewRecord as ViewRecord
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
+    from fanlight.host.timeouts import Timeouts as Timeouts
     from fanlight.host.upstream.events import Status as Status
     from fanlight.host.views.app_tools import AppTool as AppTool
-    from fanlight.host.views.session import Timeouts as Timeouts
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "call": ["Call", "CallView"],
+        "calls.call": ["Call"],
+        "calls.model_tools": ["ModelTool"],
+        "calls.runner": ["CallView"],
         "consent.audit": ["json_line"],
-        "consent.consent": ["Question"],
         "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "Rules"],
+        "consent.question": ["Question"],
         "errors": [
             "CallCancelledError",
             "CallTimeoutError",
@@ -65,13 +67,13 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "UnknownToolError",
             "UnknownViewError",
         ],
-        "host": ["Host", "ModelTool"],
+        "host": ["Host"],
         "limits": ["Limits"],
         "profile": ["Profile"],
         "store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "ViewRecord"],
         "store.sqlite": ["SqliteStore"],
+        "timeouts": ["Timeouts"],
         "upstream.events": ["Status"],
         "views.app_tools": ["AppTool"],
-        "views.session": ["Timeouts"],
     },
 )

@@ -37,10 +37,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight.host import CallCancelledError, Host, Policy, Question, UnknownViewError
-from fanlight.host.call import Call, CallView
+from fanlight.host.calls.call import Call
+from fanlight.host.calls.runner import CallView
+from fanlight.host.handlers import SamplingHandler
+from fanlight.host.host import runtime_of
 from fanlight.host.views.documents import view_uri
 from fanlight.host.views.frames import Answer
-from fanlight.host.views.requests import SamplingHandler
 from fanlight.protocol.errors import FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -137,7 +139,7 @@ class HostUnderTest:
         """The ASGI program with the pages and the interface."""
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self.host.lifetime())
+        await self._stack.enter_async_context(runtime_of(self.host).lifetime())
         return self
 
     async def __aexit__(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
-from fanlight.host.call import Call, CallView
+from fanlight.host.calls.call import Call
+from fanlight.host.calls.runner import CallView
 from fanlight.host.host import Host
 from fanlight.host.web.csp_reports import is_probe
 from fanlight.protocol.errors import RemoteError
@@ -159,9 +160,8 @@ _CSP_FIELDS: Final = {
 
 @dataclass
 class Recording:
-    """The context to send to a View, and what the View and the host have sent each other."""
+    """What a View and the host have sent each other."""
 
-    context: JSONObject
     started: float = field(default_factory=monotonic)
     messages: list[RecordedMessage] = field(default_factory=list)
     conversation: list[JSONObject] = field(default_factory=list)

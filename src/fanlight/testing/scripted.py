@@ -18,9 +18,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from fanlight.dev.targets import resolve_server
-from fanlight.host.call import Call
+from fanlight.host.calls.call import Call
 from fanlight.host.consent.policy import Policy
-from fanlight.host.host import Host
+from fanlight.host.host import Host, runtime_of
 from fanlight.host.views.frames import (
     Answer,
     AskUser,
@@ -217,7 +217,7 @@ class ScriptedView:
         """Open the View, as its page does. `scripted_view` calls it."""
         assert self.call.view is not None
         request = OpenView(self.call.view, self.call.token)
-        self._connection = await self.host.open(request, _ORIGINS, cast(Socket, self))
+        self._connection = await runtime_of(self.host).opener.open(request, _ORIGINS, cast(Socket, self))
 
     async def close(self) -> None:
         """Close the page. `scripted_view` calls it at the end of its block."""

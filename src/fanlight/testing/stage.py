@@ -11,7 +11,7 @@ Everything runs in the event loop of the test, including servers that are object
 
 import itertools
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import cache, partial
 from importlib.resources import files
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 import uvicorn
-from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -29,21 +28,15 @@ from starlette.routing import Route
 
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import resolve_server
-from fanlight.host.call import Call, CallView
+from fanlight.host.calls.call import Call
+from fanlight.host.calls.runner import CallView
 from fanlight.host.consent.policy import Policy
 from fanlight.host.errors import CallCancelledError, UnknownToolError
-from fanlight.host.host import Host
-from fanlight.host.store.base import ViewRecord
+from fanlight.host.host import Host, runtime_of
 from fanlight.host.upstream.config import Command
-from fanlight.host.views.channel import PageChannel
-from fanlight.host.views.frames import HostFrame, MessageFromView, MessageToView, OpenView, ReceivedFrame
-from fanlight.host.views.page import PageConnection
-from fanlight.host.views.session import Session
-from fanlight.host.web.origins import Origins
-from fanlight.host.web.page_socket import Socket
+from fanlight.host.views.session_factory import SessionOptions
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.protocol.transcript import Sender
 from fanlight.testing.browser import launched, running_loop
 from fanlight.testing.live_view import LiveView, OnLeave, Recording, StageError, UnsettledError
 from fanlight.testing.permissive import ALLOW_ALL
@@ -55,61 +48,6 @@ __all__ = ["Stage", "open_view"]
 
 Mode = Literal["inline", "fullscreen", "pip"]
 Theme = Literal["light", "dark"]
-
-
-class _RecordedChannel(PageChannel):
-    """A channel whose messages are recorded."""
-
-    def __init__(self, record: Callable[[Sender, object], None]) -> None:
-        super().__init__()
-        self._record = record
-
-    def keep(self, frame: HostFrame) -> tuple[int, str]:
-        if isinstance(frame, MessageToView):
-            self._record("host", frame.message)
-        return super().keep(frame)
-
-    def receive(self, received: ReceivedFrame) -> bool:
-        is_new = super().receive(received)
-        if is_new and isinstance(received.frame, MessageFromView):
-            self._record("view", received.frame.message)
-        return is_new
-
-
-class _StageHost(Host):
-    """A host that records each View, by conversation, and sets its context."""
-
-    def __init__(self, servers: Mapping[str, object], **options: Any) -> None:
-        super().__init__(servers, **options)
-        self.recordings: dict[str, Recording] = {}
-
-    def _session(self, record: ViewRecord, tasks: TaskGroup) -> Session:
-        session = super()._session(record, tasks)
-        if (recording := self.recordings.get(record.conversation or "")) is not None:
-            session.line = _RecordedChannel(recording.add)
-            session.bridge.set_context(recording.context)
-        return session
-
-    def show_result(self, call: Call, arguments: JSONObject, result: JSONObject) -> None:
-        """Show a given result in a call's View, or open the View that the result brings."""
-        call.result = result
-        if call.view is None:
-            self._embed(call, arguments, result)
-            return
-        self._views.change(call.view, arguments=arguments, result=result)
-        session = self._views.live(call.view)
-        session.bridge.tool_input(arguments)
-        session.bridge.tool_result(result)
-        session.flush_soon()
-
-    async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
-        connection = await super().open(request, origins, socket)
-        record = self._views.record(request.view)
-        recording = None if record is None else self.recordings.get(record.conversation or "")
-        if recording is not None:
-            # Again, because opening applied the page's own context. Nothing has been sent before this.
-            self._views.live(request.view).bridge.set_context(recording.context)
-        return connection
 
 
 class _Web(uvicorn.Server):
@@ -145,7 +83,7 @@ class Stage:
         targets = {name: self._with_source_lines(resolve_server(server)) for name, server in servers.items()}
         self.host: Host
         """The host."""
-        self.host = self._host = _StageHost(targets, policy=policy or Policy(ALLOW_ALL), **options)
+        self.host = Host(targets, policy=policy or Policy(ALLOW_ALL), **options)
         self.address = ""
         """The address of the host page, while the stage is open."""
         self.browser: Browser
@@ -153,7 +91,8 @@ class Stage:
         self._given_browser = browser
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
-        self._host.on_message(self._message)
+        self._recordings: dict[str, Recording] = {}
+        self.host.on_message(self._message)
 
     def _with_source_lines(self, server: object) -> object:
         return self._lines.asked_of(server) if isinstance(server, Command) else server
@@ -166,7 +105,7 @@ class Stage:
                 self.browser = await stack.enter_async_context(launched(self._given_browser))
             else:
                 self.browser = self._given_browser
-            await stack.enter_async_context(self._host)
+            await stack.enter_async_context(self.host)
             await stack.enter_async_context(self._served())
             self._stack = stack.pop_all()
         return self
@@ -178,7 +117,7 @@ class Stage:
 
     @asynccontextmanager
     async def _served(self) -> AsyncIterator[None]:
-        app = self._host.wrap(Starlette(routes=[Route("/", _page)]))
+        app = self.host.wrap(Starlette(routes=[Route("/", _page)]))
         config = uvicorn.Config(
             app,
             log_level="error",
@@ -200,7 +139,7 @@ class Stage:
                     web.should_exit = True
 
     async def _message(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        if (recording := self._host.recordings.get(conversation or "")) is not None:
+        if (recording := self._recordings.get(conversation or "")) is not None:
             recording.conversation.append({"role": role, "content": content})
 
     @asynccontextmanager
@@ -249,9 +188,11 @@ class Stage:
             script: JavaScript that runs in each document before its own.
         """
         own_context = context or {}
-        recording = Recording({**own_context, "displayMode": mode})
+        recording = Recording()
         conversation = f"stage-{next(self._numbers)}"
-        self._host.recordings[conversation] = recording
+        self._recordings[conversation] = recording
+        options = SessionOptions({**own_context, "displayMode": mode}, recording.add)
+        runtime_of(self.host).sessions.set_options(conversation, options)
         call = await self._begin(server, tool, conversation)
         shown = await self._choose(call, view, arguments or {}, run, result)
         viewport: ViewportSize = {"width": size[0], "height": size[1]}
@@ -267,12 +208,12 @@ class Stage:
             await browser_context.add_init_script(_scripts(freeze) + script)
             page = await browser_context.new_page()
             locate = partial(self._locate, shown.view)
-            live = LiveView(page, self._host, call, shown, recording, locate, frozen=freeze)
+            live = LiveView(page, self.host, call, shown, recording, locate, frozen=freeze)
             try:
                 await page.goto(self.address)
                 await live.show()
                 if call.result is None and result is not None:
-                    self._host.show_result(call, arguments or {}, result)
+                    call.show_result(arguments or {}, result)
                 elif call.result is None and run:
                     await self._run(call, arguments or {})
                 if settle:
@@ -286,18 +227,18 @@ class Stage:
 
     def _locate(self, view: str, line: int, column: int) -> str | None:
         """Return the author's file and line for a place in a View's document, if the server reported them."""
-        hashes = [(record.data or {}).get("sha256") for record in self._host.audit(view=view, kind="document")]
+        hashes = [(record.data or {}).get("sha256") for record in self.host.audit(view=view, kind="document")]
         shown = next((sha256 for sha256 in reversed(hashes) if sha256), "")
         place = self._lines.place(shown, line, column)
         return None if place is None else f"{place.file}:{place.line}"
 
     async def _begin(self, server: str, tool: str, conversation: str) -> Call:
         try:
-            await self._host.servers[server].ready(30)
+            await self.host.servers[server].ready(30)
         except FanlightError as error:
             raise StageError("connect", str(error)) from None
         try:
-            return self._host.begin(server, tool, conversation)
+            return self.host.begin(server, tool, conversation)
         except UnknownToolError as error:
             raise StageError("tool", str(error)) from None
 
@@ -308,7 +249,7 @@ class Stage:
         linked = call.views[0].uri if call.views else None
         if linked is None or view not in (None, linked):
             if result is not None:
-                self._host.show_result(call, arguments, result)
+                call.show_result(arguments, result)
             elif run:
                 await self._run(call, arguments)
         if not call.views:

@@ -1,64 +1,30 @@
-"""Carries a policy out: asks the user where it says so, remembers the answers, and writes down who decided."""
+"""Enforces a policy: asks the user if the policy says so, keeps the answers, and records each decision."""
 
 import inspect
 import json
 import unicodedata
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from time import monotonic
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, get_args
 
 import anyio
 
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
+from fanlight.host.consent.question import Asker, Kind, Question
 from fanlight.host.errors import RequestError
+from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditRecord, Grant, Store
 from fanlight.host.views.frames import Answer, AskUser
 from fanlight.protocol.errors import ArgumentError
 
-Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document", "external"]
-
 _MOST_TEXT: Final = 2_000
 _MINUTE: Final = 60.0
 
 
-@dataclass(frozen=True)
-class Question:
-    """A request for the user's consent. All texts are safe to show: invisible characters in them are spelled out."""
-
-    app: App
-    """The app that makes the request."""
-    kind: Kind
-    """`tool`, `app-tool`, `link`, `download`, `message`, `model-context`, `sampling`, `document` or `external`."""
-    text: str
-    """What would happen, in one sentence."""
-    details: tuple[tuple[str, str], ...]
-    """Labels and values to show: the tool, its arguments, the address and so on."""
-    always: str = ""
-    """What the answer "always" would allow, in one sentence."""
-
-
-class Asker(Protocol):
-    """A page that can ask the user."""
-
-    @property
-    def attached(self) -> bool: ...
-
-    async def question(self, question: AskUser) -> Answer | None:
-        """Show a question and return the answer.
-
-        Where none comes, return None, or raise `RequestError` with the reason.
-        """
-
-
-QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
-
-
 class _View:
-    """What the gate knows of one View."""
+    """The consent state of one View."""
 
     def __init__(self) -> None:
         self.allowed: set[tuple[Kind, str]] = set()
@@ -67,20 +33,18 @@ class _View:
         self.lock = anyio.Lock()
 
 
-class Gate:
-    """Lets what Views ask for pass, or raises `RequestError` with the reason."""
+class Consent:
+    """Allows a request of a View, or raises `RequestError` with the reason."""
 
-    def __init__(self, store: Store, audit: Audit, limits: Limits) -> None:
-        self.on_question: QuestionHandler | None = None
-        self.asks_program = False
-        """Whether the program's handler is asked also where a page shows the View."""
+    def __init__(self, store: Store, audit: Audit, handlers: Handlers, limits: Limits) -> None:
         self._store = store
         self._audit = audit
+        self._handlers = handlers
         self._limits = limits
         self._views: dict[str, _View] = {}
 
     def forget(self, view: str) -> None:
-        """Take it that a View has gone."""
+        """Drop all consent state of a closed View."""
         self._views.pop(view, None)
 
     async def check(
@@ -94,10 +58,16 @@ class Gate:
         asker: Asker | None = None,
         once_per_view: bool = False,
     ) -> None:
-        """Let something pass that a policy decided on. `key` says which one of its kind, for "always".
+        """Return if a policy's decision, or the user, allows a request; otherwise raise RequestError.
 
-        `once_per_view` takes an answer of "once" for the life of the View. A question goes to the page that shows
-        the View, or to the program's own handler; where there is neither, the answer is no.
+        Args:
+            app: The app that makes the request.
+            decision: What the policy decided.
+            kind: The kind of request.
+            key: Which one of its kind, such as a tool's name. A grant of "always" is for this key.
+            details: Labels and values to show to the user.
+            asker: The page that can ask the user. Without one, the program's handler is asked, or the answer is no.
+            once_per_view: Whether the answer "once" holds until the View is closed.
         """
         match decision:
             case Allow():
@@ -106,10 +76,10 @@ class Gate:
                 self._note(app, kind, key, "denied", "policy", reason)
                 raise RequestError(reason)
             case Ask(text):
-                by, objection = await self._asked(app, text, kind, key, details, asker, once_per_view)
-                self._note(app, kind, key, "allowed" if objection is None else "denied", by, objection)
-                if objection is not None:
-                    raise RequestError(objection)
+                by, refusal = await self._ask(app, text, kind, key, details, asker, once_per_view)
+                self._note(app, kind, key, "allowed" if refusal is None else "denied", by, refusal)
+                if refusal is not None:
+                    raise RequestError(refusal)
 
     def _note(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
         data = {"key": key} if reason is None else {"key": key, "reason": reason}
@@ -117,7 +87,7 @@ class Gate:
             AuditRecord(now(), "decision", kind, outcome, app.view, app.server, app.conversation, by, data=data)
         )
 
-    async def _asked(
+    async def _ask(
         self,
         app: App,
         text: str,
@@ -127,10 +97,10 @@ class Gate:
         asker: Asker | None,
         once_per_view: bool,
     ) -> tuple[str, str | None]:
-        """Return who decided, and the reason if the answer is no."""
+        """Return by whom the request was decided, and the reason if it was denied."""
         view = self._views.setdefault(app.view, _View())
         grant = Grant(app.server, app.uri, kind, key)
-        async with view.lock:  # one question at a time; the next may be answered by the same word
+        async with view.lock:  # one question at a time: the answer may settle the next one, too
             if (kind, key) in view.allowed:
                 return "user, before", None
             if self._store.is_granted(grant):
@@ -162,11 +132,11 @@ class Gate:
             return by, None
 
     async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer | None]:
-        if asker is not None and asker.attached and not self.asks_program:
+        if asker is not None and asker.attached and not self._handlers.question_replaces_page:
             return "user", await asker.question(_frame(question))
-        if self.on_question is None:
+        if self._handlers.question is None:
             return "nobody", None
-        answer = self.on_question(question)
+        answer = self._handlers.question(question)
         if inspect.isawaitable(answer):
             answer = await answer
         if answer not in get_args(Answer):
@@ -176,7 +146,7 @@ class Gate:
 
 
 def _frame(question: Question) -> AskUser:
-    """Return a question for a page, without the details that its heading (the app) or its sentence say already."""
+    """Return the frame that shows a question, without details that its heading (the app) or its text contain."""
     text, app = question.text, question.app
     details = [
         [label, value]
@@ -192,7 +162,7 @@ def _frame(question: Question) -> AskUser:
 
 
 def _always(app: App, kind: Kind, key: str) -> str:
-    """Say what a grant is for: one thing, one app of one server, every conversation."""
+    """Return what a grant allows: one thing, for one app of one server, in every conversation."""
     what = {
         "tool": f"run the tool {key!r}",
         "app-tool": f"have its tool {key!r} run by the model",
@@ -208,7 +178,7 @@ def _always(app: App, kind: Kind, key: str) -> str:
 
 
 def visible(value: object) -> str:
-    """Write a value so that a person sees all of it: what is invisible, or turns text around, is spelled out."""
+    """Return a value as text in which invisible characters, and those that reverse text, are spelled out."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     if len(text) > _MOST_TEXT:
         text = f"{text[:_MOST_TEXT]} … ({len(text):,} characters in all)"

@@ -1,4 +1,4 @@
-"""App tools: tools that an open View offers to the model. They live and go with the View (D-SEC-08, D-SEC-09)."""
+"""App tools: tools that an open View offers to the model, for as long as it is open (D-SEC-08, D-SEC-09)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,6 @@ from fanlight.host.errors import RequestError
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits
 from fanlight.host.views.session import Session
-from fanlight.protocol.bridge import State
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
 
@@ -41,7 +40,7 @@ class AppTool:
 
 
 class AppTools:
-    """The tools of all open Views, as they last said."""
+    """The tools of all open Views, as each View listed them last."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -49,31 +48,31 @@ class AppTools:
         self._stale: dict[str, bool] = {}
 
     def of(self, view: str) -> list[AppTool]:
-        """Return what a View offers now."""
+        """Return the tools that a View offers now."""
         return list(self._tools.get(view, {}).values())
 
     def forget(self, view: str) -> None:
-        """Take the tools of a View that has gone."""
+        """Drop the tools of a closed View."""
         self._tools.pop(view, None)
 
-    async def look(self, session: Session, server: str) -> None:
-        """Ask a View for its tools, now and, if they changed in the meantime, again after a while."""
+    async def update(self, session: Session, server: str) -> None:
+        """List the tools of a View, and again after `Limits.app_tools_interval` if they changed in the meantime."""
         if session.id in self._stale:
             self._stale[session.id] = True
             return
         try:
             self._stale[session.id] = True
-            while self._stale[session.id] and session.bridge.state is State.READY:
+            while self._stale[session.id] and session.is_ready:
                 self._stale[session.id] = False
-                self._tools[session.id] = await _listed(session, server, self._limits)
+                self._tools[session.id] = await _list_tools(session, server, self._limits)
                 await anyio.sleep(self._limits.app_tools_interval)
         finally:
             del self._stale[session.id]
-            if session.bridge.state is State.CLOSED:
+            if session.is_closed:
                 self.forget(session.id)
 
     def find(self, view: str, name: str) -> AppTool:
-        """Return a tool that a View offers now."""
+        """Return a tool that a View offers now, or raise RequestError."""
         tools = self._tools.get(view, {})
         if name not in tools:
             known = ", ".join(tools) or "none"
@@ -81,21 +80,21 @@ class AppTools:
         return tools[name]
 
     async def call(self, session: Session, tool: AppTool, arguments: JSONObject) -> JSONObject:
-        """Call a tool of a View, and return a result that is what the tool promised (D-SEC-06)."""
+        """Call a tool of a View, and return its result once that is validated (D-SEC-06)."""
         name, most = tool.tool, self._limits.app_tool_bytes
         result = await session.ask("tools/call", {"name": name, "arguments": arguments})
         size = len(encode_json(result).encode())
         if size > most:
             raise RequestError(f"The View's tool {name!r} returned {size:,} bytes; at most {most:,} are taken.")
         if not isinstance(result.get("content", []), list):
-            raise RequestError(f"The View's tool {name!r} returned a content that is no list.")
+            raise RequestError(f"The View's tool {name!r} returned content that is not a list.")
         if tool.output_schema is not None and result.get("isError") is not True:
             await _check(result.get("structuredContent"), tool.output_schema, name)
         return result
 
 
-async def _listed(session: Session, server: str, limits: Limits) -> dict[str, AppTool]:
-    """Ask a View for its tools. One that cannot be asked, or answers nonsense, has none."""
+async def _list_tools(session: Session, server: str, limits: Limits) -> dict[str, AppTool]:
+    """Return the tools that a View lists, by name. Entries that are not valid, and failed requests, are ignored."""
     found: dict[str, AppTool] = {}
     cursor: str | None = None
     for _ in range(MOST_PAGES):
@@ -130,8 +129,8 @@ def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
 
 
 async def _check(value: object, schema: JSONObject, name: str) -> None:
-    """Raise unless a value is what a schema says. The View chose both, so neither may fetch anything or take long."""
-    from fanlight.host.upstream.output_schema import fault_of  # loads much that few Views need
+    """Raise unless a value matches a schema. The View chose both, so validation has no network and a time limit."""
+    from fanlight.host.upstream.output_schema import fault_of  # a slow import that few Views need
 
     try:
         with anyio.fail_after(_CHECK_TIME):

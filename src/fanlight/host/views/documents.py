@@ -111,8 +111,8 @@ def link_problem(tool: Mapping[str, Any]) -> str | None:
 # Views
 
 
-class Views:
-    """Reads Views once, and again when their server says that they changed."""
+class DocumentReader:
+    """Reads View documents from servers, and caches each until its server reports a change."""
 
     def __init__(self, *, dialects: bool = True) -> None:
         self._dialects = dialects

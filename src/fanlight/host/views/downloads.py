@@ -1,4 +1,4 @@
-"""What a page saves when a View asks for it: files under names that are safe on any system (D-DL-02, D-DL-04)."""
+"""The files that a page saves for a View, under names that are safe on any system (D-DL-02, D-DL-04)."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ _RESERVED_NAME: Final = re.compile(
 
 
 def saved_file(block: JSONObject) -> JSONObject:
-    """Return what a page saves for one block of `ui/download-file`."""
+    """Return the file that a page saves for one block of `ui/download-file`."""
     resource = block.get("resource")
     if block.get("type") != "resource" or not isinstance(resource, dict):
         raise RequestError("Only embedded resources can be saved.")
@@ -33,14 +33,14 @@ def safe_name(uri: str) -> str:
     except ValueError:
         return "download"
     last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    # What cannot be seen would make two names look alike, or one end differently from how it looks.
+    # Invisible characters could make two names look alike, or hide a name's extension.
     visible = "".join("_" if unicodedata.category(char) in _INVISIBLE else char for char in last)
     name = _UNSAFE_NAME.sub("_", visible).strip(". ~")[:150].rstrip(". ")
     return "download" if not name or _RESERVED_NAME.fullmatch(name) else name
 
 
 def saved_files(read: JSONObject) -> list[JSONObject]:
-    """Return what a page saves for the answer to a `resources/read`."""
+    """Return the files that a page saves for the result of a `resources/read`."""
     contents = read.get("contents")
     items = contents if isinstance(contents, list) else []
     return [saved_file({"type": "resource", "resource": item}) for item in items]

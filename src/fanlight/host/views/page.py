@@ -20,7 +20,7 @@ from fanlight.host.views.session import Session
 class PageObserver(Protocol):
     """Records what a page reports about its View."""
 
-    def noticed(self, session: Session, kind: AuditKind, name: str, what: str) -> None: ...
+    def log_page_report(self, view: str, kind: AuditKind, name: str, what: str) -> None: ...
 
 
 class PageConnection:
@@ -33,25 +33,23 @@ class PageConnection:
 
     async def receive(self, received: ReceivedFrame) -> None:
         """Handle a frame of the page."""
-        session, channel = self._session, self._session.line
-        if not channel.receive(received):
+        session = self._session
+        if not session.accept(received):
             return
         match received.frame:
             case MessageFromView(message):
                 await session.receive(message, received.size)
-                await channel.acknowledge()
+                await session.acknowledge()
             case ContextChanged(context):
-                session.bridge.set_context(context)
-                await session.flush()
+                session.report_context(context)
             case DisplayModeChanged(mode):
-                session.bridge.set_context({"displayMode": mode})
-                await session.flush()
+                session.set_context({"displayMode": mode})
             case CommandResult() as result:
                 session.receive_command_result(result)
             case LoadFailed(message):
-                self._observer.noticed(session, "document", "failed", message)
+                self._observer.log_page_report(session.id, "document", "failed", message)
             case CspViolation(directive, blocked):
-                self._observer.noticed(session, "violation", directive, blocked)
+                self._observer.log_page_report(session.id, "violation", directive, blocked)
             case CloseView():
                 session.close_soon()
 

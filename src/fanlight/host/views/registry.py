@@ -1,57 +1,47 @@
-"""The Views that are open: their sessions, and what the store knows of them."""
+"""The open Views of a host: one session for each."""
 
-import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from time import monotonic
-from typing import Any
 
 import anyio
-from anyio.abc import TaskGroup
 
-from fanlight.host.background import guarded
 from fanlight.host.errors import UnknownViewError
-from fanlight.host.store.base import Store, ViewRecord
-from fanlight.host.views.frames import Error
+from fanlight.host.store.base import ViewRecord
+from fanlight.host.views.app_tools import AppTool, AppTools
+from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.session import Session
-from fanlight.protocol.bridge import State
+from fanlight.host.views.session_factory import SessionFactory
+from fanlight.protocol.jsonrpc import JSONObject
 
-MakeSession = Callable[[ViewRecord, TaskGroup], Session]
 
+class ViewRegistry:
+    """The sessions of open Views by id.
 
-class OpenViews:
-    """Sessions and records by id.
-
-    A session whose page went away lingers, so that a lost socket or a slow network loses nothing. After that it ends,
-    and the View comes back from the store if a page asks for it again.
+    A session without a page lingers, so that a lost socket or a slow network loses nothing. After that it ends, and
+    the View is restored from the store if a page opens it again.
     """
 
-    def __init__(self, store: Store, make_session: MakeSession, linger: float, ended: Callable[[str], None]) -> None:
-        self._store = store
-        self._make_session = make_session
+    def __init__(
+        self,
+        records: ViewRecords,
+        sessions: SessionFactory,
+        app_tools: AppTools,
+        linger: float,
+        on_end: Callable[[str], None],
+    ) -> None:
+        self._records = records
+        self._factory = sessions
+        self._app_tools = app_tools
         self._linger = linger
-        self._ended = ended
+        self._on_end = on_end
         self._sessions: dict[str, Session] = {}
-        self._records: dict[str, ViewRecord] = {}
-        self._tasks: TaskGroup | None = None
 
     def __iter__(self) -> Iterator[tuple[ViewRecord, Session]]:
         for id, session in tuple(self._sessions.items()):
             yield self._records[id], session
 
-    def start(self, tasks: TaskGroup) -> None:
-        """Serve, with the work of sessions in this group."""
-        self._tasks = tasks
-        tasks.start_soon(guarded, self._sweep)
-
-    def stop(self) -> None:
-        """Serve no longer. The Views come back from the store when they are served again."""
-        for id in tuple(self._sessions):
-            self._end(id)
-        self._tasks = None
-
-    async def _sweep(self) -> None:
-        """End sessions that lingered long enough."""
+    async def run(self) -> None:
+        """End the sessions that have lingered long enough, until cancelled."""
         while True:
             await anyio.sleep(max(self._linger / 4, 0.05))
             now = monotonic()
@@ -59,16 +49,20 @@ class OpenViews:
                 if session.away_since is not None and now - session.away_since > self._linger:
                     self._end(record.id)
 
+    def stop(self) -> None:
+        """End all sessions. Their Views can be restored from the store."""
+        for id in tuple(self._sessions):
+            self._end(id)
+
     def create(self, server: str, tool: str, uri: str, conversation: str | None) -> tuple[ViewRecord, Session]:
         """Open a new View."""
-        record = ViewRecord(secrets.token_urlsafe(12), secrets.token_urlsafe(24), server, tool, uri, conversation)
-        self._store.add(record)
+        record = self._records.create(server, tool, uri, conversation)
         return record, self._open(record)
 
     def session(self, id: str | None) -> Session | None:
-        """Return the session of a View, if it has one that is not over."""
+        """Return the session of a View, or None if it has none or it has ended."""
         session = self._sessions.get(id or "")
-        return None if session is None or session.bridge.state is State.CLOSED else session
+        return None if session is None or session.is_closed else session
 
     def live(self, id: str) -> Session:
         """Return the session of a View, or raise UnknownViewError."""
@@ -77,50 +71,77 @@ class OpenViews:
             raise UnknownViewError(f"No open View has the id {id!r}.")
         return session
 
-    def record(self, id: str) -> ViewRecord | None:
-        """Return what is known of a View, open or not."""
-        return self._records.get(id) or self._store.load(id)
-
-    async def fresh(self, record: ViewRecord) -> Session:
-        """Return a session whose document is about to load: the one that waits for it, or a new one."""
+    async def renew(self, record: ViewRecord) -> Session:
+        """Return a session for a document that is about to load: the one that waits for it, or a new one."""
         session = self.session(record.id)
-        if session is not None and session.bridge.state is State.NEW:
+        if session is not None and session.is_new:
             return session
         if session is not None:
             session.stop()
-            self._ended(record.id)
-            await session.line.send(Error("This View was opened in another place."))
-        return self._open(record)
+            self._on_end(record.id)
+            await session.report_error("This View was opened in another place.")
+        return self._open(self._records.find(record.id) or record)
 
-    def change(self, id: str | None, **changes: Any) -> None:
-        """Change what is known of a View."""
-        if id is None:
-            return
-        self._store.change(id, changes)
-        if id in self._records:
-            self._records[id] = replace(self._records[id], **changes)
+    async def close(self, id: str) -> None:
+        """Close a View: let it tear down, and end its session for good. Raise UnknownViewError if it is not open."""
+        await self.live(id).close()
+        self._forget(id)
 
-    def forget(self, id: str) -> None:
-        """Take a View for closed, for good."""
-        self.change(id, closed=True)
+    async def _close_on_request(self, session: Session) -> None:
+        """Close a View that asked for it, or that its page closed."""
+        self._forget(session.id)
+        await session.close("the View asked to be closed")
+        self._on_end(session.id)  # again, for requests that it made while it closed
+
+    def _forget(self, id: str) -> None:
+        """Mark a View as closed permanently."""
+        self._records.change(id, closed=True)
         self._sessions.pop(id, None)
-        self._records.pop(id, None)
-        self._ended(id)
+        self._records.discard(id)
+        self._on_end(id)
 
     def _open(self, record: ViewRecord) -> Session:
-        assert self._tasks is not None, "a host that does not run opens no View"
-        session = self._make_session(record, self._tasks)
+        session = self._factory.create(record, self._close_on_request)
         if record.arguments is not None:
-            session.bridge.tool_input(record.arguments)
+            session.tool_input(record.arguments)
         if record.result is not None:
-            session.bridge.tool_result(record.result)
+            session.tool_result(record.result)
         elif record.cancelled is not None:
-            session.bridge.tool_cancelled(record.cancelled or None)
+            session.tool_cancelled(record.cancelled or None)
         self._sessions[record.id] = session
-        self._records[record.id] = record
+        self._records.keep(record)
         return session
 
     def _end(self, id: str) -> None:
         self._sessions.pop(id).stop()
-        self._records.pop(id)
-        self._ended(id)
+        self._records.discard(id)
+        self._on_end(id)
+
+    # All open Views
+
+    def set_context(self, changes: JSONObject) -> None:
+        """Change keys of the host context, and notify the open Views."""
+        self._factory.set_context(changes)
+        for session in self._sessions.values():
+            session.set_context(changes)
+
+    def pin_context(self, values: JSONObject) -> None:
+        """Override keys of the host context, and notify the open Views. None unpins a key."""
+        self._factory.pin_context(values)
+        for session in self._sessions.values():
+            session.refresh_context()
+
+    def list_changed(self, server: str, kind: str) -> None:
+        """Notify the open Views of a server that its tools, resources or prompts changed."""
+        for record, session in self:
+            if record.server == server:
+                session.list_changed(kind)
+
+    def app_tools(self, conversation: str | None) -> list[AppTool]:
+        """Return the tools that the open Views of a conversation offer to the model."""
+        return [
+            tool
+            for record, session in self
+            if record.conversation == conversation and session.attached
+            for tool in self._app_tools.of(session.id)
+        ]

@@ -1,21 +1,18 @@
-"""One live View: the place where bridge, browser and server meet."""
+"""One live View: connects its bridge, the page that shows it, and the host."""
 
 import itertools
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import anyio
-from anyio.abc import TaskGroup
-from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
-from fanlight.host.background import guarded
 from fanlight.host.errors import RequestError
 from fanlight.host.limits import Limits, Rate
-from fanlight.host.validation import check_seconds
+from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.channel import PageChannel, PageSocket
 from fanlight.host.views.frames import (
     Answer,
@@ -25,73 +22,57 @@ from fanlight.host.views.frames import (
     Command,
     CommandResult,
     Download,
+    Error,
     MessageToView,
+    ModelContext,
     OpenLink,
+    ReceivedFrame,
+    Reload,
     Resize,
     SetDisplayMode,
     ShowView,
     read_answer,
 )
+from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.tracing import mark_crashed, mark_refused, request_span
 from fanlight.protocol import events, jsonrpc
-from fanlight.protocol.bridge import Bridge
+from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.events import Event
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, JSONObject, Message, RequestId
 
 logger = logging.getLogger(__name__)
 views_logger = logging.getLogger("fanlight.views")
-"""What Views log: a name of its own, so that a program can be deaf to it."""
+"""The log messages of Views, under a name of their own so that a program can silence them."""
 
-# The tracer of the SDK, so that what a View asks for and what that causes at its server are one trace.
-_tracer = get_tracer("mcp-python-sdk")
+_current_request: ContextVar[RequestId | None] = ContextVar("current_request", default=None)
+"""The id of the View's request that the current task serves."""
 
-
-_served: ContextVar[RequestId | None] = ContextVar("served", default=None)
-"""The View's request that a task serves."""
-
-_PENANCE: Final = 0.02
-"""How long a View that is over a limit is not heard, in seconds, for each message too many."""
+_RATE_LIMIT_PAUSE: Final = 0.02
+"""How many seconds the session stops reading for each message that exceeds a limit."""
 
 _MOST_LOGGED: Final = 2000
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO, "warning": logging.WARNING}
 
+MessageObserver = Callable[[Literal["host", "view"], object], None]
+"""Called with the sender and each message between the host and a View, in order."""
+
 
 class Progress(Protocol):
-    """Hears how far a request of the View has come."""
+    """Receives the progress of a View's request."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
-class Heard:
-    """A message of a View, as it came."""
+class Tasks(Protocol):
+    """Starts background tasks."""
 
-    __slots__ = ("at", "id", "method", "params", "size")
-
-    def __init__(self, message: object, size: int, at: float) -> None:
-        fields = message if isinstance(message, dict) else {}
-        method, id, params = fields.get("method"), fields.get("id"), fields.get("params")
-        self.method = method if isinstance(method, str) else "(answer)" if "id" in fields else "(nonsense)"
-        self.id: RequestId | None = id if isinstance(method, str) and jsonrpc.is_id(id) else None
-        self.params: JSONObject = params if isinstance(params, dict) else {}
-        self.size = size
-        self.at = at
+    def start_soon(self, work: Callable[[], Coroutine[Any, Any, None]], /) -> object: ...
 
 
-class Backend(Protocol):
-    """What a session needs of the host around it."""
+class RequestHandler(Protocol):
+    """Serves the requests of a View. Every method may raise `RequestError`."""
 
-    def answered(self, session: "Session", heard: Heard, answer: Message, size: int) -> None:
-        """Write down that a request is about to be answered."""
-
-    def told(self, session: "Session", heard: Heard, event: Event | None) -> None:
-        """Write down what a View said that needs no answer."""
-
-    def dropped(self, session: "Session", heard: Heard, reason: str) -> None:
-        """Write down what was too much to be read."""
-
-    def spoke(self, session: "Session", older: str, today: str) -> None:
-        """Write down that a View used a word of an older dialect for the first time."""
-
-    async def call_tool_for_view(
+    async def call_tool(
         self, session: "Session", name: str, arguments: JSONObject, progress: Progress
     ) -> JSONObject: ...
 
@@ -99,13 +80,13 @@ class Backend(Protocol):
 
     async def sample(self, session: "Session", params: JSONObject) -> JSONObject: ...
 
-    async def message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
+    async def add_message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
 
     async def update_context(self, session: "Session", update: JSONObject) -> None: ...
 
     async def keep_state(self, session: "Session", state: Any) -> None: ...
 
-    async def link(self, session: "Session", url: str) -> None: ...
+    async def check_link(self, session: "Session", url: str) -> None: ...
 
     async def download(
         self, session: "Session", contents: tuple[JSONObject, ...]
@@ -113,78 +94,142 @@ class Backend(Protocol):
 
     async def app_tools_changed(self, session: "Session") -> None: ...
 
-    async def closing(self, session: "Session") -> None: ...
 
+class MessageLog(Protocol):
+    """Records the messages of a View."""
 
-@dataclass(frozen=True)
-class Timeouts:
-    """How long the host waits, in seconds from 0 up. `math.inf` means without a limit."""
+    def log_response(self, view: str, request: ViewMessage, response: Message, size: int) -> None:
+        """Record a response before it is sent."""
 
-    tools: float = 5.0
-    """For servers to answer for the first time, counted from their start, when `Host.tools` is called."""
-    connect: float = 10.0
-    """For a server to connect, when one of its tools is called."""
-    call: float = 300.0
-    """For a server to run a tool."""
-    teardown: float = 2.0
-    """For a View to answer `ui/resource-teardown`."""
-    browser: float = 30.0
-    """For a page to do something, such as opening a link, or to reconnect while a question is open."""
-    app_tool: float = 30.0
-    """For a View to run one of its own tools (D-SEC-04)."""
-    question: float = 120.0
-    """For a user to answer a question. After that it counts as denied."""
+    def log_notification(self, view: str, message: ViewMessage, event: Event | None) -> None:
+        """Record a message that needs no response."""
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            check_seconds(field.name, getattr(self, field.name))
+    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
+        """Record a message that exceeded a limit."""
+
+    def log_dialect(self, view: str, older: str, today: str) -> None:
+        """Record the first use of a name of an older dialect."""
 
 
 class Session:
-    """Runs one bridge. What a View asks runs in a task of the host's, and ends with the session."""
+    """Runs the bridge of one View and owns the channel to its page.
+
+    Each request of the View is served in a task of the host, which is cancelled when the session ends. Methods that
+    change what the View knows send it in the background.
+
+    Args:
+        id: The id of the View.
+        bridge: The host's end of the protocol, which only this session uses.
+        requests: Serves the View's requests.
+        log: Records the View's messages.
+        tasks: Runs background tasks.
+        on_close: Closes the View when it or its page asks for it.
+        timeouts: How long to wait for the page and the View.
+        limits: How much the View may use.
+        labels: Attributes of the View's trace spans.
+        observer: Called with each message in both directions.
+        fixed_context: Keys of the host context that the page's reports do not change.
+    """
 
     def __init__(
         self,
         id: str,
         bridge: Bridge,
-        backend: Backend,
-        tasks: TaskGroup,
+        requests: RequestHandler,
+        log: MessageLog,
+        tasks: Tasks,
+        on_close: Callable[["Session"], Awaitable[None]],
+        *,
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
         labels: Mapping[str, str] | None = None,
+        observer: MessageObserver | None = None,
+        fixed_context: Collection[str] = (),
     ) -> None:
         self.id = id
-        self._labels = {"fanlight.view": id, **(labels or {})}
-        self.bridge = bridge
-        self.line = PageChannel()
+        """The id of the View."""
         self.height: float | None = None
-        self.away_since: float | None = (began := monotonic())
+        """The height that the View reported last, in pixels."""
+        self.away_since: float | None = (now := monotonic())
         """Since when no page shows the View; None while one does."""
-        self._backend = backend
+        self._labels = {"fanlight.view": id, **(labels or {})}
+        self._bridge = bridge
+        self._channel = PageChannel()
+        self._requests = requests
+        self._log = log
         self._tasks = tasks
+        self._on_close = on_close
         self._timeouts = timeouts or Timeouts()
         self._limits = limits or Limits()
-        self._messages = Rate(self._limits.messages_per_second, began)
-        self._sizes = Rate(self._limits.size_changes_per_second, began)
-        self._size_waits = False
-        self._heard: dict[RequestId, Heard] = {}
+        self._observer = observer
+        self._fixed_context = fixed_context
+        self._message_rate = Rate(self._limits.messages_per_second, now)
+        self._size_rate = Rate(self._limits.size_changes_per_second, now)
+        self._size_pending = False
+        self._open: dict[RequestId, ViewMessage] = {}
         self._running: dict[RequestId, anyio.CancelScope] = {}
-        self._answers: dict[int, _Promise] = {}
-        self._commands: dict[int, _Promise] = {}
+        self._responses: dict[int, _Pending] = {}
+        self._commands: dict[int, _Pending] = {}
         self._command_ids = itertools.count(1)
         self._partial_frame = 0
+
+    # State
+
+    @property
+    def attached(self) -> bool:
+        """Whether a page shows the View now."""
+        return self._channel.attached
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no document has sent `ui/initialize` yet."""
+        return self._bridge.state is State.NEW
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the View is initialized and not closing."""
+        return self._bridge.state is State.READY
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session has ended."""
+        return self._bridge.state is State.CLOSED
+
+    @property
+    def partial_in_flight(self) -> bool:
+        """Whether the page has not acknowledged the last partial input yet."""
+        return self._partial_frame > self._channel.acknowledged
+
+    @property
+    def has_open_requests(self) -> bool:
+        """Whether a request of the View has no response yet."""
+        return bool(self._bridge.open_requests)
+
+    @property
+    def context(self) -> JSONObject:
+        """The host context as the View gets it."""
+        return self._bridge.context
+
+    @property
+    def capabilities(self) -> JSONObject:
+        """The capabilities of the host for this View."""
+        return self._bridge.capabilities
 
     # The page
 
     async def begin(self, socket: PageSocket, show: ShowView) -> None:
-        """Use the socket of a page that is about to load the View."""
+        """Use the socket of a page that is about to load the View, and make it show the View."""
         self.away_since = None
-        await self.line.begin(socket, show)
+        await self._channel.begin(socket, replace(show, mode=self._bridge.display_mode))
+
+    def can_resume(self, seen: int) -> bool:
+        """Return whether a page that shows the View, and received frames up to `seen`, can continue with it."""
+        return self._bridge.state in (State.GREETED, State.READY) and self._channel.can_resume(seen)
 
     async def resume(self, socket: PageSocket, seen: int) -> None:
-        """Use the socket of a page that still has the View, and send what it has missed."""
+        """Use the socket of a page that still shows the View, and send what it has missed."""
         self.away_since = None
-        await self.line.resume(socket, seen)
+        await self._channel.resume(socket, seen)
         await self.flush()
 
     def detach(self, socket: PageSocket, *, closed: bool = False) -> None:
@@ -192,302 +237,358 @@ class Session:
 
         Commands fail when the page is closed, or when it does not reconnect in time.
         """
-        self.line.detach(socket)
+        self._channel.detach(socket)
         if self.attached:
             return
         self.away_since = monotonic()
         if closed:
-            self._give_up("The page was closed.")
+            self._fail_commands("The page was closed.")
         elif self._commands:
-            self._start(None, self._miss(self.away_since))
+            self._start(None, self._fail_commands_later(self.away_since))
 
-    async def _miss(self, away_since: float) -> None:
-        """Wait a while for a page that was lost."""
+    async def _fail_commands_later(self, away_since: float) -> None:
         await anyio.sleep(self._timeouts.browser)
         if self.away_since == away_since:
-            self._give_up("The page was lost.")
+            self._fail_commands("The page was lost.")
 
-    def _give_up(self, reason: str) -> None:
+    def _fail_commands(self, reason: str) -> None:
         for command in self._commands.values():
             command.settle({}, RequestError(reason))
 
+    def accept(self, received: ReceivedFrame) -> bool:
+        """Read the numbers of a frame from the page, and return whether the frame is new."""
+        return self._channel.receive(received)
+
+    async def acknowledge(self) -> None:
+        """Acknowledge the page's frames, if that is due."""
+        await self._channel.acknowledge()
+
+    def report_context(self, changes: JSONObject) -> None:
+        """Apply what the page reports about its surroundings."""
+        self.set_context({key: value for key, value in changes.items() if key not in self._fixed_context})
+
+    async def reload(self) -> None:
+        """Make the page load the View again, if one shows it."""
+        if self.attached:
+            await self._channel.send(Reload())
+
+    async def report_error(self, reason: str) -> None:
+        """Make the page show an error instead of the View."""
+        await self._channel.send(Error(reason))
+
+    async def report_model_context(self, update: JSONObject) -> None:
+        """Tell the page what the View wants the model to know."""
+        await self._channel.send(ModelContext(update))
+
     async def flush(self) -> None:
-        """Deliver what the bridge has to say. An answer is written down before it leaves."""
-        for message in self.bridge.outgoing():
+        """Deliver the bridge's outgoing messages. A response is recorded before it is sent."""
+        for message in self._bridge.outgoing():
             is_partial = message.get("method", "").endswith("/notifications/tool-input-partial")
-            # Only one partial input is under way at a time, so the page acknowledges it at once.
-            number, text = self.line.keep(MessageToView(message, ack_now=is_partial or None))
+            # Only one partial input is in flight at a time, so the page acknowledges it at once.
+            number, text = self._channel.keep(MessageToView(message, ack_now=is_partial or None))
             if is_partial:
                 self._partial_frame = number
             elif "method" not in message:
-                text = self._answered(message, number, text)
-            await self.line.deliver(text)
+                message, text = self._record_response(message, number, text)
+            if self._observer is not None:
+                self._observer("host", message)
+            await self._channel.deliver(text)
 
-    def _answered(self, message: Message, number: int, text: str) -> str:
-        """Write an answer to the View down, and return what is sent of it."""
+    def _record_response(self, message: Message, number: int, text: str) -> tuple[Message, str]:
+        """Record a response to the View, and return it with its frame. One that is too large becomes an error."""
         most = self._limits.result_bytes
         if "result" in message and len(text) > most:
-            self.line.withdraw(number)
+            self._channel.withdraw(number)
             reason = f"The result has {len(text):,} characters; a View is given at most {most:,}."
             message = jsonrpc.error(message["id"], REFUSED, reason)
-            _, text = self.line.keep(MessageToView(message))
-        heard = self._heard.pop(message["id"], None)
-        if heard is not None:
-            self._backend.answered(self, heard, message, len(text))
-        return text
+            _, text = self._channel.keep(MessageToView(message))
+        request = self._open.pop(message["id"], None)
+        if request is not None:
+            self._log.log_response(self.id, request, message, len(text))
+        return message, text
 
-    def flush_soon(self) -> None:
-        """The same for those who must not wait for a page."""
-        self._start(None, self.flush())
-
-    @property
-    def attached(self) -> bool:
-        """Whether a page shows the View now."""
-        return self.line.attached
-
-    @property
-    def partial_under_way(self) -> bool:
-        """Whether the page has not yet got the last partial input."""
-        return self._partial_frame > self.line.acknowledged
+    def _flush_soon(self) -> None:
+        """Flush in a background task, for callers that must not block on the socket."""
+        if self.is_ready:  # before that, the bridge holds notifications back
+            self._start(None, self.flush())
 
     async def receive(self, message: object, size: int = 0) -> None:
-        """Take a message from the View, within the limits."""
-        heard = Heard(message, size, monotonic())
-        excess = self._excess(heard)
+        """Handle a message from the View. One that exceeds a limit is refused."""
+        if self._observer is not None:
+            self._observer("view", message)
+        received = ViewMessage(message, size, monotonic())
+        excess = self._excess(received)
+        if received.id is not None and received.id not in self._bridge.open_requests:
+            self._open[received.id] = received
         if excess is not None:
-            self.bridge.turn_away(message, excess)
-            if heard.id is not None and heard.id not in self.bridge.open_requests:
-                self._heard[heard.id] = heard
-            self._backend.dropped(self, heard, excess)
+            self._bridge.turn_away(message, excess)
+            self._log.log_rejected(self.id, received, excess)
             await self.flush()
-            await anyio.sleep(_PENANCE)
+            await anyio.sleep(_RATE_LIMIT_PAUSE)
             return
-        if heard.id is not None and heard.id not in self.bridge.open_requests:
-            self._heard[heard.id] = heard
-        known = len(self.bridge.older_words)
-        event = self.bridge.receive(message)
-        if len(self.bridge.older_words) > known:
-            for older, today in tuple(self.bridge.older_words.items())[known:]:
-                self._backend.spoke(self, older, today)
-        if heard.id is None:
-            self._backend.told(self, heard, event)
+        known = len(self._bridge.older_words)
+        event = self._bridge.receive(message)
+        if len(self._bridge.older_words) > known:
+            for older, today in tuple(self._bridge.older_words.items())[known:]:
+                self._log.log_dialect(self.id, older, today)
+        if received.id is None:
+            self._log.log_notification(self.id, received, event)
         await self.flush()
         if event is not None:
-            await self._act(event)
+            await self._handle(event)
 
-    def _excess(self, heard: "Heard") -> str | None:
-        """Say which limit a message is over, if any."""
-        if not self._messages.take(heard.at):
+    def _excess(self, message: ViewMessage) -> str | None:
+        """Return which limit a message exceeds, or None."""
+        if not self._message_rate.take(message.received_at):
             return f"This View sends too much: at most {self._limits.messages_per_second:g} messages a second."
-        if heard.id is not None and len(self.bridge.open_requests) >= self._limits.requests_in_flight:
+        if message.id is not None and len(self._bridge.open_requests) >= self._limits.requests_in_flight:
             return f"This View waits for {self._limits.requests_in_flight} answers already, which is the most."
         return None
 
     async def question(self, question: AskUser) -> Answer:
-        """Have the page ask the user, and tell the View that it waits. Raises RequestError if no answer came."""
-        waiting = _served.get()
-        if waiting is not None:
-            self.bridge.progress(waiting, 0, message="Waiting for the user to decide.")
+        """Make the page ask the user, and report to the View that it waits. Raise RequestError without an answer."""
+        request = _current_request.get()
+        if request is not None:
+            self._bridge.progress(request, 0, message="Waiting for the user to decide.")
             await self.flush()
-        return read_answer(await self.command(question, self._timeouts.question))
+        return read_answer(await self._command(question, self._timeouts.question))
 
-    async def command(self, command: Command, seconds: float | None = None) -> JSONObject:
-        """Send a command to the page and return its result. Raises RequestError if it failed or timed out."""
+    async def _command(self, command: Command, seconds: float | None = None) -> JSONObject:
+        """Send a command to the page and return its result. Raise RequestError if it failed or timed out."""
         if not self.attached:
             raise RequestError("No page shows this View now.")
         id = next(self._command_ids)
-        promise = self._commands[id] = _Promise()
-        number = await self.line.send(replace(command, id=id))
+        pending = self._commands[id] = _Pending()
+        number = await self._channel.send(replace(command, id=id))
         try:
             with anyio.fail_after(self._timeouts.browser if seconds is None else seconds):
-                return await promise.wait()
+                return await pending.result()
         except TimeoutError:
             raise RequestError("The page did not answer in time.") from None
         finally:
             if self._commands.pop(id, None) is not None:
-                self.line.withdraw(number)
-                await self._take_back(id)
+                self._channel.withdraw(number)
+                await self._cancel_command(id)
 
-    async def _take_back(self, id: int) -> None:
-        """Tell the page that a command is over, whatever became of it."""
+    async def _cancel_command(self, id: int) -> None:
         with anyio.CancelScope(shield=True):
-            await self.line.send(CancelCommand(id))
+            await self._channel.send(CancelCommand(id))
 
     def receive_command_result(self, result: CommandResult) -> None:
         """Complete a command with the page's result. Does nothing if the command was cancelled."""
-        promise = self._commands.pop(result.id, None)
-        if promise is not None:
-            promise.settle(result.result or {}, None if result.error is None else RequestError(result.error))
+        pending = self._commands.pop(result.id, None)
+        if pending is not None:
+            pending.settle(result.result or {}, None if result.error is None else RequestError(result.error))
 
-    # What the View wants
+    # Events of the bridge
 
-    async def _act(self, event: Event) -> None:
+    async def _handle(self, event: Event) -> None:
         match event:
             case events.SizeChanged(height=height) if height is not None:
                 self.height = height
-                await self._tell_size()
-            case events.Ready() if "tools" in self.bridge.app_capabilities:
-                self._start(None, self._backend.app_tools_changed(self))
+                await self._send_size()
+            case events.Ready() if "tools" in self._bridge.app_capabilities:
+                self._start(None, self._requests.app_tools_changed(self))
             case events.AppToolsChanged():
-                self._start(None, self._backend.app_tools_changed(self))
+                self._start(None, self._requests.app_tools_changed(self))
             case events.Logged(level=level, data=data):
                 # As repr, so that a View cannot write lines of its own.
                 views_logger.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data))
             case events.TeardownRequested():
                 self.close_soon()
             case events.Cancelled(id=id):
-                self._heard.pop(id, None)
+                self._open.pop(id, None)
                 if (scope := self._running.pop(id, None)) is not None:
                     scope.cancel()
             case events.Answered(id=id, result=result, error=error):
-                if (promise := self._answers.pop(id, None)) is not None:
-                    promise.settle(result or {}, None if error is None else _view_error(error))
+                if (pending := self._responses.pop(id, None)) is not None:
+                    pending.settle(result or {}, None if error is None else _view_error(error))
             case events.ToolCalled(id=id, name=name, arguments=arguments):
-                work = self._backend.call_tool_for_view(self, name, arguments, self._progress_of(id))
-                self._start(id, self._answer(id, work))
+                work = self._requests.call_tool(self, name, arguments, self._progress_of(id))
+                self._start(id, self._respond(id, work))
             case events.ServerAsked(id=id, method=method, params=params):
-                self._start(id, self._answer(id, self._backend.ask_server(self, method, params)))
+                self._start(id, self._respond(id, self._requests.ask_server(self, method, params)))
             case events.SamplingRequested(id=id, params=params):
-                self._start(id, self._answer(id, self._backend.sample(self, params)))
+                self._start(id, self._respond(id, self._requests.sample(self, params)))
             case events.MessageRequested(id=id, role=role, content=content):
-                self._start(id, self._answer(id, _empty(self._backend.message(self, role, content))))
+                self._start(id, self._respond(id, _empty(self._requests.add_message(self, role, content))))
             case events.ContextUpdated(id=id, content=content, structured=structured):
                 update: JSONObject = {"content": list(content)}
                 if structured is not None:
                     update["structuredContent"] = structured
-                self._start(id, self._answer(id, _empty(self._backend.update_context(self, update))))
+                self._start(id, self._respond(id, _empty(self._requests.update_context(self, update))))
             case events.StateKept(id=id, state=state):
-                self._start(id, self._answer(id, _empty(self._backend.keep_state(self, state))))
+                self._start(id, self._respond(id, _empty(self._requests.keep_state(self, state))))
             case events.LinkRequested(id=id, url=url):
-                self._start(id, self._answer(id, self._open_link(url)))
+                self._start(id, self._respond(id, self._open_link(url)))
             case events.DownloadRequested(id=id, contents=contents):
-                self._start(id, self._answer(id, self._save(contents)))
+                self._start(id, self._respond(id, self._download(contents)))
             case events.DisplayModeRequested(id=id, mode=mode):
-                self._start(id, self._answer(id, self._change_mode(mode)))
+                self._start(id, self._respond(id, self._change_mode(mode)))
 
     def _start(self, id: RequestId | None, work: Awaitable[None]) -> None:
+        """Run work in a background task. Work for a request is cancelled when the session ends."""
         scope = anyio.CancelScope()
-        # What ends the session must not be ended by it.
+        # Tasks without a request id survive `stop()`, because closing runs in one.
         if id is not None:
             self._running[id] = scope
 
         async def task() -> None:
-            _served.set(id)
+            _current_request.set(id)
             with scope:
                 try:
                     await work
-                except Exception:  # one View's misfortune is not that of all others
-                    logger.exception("View %s: the host failed at what it did for the View", self.id)
+                except Exception:  # an error in one View's task must not end the others
+                    logger.exception("View %s: unhandled error in a background task", self.id)
             if id is not None and self._running.get(id) is scope:
                 del self._running[id]
 
-        self._tasks.start_soon(guarded, task)
+        self._tasks.start_soon(task)
 
-    async def _answer(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
-        heard = self._heard.get(id)
-        name = "ui" if heard is None else heard.method
-        with _tracer.start_as_current_span(name, kind=SpanKind.SERVER, attributes=self._labels) as span:
+    async def _respond(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
+        request = self._open.get(id)
+        with request_span("ui" if request is None else request.method, self._labels) as span:
             try:
                 result = await work
             except RequestError as failed:
-                span.set_status(StatusCode.ERROR, str(failed))
-                self.bridge.refuse(id, str(failed), failed.code, failed.data)
+                mark_refused(span, str(failed))
+                self._bridge.refuse(id, str(failed), failed.code, failed.data)
             except Exception as error:
-                logger.exception("View %s: a request of the View failed inside the host", self.id)
-                span.record_exception(error)
-                span.set_status(StatusCode.ERROR)
-                self.bridge.refuse(id, "The host failed to answer.", INTERNAL_ERROR)
+                logger.exception("View %s: unhandled error while serving a request", self.id)
+                mark_crashed(span, error)
+                self._bridge.refuse(id, "The host failed to answer.", INTERNAL_ERROR)
             else:
-                self.bridge.respond(id, result)
+                self._bridge.respond(id, result)
         await self.flush()
 
     def _progress_of(self, id: RequestId) -> Progress:
         async def relay(progress: float, total: float | None, message: str | None) -> None:
-            self.bridge.progress(id, progress, total, message)
+            self._bridge.progress(id, progress, total, message)
             await self.flush()
 
         return relay
 
-    async def _tell_size(self) -> None:
-        """Give the page the View's height; where heights come too fast, only the last of them."""
-        if self.height is not None and self._sizes.take(monotonic()):
-            await self.line.send(Resize(self.height))
-        elif not self._size_waits:
-            self._size_waits = True
-            self._start(None, self._tell_size_later())
+    async def _send_size(self) -> None:
+        """Send the View's height to the page. If heights come too fast, send only the last one, later."""
+        if self.height is not None and self._size_rate.take(monotonic()):
+            await self._channel.send(Resize(self.height))
+        elif not self._size_pending:
+            self._size_pending = True
+            self._start(None, self._send_size_later())
 
-    async def _tell_size_later(self) -> None:
+    async def _send_size_later(self) -> None:
         await anyio.sleep(max(1 / self._limits.size_changes_per_second, 0.05))
-        self._size_waits = False
-        await self._tell_size()
+        self._size_pending = False
+        await self._send_size()
 
     async def _open_link(self, url: str) -> JSONObject:
-        await self._backend.link(self, url)
-        await self.command(OpenLink(url=url))
+        await self._requests.check_link(self, url)
+        await self._command(OpenLink(url=url))
         return {}
 
-    async def _save(self, contents: tuple[JSONObject, ...]) -> JSONObject:
-        files, links = await self._backend.download(self, contents)
+    async def _download(self, contents: tuple[JSONObject, ...]) -> JSONObject:
+        files, links = await self._requests.download(self, contents)
         if files:
-            await self.command(Download(files=files))
+            await self._command(Download(files=files))
         for url in links:
             await self._open_link(url)
         return {}
 
     async def show_as(self, mode: str) -> None:
-        """Have the page show the View in another display mode, and tell the View."""
+        """Make the page show the View in another display mode, and notify the View."""
         await self._change_mode(mode)
         await self.flush()
 
     async def _change_mode(self, mode: str) -> JSONObject:
-        done = await self.command(SetDisplayMode(mode=mode))
+        done = await self._command(SetDisplayMode(mode=mode))
         now = done.get("mode", mode)
-        self.bridge.set_context({"displayMode": now})  # DSP-08: Views keep the notification, not the answer
+        self._bridge.set_context({"displayMode": now})  # DSP-08: Views keep the notification, not the response
         return {"mode": now}
 
-    # What the host wants
+    # What the host sends
+
+    def tool_input(self, arguments: JSONObject) -> None:
+        """Send the complete arguments of the call."""
+        self._bridge.tool_input(arguments)
+        self._flush_soon()
+
+    def tool_input_partial(self, arguments: JSONObject) -> None:
+        """Send the arguments as far as the model has written them."""
+        self._bridge.tool_input_partial(arguments)
+        self._flush_soon()
+
+    def tool_result(self, result: JSONObject) -> None:
+        """Send the result of the call, unless the View is closing."""
+        if self._bridge.state is not State.CLOSING:
+            self._bridge.tool_result(result)
+            self._flush_soon()
+
+    def tool_cancelled(self, reason: str | None) -> None:
+        """Notify the View that no result will come (TCX-01), unless it is closing."""
+        if self._bridge.state is not State.CLOSING:
+            self._bridge.tool_cancelled(reason)
+            self._flush_soon()
+
+    def set_context(self, changes: JSONObject) -> None:
+        """Change keys of the host context, and notify the View."""
+        self._bridge.set_context(changes)
+        self._flush_soon()
+
+    def refresh_context(self) -> None:
+        """Notify the View after a change of the context that is pinned for all Views."""
+        self._bridge.refresh()
+        self._flush_soon()
+
+    def list_changed(self, kind: str) -> None:
+        """Notify the View that its server's tools, resources or prompts changed."""
+        self._bridge.list_changed(kind)
+        self._flush_soon()
+
+    def allow_state(self) -> None:
+        """Let the View keep a state with the host, as Views for ChatGPT do."""
+        self._bridge.keeps_state = True
 
     async def ask(self, method: str, params: JSONObject) -> JSONObject:
-        """Ask the View something, such as to call one of its own tools."""
-        id = self.bridge.ask(method, params)
-        promise = self._answers[id] = _Promise()
+        """Send the View a request, such as `tools/call` for one of its own tools, and return the result."""
+        id = self._bridge.ask(method, params)
+        pending = self._responses[id] = _Pending()
         await self.flush()
         try:
             with anyio.fail_after(self._timeouts.app_tool):
-                return await promise.wait()
+                return await pending.result()
         except TimeoutError:
             raise RequestError(f"The View did not answer {method} in {self._timeouts.app_tool:g} seconds.") from None
         finally:
-            if self._answers.pop(id, None) is not None:
-                self.bridge.give_up(id)
+            if self._responses.pop(id, None) is not None:
+                self._bridge.give_up(id)
                 await self.flush()
 
     def close_soon(self) -> None:
-        """Close for those through whom the View's own answer has to come."""
-        self._start(None, self._backend.closing(self))
+        """Close in the background; use when the caller must keep receiving the View's messages."""
+        self._start(None, self._on_close(self))
 
     async def close(self, reason: str | None = None) -> None:
-        """Let the View get ready, for a bounded time, and end the session (TDN-01, TDN-03)."""
-        if self.attached and (id := self.bridge.teardown(reason)) is not None:
-            promise = self._answers[id] = _Promise()
+        """Ask the View to tear down, wait for at most `Timeouts.teardown`, and end the session (TDN-01, TDN-03)."""
+        if self.attached and (id := self._bridge.teardown(reason)) is not None:
+            pending = self._responses[id] = _Pending()
             await self.flush()
             with anyio.move_on_after(self._timeouts.teardown):
-                await promise.wait_settled()
+                await pending.settled()
         self.stop()
-        await self.line.send(Closed())
+        await self._channel.send(Closed())
 
     def stop(self) -> None:
-        """End the session at once, as when its document is loaded anew."""
-        self.bridge.close()
-        for waiting in (*self._answers.values(), *self._commands.values()):
-            waiting.settle({}, RequestError("The View was closed."))
+        """End the session at once, as when its document is loaded again."""
+        self._bridge.close()
+        for pending in (*self._responses.values(), *self._commands.values()):
+            pending.settle({}, RequestError("The View was closed."))
         for scope in self._running.values():
             scope.cancel()
         self._running.clear()
 
 
-class _Promise:
-    """An answer that will come."""
+class _Pending:
+    """A response that has not come yet."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
@@ -499,10 +600,10 @@ class _Promise:
             self._result, self._error = result, error
             self._event.set()
 
-    async def wait_settled(self) -> None:
+    async def settled(self) -> None:
         await self._event.wait()
 
-    async def wait(self) -> JSONObject:
+    async def result(self) -> JSONObject:
         await self._event.wait()
         if self._error is not None:
             raise self._error

@@ -6,6 +6,7 @@ an app's name       /<hash of a document>, /warm, /report     sandbox.py
 any other name      421 Misdirected Request
 """
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -24,8 +25,9 @@ from fanlight.protocol.errors import ArgumentError
 class WebBackend(SandboxBackend, SocketBackend, Protocol):
     """What the ASGI app needs from the host."""
 
-    def lifetime(self) -> AbstractAsyncContextManager[object]:
-        """Run the host."""
+
+Lifetime = Callable[[], AbstractAsyncContextManager[object]]
+"""Returns a context manager that runs the host."""
 
 
 class Web:
@@ -35,6 +37,7 @@ class Web:
         self,
         backend: WebBackend,
         names: HostNames,
+        lifetime: Lifetime,
         *,
         path: str = "/apps",
         authorize: Authorize | None = None,
@@ -45,7 +48,7 @@ class Web:
     ) -> None:
         if not path.startswith("/") and path:
             raise ArgumentError(f'path is {path!r}, expected one that begins with a slash, such as "/apps".')
-        self._backend = backend
+        self._lifetime = lifetime
         self._names = names
         self._path = path.rstrip("/")
         self._sandbox = Sandbox(backend, names)
@@ -64,7 +67,7 @@ class Web:
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "lifespan":
-                await run_lifespan(application, self._backend.lifetime(), scope, receive, send)
+                await run_lifespan(application, self._lifetime(), scope, receive, send)
                 return
             role, label = self._names.role(Headers(scope=scope).get("host", ""))
             path = _path_in_app(scope)

@@ -1,30 +1,13 @@
 """One tool call of the model, with the Views that show it."""
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import anyio
 
+from fanlight.host.calls.runner import CallRunner, CallView
 from fanlight.host.errors import CallCancelledError
 from fanlight.host.validation import check_arguments, shown
-from fanlight.host.views.throttle import Pace
 from fanlight.protocol.content import embeds_view
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.protocol.partial import PartialArguments
-
-if TYPE_CHECKING:
-    from fanlight.host.host import Host
-
-
-class CallView(NamedTuple):
-    """A View that a call opened."""
-
-    view: str
-    """The id for `<mcp-app view=...>`."""
-    token: str
-    """The token for `<mcp-app token=...>`, which lets a page open the View."""
-    uri: str
-    """The `ui://` URI of its document."""
 
 
 class Call:
@@ -35,7 +18,7 @@ class Call:
 
     def __init__(
         self,
-        host: "Host",
+        runner: CallRunner,
         server: str,
         tool: str,
         views: tuple[CallView, ...] = (),
@@ -54,16 +37,12 @@ class Call:
         """The conversation that the call belongs to, or None."""
         self.result: JSONObject | None = None
         """The result as the server returned it, or None before `run`."""
-        self.is_streaming = False
-        """Whether the model is still writing the arguments."""
         self.cancelled: str | None = None
         """The reason if the call was cancelled, otherwise None."""
-        self._host = host
-        self._partial = PartialArguments()
-        self._pace = Pace()
-        self._fed = 0
+        self._runner = runner
+        self._stream = runner.stream(self.view)
         self._scope: anyio.CancelScope | None = None
-        self._over = False
+        self._complete = False
 
     @property
     def view(self) -> str | None:
@@ -84,39 +63,58 @@ class Call:
     @property
     def arguments(self) -> JSONObject:
         """The arguments as far as the model has written them, parsed again after each `feed`."""
-        return self._partial.arguments
+        return self._stream.arguments
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the model is still writing the arguments."""
+        return self._stream.is_open
 
     def feed(self, delta: str) -> None:
         """Add the next piece of the model's JSON text. The View is shown the arguments as they grow."""
-        if self._over:
+        if self._complete:
             raise StateError("feed() came after run() or cancel(): the arguments of this call are complete.")
         if not isinstance(delta, str):
             raise ArgumentError(
                 f"feed() got {shown(delta)}, expected the next piece of the model's JSON text, a string."
             )
-        self._partial.feed(delta)
-        self._fed += len(delta)
-        if self.view is None:
-            return
-        if not self.is_streaming:
-            self.is_streaming = True
-            self._host.watch_pauses(self)
-        self._host.show_partial(self)
-
-    def is_due(self, now: float, *, under_way: bool) -> bool:
-        """Tell whether the View is to be shown the arguments now; if so, it counts as done."""
-        return self._pace.due(self._fed, now, under_way=under_way)
+        self._stream.feed(delta)
 
     async def run(self, arguments: JSONObject) -> JSONObject:
         """Call the tool, pass the result to the View, and return it. Raise `CallCancelledError` if it is cancelled."""
-        if self._over:
-            raise StateError("run() came after run() or cancel(): a call runs once.")
-        check_arguments(arguments)
-        self._over, self.is_streaming = True, False
+        self._begin("run", arguments)
         with anyio.CancelScope() as self._scope:
-            self.result = await self._host.run_call(self, arguments)
-            return self.result
+            try:
+                result = await self._runner.call_server(self.server, self.tool, arguments)
+            except CallCancelledError as error:
+                self._runner.show_cancelled(self.view, error.message)
+                raise
+            except anyio.get_cancelled_exc_class():
+                self._runner.show_cancelled(self.view, self.cancelled or "The call was cancelled.")
+                raise
+            self._finish(arguments, result)
+            return result
         raise CallCancelledError(self.server, self.cancelled or "The call was cancelled.")
+
+    def show_result(self, arguments: JSONObject, result: JSONObject) -> None:
+        """Pass a result to the View that the program got by other means, instead of running the call."""
+        self._begin("show_result", arguments)
+        self._finish(arguments, result)
+
+    def _begin(self, method: str, arguments: JSONObject) -> None:
+        """Show the View the complete arguments, once."""
+        if self._complete:
+            raise StateError(f"{method}() came after run() or cancel(): a call runs once.")
+        check_arguments(arguments)
+        self._stop_streaming()
+        self._runner.show_input(self.view, arguments)
+
+    def _finish(self, arguments: JSONObject, result: JSONObject) -> None:
+        if self.view is None:
+            self.views = self._runner.open_embedded(self.server, self.tool, self.conversation, arguments, result)
+        else:
+            self._runner.show_result(self.view, result)
+        self.result = result
 
     async def cancel(self, reason: str | None = None) -> None:
         """Cancel the call, while its arguments are written or while it runs, and notify the View and the server."""
@@ -125,6 +123,10 @@ class Call:
         self.cancelled = reason or ""
         if self._scope is not None:
             self._scope.cancel()
-        elif not self._over:
-            self._over, self.is_streaming = True, False
-            self._host.cancel_call(self, reason)
+        elif not self._complete:
+            self._stop_streaming()
+            self._runner.show_cancelled(self.view, reason)
+
+    def _stop_streaming(self) -> None:
+        self._complete = True
+        self._stream.stop()

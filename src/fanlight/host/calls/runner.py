@@ -1,0 +1,144 @@
+"""Runs the model's tool calls: calls the server, and shows input and result in Views."""
+
+import contextlib
+from typing import Final, NamedTuple
+
+from fanlight.host.calls.model_tools import find_tool
+from fanlight.host.calls.stream import ArgumentStream
+from fanlight.host.errors import ServerError
+from fanlight.host.limits import Limits
+from fanlight.host.store.base import ViewRecord
+from fanlight.host.tasks import HostTasks
+from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.servers import Servers
+from fanlight.host.views.audit_trail import AuditTrail
+from fanlight.host.views.documents import DocumentReader, link_row, view_uri
+from fanlight.host.views.records import ViewRecords
+from fanlight.host.views.registry import ViewRegistry
+from fanlight.protocol.content import embedded_views
+from fanlight.protocol.dialects import EMBEDDED
+from fanlight.protocol.jsonrpc import JSONObject
+
+_OTHER_DIALECT: Final = "A result that brings its own View is of another dialect."
+_DUPLICATE: Final = "The result has another resource of this URI before it, and a URI is one View."
+
+
+class CallView(NamedTuple):
+    """A View that a call opened."""
+
+    view: str
+    """The id for `<mcp-app view=...>`."""
+    token: str
+    """The token for `<mcp-app token=...>`, which lets a page open the View."""
+    uri: str
+    """The `ui://` URI of its document."""
+
+
+class CallRunner:
+    """Opens the Views of tool calls, calls servers, and shows the Views what came of it. `Call` uses it."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        records: ViewRecords,
+        views: ViewRegistry,
+        reader: DocumentReader,
+        log: AuditTrail,
+        tasks: HostTasks,
+        *,
+        timeouts: Timeouts,
+        limits: Limits,
+        dialects: bool,
+    ) -> None:
+        self._servers = servers
+        self._records = records
+        self._views = views
+        self._reader = reader
+        self._log = log
+        self._tasks = tasks
+        self._timeouts = timeouts
+        self._limits = limits
+        self._dialects = dialects
+
+    def open_linked(self, server: str, name: str, conversation: str | None) -> tuple[CallView, ...]:
+        """Open the View that a tool links to, if any, and read its document in the background (DSC-03)."""
+        self._tasks.check_running()
+        tool = find_tool(self._servers[server], name)
+        uri = view_uri(tool, dialects=self._dialects)
+        row = link_row(tool)
+        older = None if row is None else row.older
+        if uri is None:
+            if older is not None and not self._dialects:
+                reason = "The tool's link is of another dialect."
+                self._log.log_refused_dialect(server, conversation, older, reason)
+            return ()
+        record, _ = self._views.create(server, name, uri, conversation)
+        if older is not None:
+            self._log.log_dialect(record.id, older, "ui.resourceUri")
+        self._tasks.start_soon(self._prefetch, record)
+        return (_view_of(record),)
+
+    async def _prefetch(self, record: ViewRecord) -> None:
+        # Opening the View reports whatever fails here.
+        with contextlib.suppress(Exception):
+            await self._reader.read(self._servers[record.server], record.uri)
+
+    def stream(self, view: str | None) -> ArgumentStream:
+        """Return a stream that sends a View the arguments while the model writes them."""
+        return ArgumentStream(self._views, self._tasks, view)
+
+    async def call_server(self, server: str, tool: str, arguments: JSONObject) -> JSONObject:
+        """Call a tool. A JSON-RPC error of the server becomes a result with `isError`."""
+        try:
+            return await self._servers[server].call_tool(tool, arguments, timeout=self._timeouts.call)
+        except ServerError as error:
+            return {"content": [{"type": "text", "text": error.message}], "isError": True}
+
+    def show_input(self, view: str | None, arguments: JSONObject) -> None:
+        """Store the arguments of a call, and send them to its View."""
+        if view is None:
+            return
+        self._records.change(view, arguments=arguments)
+        if (session := self._views.session(view)) is not None:
+            session.tool_input(arguments)
+
+    def show_result(self, view: str, result: JSONObject) -> None:
+        """Store the result of a call, and send it to its View."""
+        self._records.change(view, result=result)
+        # Looked up again, because the View may have been loaded again while the tool ran.
+        if (session := self._views.session(view)) is not None:
+            session.tool_result(result)
+
+    def show_cancelled(self, view: str | None, reason: str | None) -> None:
+        """Store that a call was cancelled, and notify its View (TCX-01)."""
+        if view is None:
+            return
+        self._records.change(view, cancelled=reason or "")
+        if (session := self._views.session(view)) is not None:
+            session.tool_cancelled(reason)
+
+    def open_embedded(
+        self, server: str, tool: str, conversation: str | None, arguments: JSONObject, result: JSONObject
+    ) -> tuple[CallView, ...]:
+        """Open the Views that a result embeds, as servers with mcp-ui return them."""
+        opened: dict[str, CallView] = {}
+        items, most = embedded_views(result), self._limits.result_views
+        for item in items[:most]:
+            uri = item["uri"]
+            if not self._dialects or uri in opened:
+                reason = _DUPLICATE if uri in opened else _OTHER_DIALECT
+                self._log.log_refused_dialect(server, conversation, EMBEDDED, reason, uri=uri)
+                continue
+            record, _ = self._views.create(server, tool, uri, conversation)
+            self.show_input(record.id, arguments)
+            self.show_result(record.id, result)
+            self._log.log_dialect(record.id, EMBEDDED, "ui.resourceUri", uri)
+            opened[uri] = _view_of(record)
+        if len(items) > most:
+            reason = f"The result brings {len(items)} Views, and no more than {most} are opened."
+            self._log.log_refused_dialect(server, conversation, EMBEDDED, reason)
+        return tuple(opened.values())
+
+
+def _view_of(record: ViewRecord) -> CallView:
+    return CallView(record.id, record.token, record.uri)

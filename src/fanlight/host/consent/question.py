@@ -1,0 +1,42 @@
+"""What a user is asked, and the parts of a host that can ask."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from fanlight.host.consent.policy import App
+from fanlight.host.views.frames import Answer, AskUser
+
+Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document", "external"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request for the user's consent. All texts are safe to show: invisible characters in them are spelled out."""
+
+    app: App
+    """The app that makes the request."""
+    kind: Kind
+    """`tool`, `app-tool`, `link`, `download`, `message`, `model-context`, `sampling`, `document` or `external`."""
+    text: str
+    """What would happen, in one sentence."""
+    details: tuple[tuple[str, str], ...]
+    """Labels and values to show: the tool, its arguments, the address and so on."""
+    always: str = ""
+    """What the answer "always" would allow, in one sentence."""
+
+
+QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
+
+
+class Asker(Protocol):
+    """A page that can ask the user."""
+
+    @property
+    def attached(self) -> bool: ...
+
+    async def question(self, question: AskUser) -> Answer | None:
+        """Show a question and return the answer.
+
+        If there is none, return None, or raise `RequestError` with the reason.
+        """

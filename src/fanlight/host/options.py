@@ -1,0 +1,58 @@
+"""The arguments of `Host`, validated."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from fanlight.host.consent.audit import Keep
+from fanlight.host.consent.policy import Policy
+from fanlight.host.limits import Limits
+from fanlight.host.profile import Profile
+from fanlight.host.store.base import Store
+from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.callbacks import Handler
+from fanlight.host.validation import check_callable, check_info, check_object, check_seconds
+from fanlight.host.web.page_socket import Authorize
+from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.jsonrpc import JSONObject
+
+_TYPES: Mapping[str, type] = {"policy": Policy, "timeouts": Timeouts, "limits": Limits, "profile": Profile}
+_SIGNATURES: Mapping[str, str] = {
+    "authorize": "authorize(websocket, view) -> bool",
+    "on_server_sampling": "async (server, params) -> result",
+    "on_elicitation": "async (server, params) -> result",
+}
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """The keyword arguments of `Host`, which documents them. Invalid ones raise ArgumentError."""
+
+    store: Store | str | None
+    sandbox_origin: str | None
+    info: JSONObject | None
+    context: JSONObject | None
+    policy: Policy | None
+    hosts: Collection[str] | None
+    authorize: Authorize | None
+    timeouts: Timeouts | None
+    limits: Limits | None
+    linger: float
+    dialects: bool
+    profile: Profile | None
+    report_errors: bool
+    audit_arguments: Keep
+    on_server_sampling: Handler | None
+    on_elicitation: Handler | None
+
+    def __post_init__(self) -> None:
+        for name, kind in _TYPES.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ArgumentError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
+        for name, signature in _SIGNATURES.items():
+            check_callable(name, getattr(self, name), signature)
+        check_seconds("linger", self.linger)
+        if self.info is not None:
+            check_info(self.info)
+        if self.context is not None:
+            check_object("context", self.context, '{"theme": "dark"}')

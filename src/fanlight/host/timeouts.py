@@ -1,0 +1,29 @@
+"""How long the host waits for servers, pages, Views and users."""
+
+from dataclasses import dataclass, fields
+
+from fanlight.host.validation import check_seconds
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long the host waits, in seconds from 0 up. `math.inf` means without a limit."""
+
+    tools: float = 5.0
+    """For servers to answer for the first time, counted from their start, when `Host.tools` is called."""
+    connect: float = 10.0
+    """For a server to connect, when one of its tools is called."""
+    call: float = 300.0
+    """For a server to run a tool."""
+    teardown: float = 2.0
+    """For a View to answer `ui/resource-teardown`."""
+    browser: float = 30.0
+    """For a page to do something, such as opening a link, or to reconnect while a question is open."""
+    app_tool: float = 30.0
+    """For a View to run one of its own tools (D-SEC-04)."""
+    question: float = 120.0
+    """For a user to answer a question. After that it counts as denied."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_seconds(field.name, getattr(self, field.name))

@@ -1,0 +1,124 @@
+"""What the audit records about Views: their messages, documents, dialects and violations."""
+
+from time import monotonic
+
+from fanlight.host.consent.audit import Audit, now
+from fanlight.host.consent.policy import App
+from fanlight.host.store.base import AuditKind, AuditRecord
+from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.records import ViewRecords
+from fanlight.protocol.events import Dropped, Event
+from fanlight.protocol.jsonrpc import JSONObject, Message
+
+
+class AuditTrail:
+    """Writes audit records about Views, with the server and the conversation of each."""
+
+    def __init__(self, audit: Audit, records: ViewRecords) -> None:
+        self._audit = audit
+        self._records = records
+
+    def log_response(self, view: str, request: ViewMessage, response: Message, size: int) -> None:
+        """Record a response of `size` characters to a View. It is in the store when this returns."""
+        error = response.get("error")
+        data = self._audit.arguments(request.method, request.params)
+        if request.method == "tools/call":
+            data["tool"] = request.params.get("name")
+        if error is not None:
+            data["error"] = error
+        duration = monotonic() - request.received_at
+        outcome = "ok" if error is None else "error"
+        server, conversation = self._origin(view)
+        self._audit.write(
+            AuditRecord(
+                now(),
+                "message",
+                request.method,
+                outcome,
+                view,
+                server,
+                conversation,
+                None,
+                request.size,
+                size,
+                duration,
+                data or None,
+            )
+        )
+
+    def log_notification(self, view: str, message: ViewMessage, event: Event | None) -> None:
+        """Record a message that needs no response."""
+        self._log_message(view, message, f"dropped: {event.reason}" if isinstance(event, Dropped) else "ok")
+
+    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
+        """Record a message that exceeded a limit."""
+        self._log_message(view, message, f"refused: {reason}")
+
+    def _log_message(self, view: str, message: ViewMessage, outcome: str) -> None:
+        server, conversation = self._origin(view)
+        self._audit.note(
+            AuditRecord(now(), "message", message.method, outcome, view, server, conversation, None, message.size)
+        )
+
+    def log_dialect(self, view: str, older: str, today: str, uri: str | None = None) -> None:
+        """Record that a name of another dialect was translated to today's."""
+        server, conversation = self._origin(view)
+        data = {"today": today} if uri is None else {"today": today, "uri": uri}
+        self._audit.note(AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data=data))
+
+    def log_refused_dialect(
+        self,
+        server: str,
+        conversation: str | None,
+        older: str,
+        reason: str,
+        *,
+        uri: str | None = None,
+        view: str | None = None,
+    ) -> None:
+        """Record that a name of another dialect was refused."""
+        data = {"reason": reason} if uri is None else {"reason": reason, "uri": uri}
+        self._audit.note(AuditRecord(now(), "dialect", older, "refused", view, server, conversation, data=data))
+
+    def log_page_report(self, view: str, kind: AuditKind, name: str, what: str) -> None:
+        """Record what a page reports about the View that it shows."""
+        server, conversation = self._origin(view)
+        self._audit.note(
+            AuditRecord(now(), kind, name, "blocked", view, server, conversation, "page", data={"what": what})
+        )
+
+    def log_document(self, app: App, data: JSONObject) -> None:
+        """Record that a document is shown."""
+        self._audit.write(
+            AuditRecord(now(), "document", app.uri, "shown", app.view, app.server, app.conversation, data=data)
+        )
+
+    def log_violation(
+        self, server: str, view: str | None, conversation: str | None, directive: str, outcome: str, data: JSONObject
+    ) -> None:
+        """Record a violation of a document's policy that a browser reports."""
+        self._audit.note(
+            AuditRecord(now(), "violation", directive, outcome, view, server, conversation, by="browser", data=data)
+        )
+
+    def log_app_tool(self, app: App, name: str, arguments: JSONObject, outcome: str, duration: float) -> None:
+        """Record the model's call of a tool that a View offers."""
+        data = self._audit.arguments(name, arguments) or None
+        self._audit.write(
+            AuditRecord(
+                now(),
+                "app-tool",
+                name,
+                outcome,
+                app.view,
+                app.server,
+                app.conversation,
+                duration=duration,
+                data=data,
+            )
+        )
+
+    def _origin(self, view: str) -> tuple[str | None, str | None]:
+        """Return the server and the conversation of a View."""
+        record = self._records.find(view)
+        return (None, None) if record is None else (record.server, record.conversation)

@@ -1,0 +1,169 @@
+"""Creates sessions: owns the host context, the capabilities and the profile that Views see."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from dataclasses import dataclass, field
+
+from fanlight.host.handlers import Handlers
+from fanlight.host.limits import Limits
+from fanlight.host.profile import Profile
+from fanlight.host.store.base import ViewRecord
+from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.connection import Connection
+from fanlight.host.upstream.servers import Servers
+from fanlight.host.views.documents import link_row
+from fanlight.host.views.session import MessageLog, MessageObserver, RequestHandler, Session, Tasks
+from fanlight.protocol.bridge import Bridge
+from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.visibility import for_app
+
+_DEFAULT_CONTEXT: JSONObject = {
+    "displayMode": "inline",
+    "availableDisplayModes": ["inline", "fullscreen", "pip"],
+    "platform": "web",
+}
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What differs for the Views of one conversation, for tests and tools."""
+
+    context: JSONObject = field(default_factory=dict)
+    """Keys of the host context. The page's reports do not change them; a change of display mode does."""
+    observer: MessageObserver | None = None
+    """Called with each message in both directions."""
+
+
+class SessionFactory:
+    """Creates the sessions of Views, with the context and the capabilities that the host has at that time."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        requests: RequestHandler,
+        log: MessageLog,
+        handlers: Handlers,
+        tasks: Tasks,
+        *,
+        info: JSONObject | None = None,
+        context: JSONObject | None = None,
+        profile: Profile,
+        dialects: bool = True,
+        timeouts: Timeouts,
+        limits: Limits,
+    ) -> None:
+        self.profile = profile
+        """What the host offers to Views that are opened from now on."""
+        self._servers = servers
+        self._requests = requests
+        self._log = log
+        self._handlers = handlers
+        self._tasks = tasks
+        self._info = info or {"name": "fanlight", "version": _version()}
+        self._context = {**_DEFAULT_CONTEXT, **(context or {})}
+        self._pinned: JSONObject = {}
+        self._dialects = dialects
+        self._timeouts = timeouts
+        self._limits = limits
+        self._options: dict[str, SessionOptions] = {}
+
+    def set_context(self, changes: JSONObject) -> None:
+        """Change keys of the host context for sessions that are created later."""
+        self._context |= changes
+
+    def pin_context(self, values: JSONObject) -> None:
+        """Override keys of the host context for all sessions, which need `refresh_context` then. None unpins a key."""
+        for key, value in values.items():
+            if value is None:
+                self._pinned.pop(key, None)
+            else:
+                self._pinned[key] = value
+
+    def set_options(self, conversation: str, options: SessionOptions | None) -> None:
+        """Set the options of sessions that are created later for a conversation, or remove them with None."""
+        if options is None:
+            self._options.pop(conversation, None)
+        else:
+            self._options[conversation] = options
+
+    def create(self, record: ViewRecord, on_close: Callable[[Session], Awaitable[None]]) -> Session:
+        """Create the session of a View."""
+        connection = self._servers[record.server]
+        tool = next((tool for tool in connection.tools if tool["name"] == record.tool), None)
+        context = dict(self._context)
+        if tool is not None:
+            context["toolInfo"] = {"tool": tool}
+        profile = self.profile
+        capabilities = profile.served(self._capabilities())
+        bridge = Bridge(
+            self._info if profile.info is None else dict(profile.info),
+            capabilities,
+            profile.told(context),
+            tools=_CallableTools(connection),
+            dialects=self._dialects,
+            pinned=self._pinned,
+            silent=profile.silent,
+            advertised=profile.advertised(capabilities),
+            of_server=row.dialect if (row := link_row(tool or {})) is not None else None,
+        )
+        labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
+        if record.conversation is not None:
+            labels["fanlight.conversation"] = record.conversation
+        options = self._options.get(record.conversation or "", SessionOptions())
+        session = Session(
+            record.id,
+            bridge,
+            self._requests,
+            self._log,
+            self._tasks,
+            on_close,
+            timeouts=self._timeouts,
+            limits=self._limits,
+            labels=labels,
+            observer=options.observer,
+            fixed_context=options.context.keys(),
+        )
+        session.set_context(options.context)
+        return session
+
+    def _capabilities(self) -> JSONObject:
+        capabilities: JSONObject = {
+            "openLinks": {},
+            "downloadFile": {},
+            "logging": {},
+            "serverTools": {"listChanged": True},
+            "serverResources": {"listChanged": True},
+            "updateModelContext": {
+                "text": {},
+                "image": {},
+                "resource": {},
+                "resourceLink": {},
+                "structuredContent": {},
+            },
+        }
+        if self._handlers.message is not None:
+            capabilities["message"] = {"text": {}, "image": {}, "resource": {}, "resourceLink": {}}
+        if self._handlers.sampling is not None:
+            capabilities["sampling"] = {"tools": {}}
+        return capabilities
+
+
+class _CallableTools(Collection[str]):
+    """The names of the tools that a server offers to its Views at the moment (VIS-03, VIS-04)."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __contains__(self, name: object) -> bool:
+        return any(tool["name"] == name and for_app(tool) for tool in self._connection.tools)
+
+    def __iter__(self) -> Iterator[str]:
+        return (tool["name"] for tool in self._connection.tools if for_app(tool))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _version() -> str:
+    import fanlight
+
+    return fanlight.__version__

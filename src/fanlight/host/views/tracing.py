@@ -1,0 +1,25 @@
+"""OpenTelemetry spans for the requests of Views."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from opentelemetry.trace import Span, SpanKind, StatusCode, get_tracer
+
+# The SDK's own tracer, so that a View's request and the server's part in it are one trace.
+_tracer = get_tracer("mcp-python-sdk")
+
+
+def request_span(method: str, attributes: Mapping[str, str]) -> AbstractContextManager[Span]:
+    """Return a span for a View's request, as a context manager."""
+    return _tracer.start_as_current_span(method, kind=SpanKind.SERVER, attributes=attributes)
+
+
+def mark_refused(span: Span, reason: str) -> None:
+    """Mark a request as failed, with the reason that the View gets."""
+    span.set_status(StatusCode.ERROR, reason)
+
+
+def mark_crashed(span: Span, error: Exception) -> None:
+    """Mark a request as failed by an unexpected exception of the host."""
+    span.record_exception(error)
+    span.set_status(StatusCode.ERROR)

@@ -1,0 +1,254 @@
+"""Opens Views for pages: decides whether a document may be shown, serves it, and attaches the page to a session."""
+
+import secrets
+from dataclasses import replace
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio
+
+from fanlight.browser import watch_element
+from fanlight.host.consent.consent import Consent
+from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
+from fanlight.host.errors import RequestError, ViewError, ViewRefusedError
+from fanlight.host.limits import Rate
+from fanlight.host.store.base import Store, ViewRecord
+from fanlight.host.upstream.servers import Servers
+from fanlight.host.views.audit_trail import AuditTrail
+from fanlight.host.views.documents import DocumentReader, ViewDocument, embedded_view, view_uri
+from fanlight.host.views.frames import OpenView, ShowView, Status
+from fanlight.host.views.page import PageConnection
+from fanlight.host.views.records import ViewRecords, app_of
+from fanlight.host.views.registry import ViewRegistry
+from fanlight.host.views.session import Session
+from fanlight.host.web.csp_reports import is_probe
+from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
+from fanlight.host.web.document_cache import DocumentCache, ServedDocument
+from fanlight.host.web.inject import put_first
+from fanlight.host.web.origins import HostNames, Origins, app_label
+from fanlight.host.web.page_socket import Socket
+from fanlight.host.web.sandbox import proxy_url
+from fanlight.protocol.content import embedded_views
+from fanlight.protocol.errors import FanlightError
+from fanlight.protocol.headers import allow_attribute
+from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.metadata import Permission
+
+_REPORTS_PER_SECOND: Final = 50.0
+_SANDBOX_TOKENS: Final = "allow-scripts allow-same-origin allow-forms"
+
+
+class ViewOpener:
+    """Opens Views for pages, and reloads them.
+
+    Args:
+        servers: The servers that Views come from.
+        store: Has the digests of documents that were shown.
+        records: The records of Views.
+        views: The sessions of open Views.
+        reader: Reads View documents from servers.
+        policy: Decides which documents are shown, and with which domains and permissions.
+        consent: Asks the user if the policy says so.
+        log: Records which documents are shown, and what browsers block.
+        names: The host names of the program and the sandbox.
+        check_token: Whether a page needs the token of the View that it opens.
+        dialects: Whether documents of other dialects are shown.
+        report_errors: Whether documents report errors in their scripts to the host.
+    """
+
+    def __init__(
+        self,
+        servers: Servers,
+        store: Store,
+        records: ViewRecords,
+        views: ViewRegistry,
+        reader: DocumentReader,
+        policy: Policy,
+        consent: Consent,
+        log: AuditTrail,
+        names: HostNames,
+        *,
+        check_token: bool,
+        dialects: bool,
+        report_errors: bool,
+    ) -> None:
+        self.documents = DocumentCache()
+        """The documents that browsers can load now."""
+        self._servers = servers
+        self._store = store
+        self._records = records
+        self._views = views
+        self._reader = reader
+        self._policy = policy
+        self._consent = consent
+        self._log = log
+        self._names = names
+        self._check_token = check_token
+        self._dialects = dialects
+        self._report_errors = report_errors
+        self._shown: dict[str, tuple[str, str, str]] = {}
+        self._reports = Rate(_REPORTS_PER_SECOND, 0.0)
+
+    async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
+        """Open a View for a page: resume its session or load its document. Raise ViewRefusedError if denied."""
+        record = self._authorized(request)
+        session = self._views.session(record.id)
+        if session is not None and request.seen is not None and session.can_resume(request.seen):
+            session.report_context(request.context)
+            await session.resume(socket, request.seen)
+        else:
+            session = await self._load(record, request, origins, socket)
+        return PageConnection(self._log, session, socket)
+
+    def _authorized(self, request: OpenView) -> ViewRecord:
+        """Return the record of the View that a page requests, or raise ViewRefusedError."""
+        record = self._records.find(request.view)
+        token = request.token
+        allowed = not self._check_token or (
+            record is not None
+            and token is not None
+            and secrets.compare_digest(token.encode("utf-8", "replace"), record.token.encode())
+        )
+        if record is None or not allowed:
+            raise ViewRefusedError("There is no such View, or the token does not fit it.")
+        if record.closed:
+            raise ViewRefusedError("This View was closed.")
+        return record
+
+    async def _load(self, record: ViewRecord, request: OpenView, origins: Origins, socket: Socket) -> Session:
+        """Make a page load a View's document, with a session that waits for it."""
+        if self._servers[record.server].status.state != "ready":
+            await socket.send_frame(Status(f"Waiting for the server {record.server} …"))
+        try:
+            document = await self._document(record)
+        except FanlightError as error:
+            raise ViewRefusedError(f"The View cannot be shown: {error}") from None
+        app = app_of(record, document.sha256)
+        await self._admit(app, document, origins, socket)
+        show = self._serve(app, document, origins, socket.max_bytes)
+        session = await self._views.renew(record)
+        session.report_context(request.context)
+        if document.form == "openai":
+            session.allow_state()
+            fragment = self._initial_state(record, session)
+            show = replace(show, document=f"{show.document}#{fragment}")
+        await session.begin(socket, show)
+        return session
+
+    def _initial_state(self, record: ViewRecord, session: Session) -> str:
+        """Return the initial state of a document for ChatGPT."""
+        now = self._records.find(record.id) or record
+        return initial_state_fragment(session.context, session.capabilities, now.arguments, now.result, now.state)
+
+    async def _document(self, record: ViewRecord) -> ViewDocument:
+        """Return a View's document: the one that its result embeds, unless the tool links to it, or the server's."""
+        connection = self._servers[record.server]
+        tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
+        item = next((item for item in embedded_views(record.result or {}) if item["uri"] == record.uri), None)
+        if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
+            if not self._dialects:
+                raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")
+            return embedded_view(item)
+        return await self._reader.read(connection, record.uri)
+
+    async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
+        """Raise ViewRefusedError unless a document may be shown."""
+        decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri))
+        details = (("Server", app.server), ("SHA-256", document.sha256))
+        try:
+            await self._consent.check(app, decision, "document", document.sha256, details, asker=page)
+            if document.url is not None:
+                (origin,) = reachable(document.csp)
+                decision = self._external(app, document.url, origin, origins)
+                await self._consent.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
+        except RequestError as failed:
+            raise ViewRefusedError(f"The View is not shown. {failed}") from None
+        self._store.pin(app.server, app.uri, document.sha256)
+
+    def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
+        """Decide on framing a web page. The program's own pages are denied: a frame would not isolate them."""
+        authority = urlsplit(origin).netloc
+        ours = authority == urlsplit(origins.host).netloc or self._names.role(authority)[0] in ("proxy", "view")
+        return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
+
+    def _serve(self, app: App, document: ViewDocument, origins: Origins, max_bytes: int) -> ShowView:
+        """Offer a document to browsers, record it, and return the frame that makes a page show it."""
+        csp, denied = allowed_domains(self._policy, app, document.csp)
+        granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
+        label = app_label(app.server, app.uri)
+        self._shown[label] = (app.server, app.uri, document.sha256)
+        html = served_html(document)
+        if self._report_errors:
+            html = put_first(watch_element(), html)
+        served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
+        self._record(app, document, served, granted, denied)
+        return ShowView(
+            proxy=proxy_url(origins),
+            document=f"{origins.view(label)}/{served.address}",
+            sandbox=_SANDBOX_TOKENS,
+            allow=allow_attribute(granted),
+            title=app.name,
+            csp=served.headers["content-security-policy"],
+            border=document.prefers_border,
+            network=reachable(csp),
+            max_bytes=max_bytes,
+        )
+
+    def _record(
+        self,
+        app: App,
+        document: ViewDocument,
+        served: ServedDocument,
+        granted: tuple[Permission, ...],
+        denied: list[str],
+    ) -> None:
+        """Record what is shown, under which policy, and the dialects in it."""
+        for older, today in document.older.items():
+            self._log.log_dialect(app.view, older, today)
+        for older, today in document.refused.items():
+            reason = f"It is of another dialect, which this host does not read. Write {today}."
+            self._log.log_refused_dialect(app.server, app.conversation, older, reason, uri=document.uri, view=app.view)
+        self._log.log_document(
+            app,
+            {
+                "uri": app.uri,
+                "sha256": document.sha256,
+                "csp": served.headers["content-security-policy"],
+                "asked": document.permissions,
+                "permissions": granted,
+                "denied": denied,
+                "problems": document.problems,
+            },
+        )
+
+    async def reload(self, server: str, *, only_changed: bool = False) -> None:
+        """Reload the open Views of a server; with `only_changed`, those with a document that has changed."""
+        self._reader.forget(server)
+        for record, session in list(self._views):
+            if record.server == server and session.attached and (not only_changed or await self._has_changed(record)):
+                await session.reload()
+
+    async def _has_changed(self, record: ViewRecord) -> bool:
+        """Return whether a View's document differs from the one shown last. A document that is gone has not changed."""
+        shown = self._shown.get(app_label(record.server, record.uri))
+        try:
+            return shown is not None and (await self._document(record)).sha256 != shown[2]
+        except FanlightError:
+            return False
+
+    def log_csp_report(self, label: str, report: JSONObject) -> None:
+        """Record a browser's report. It names the app; the View is known only if no other of this app is open."""
+        app = self._shown.get(label)
+        if app is None or not self._reports.take(anyio.current_time()):
+            return
+        server, uri, _ = app
+        open_views = [record for record, _ in self._views if (record.server, record.uri) == (server, uri)]
+        view = open_views[0] if len(open_views) == 1 else None
+        self._log.log_violation(
+            server,
+            None if view is None else view.id,
+            None if view is None else view.conversation,
+            report["directive"],
+            "probe" if is_probe(report) else "blocked",
+            {"uri": uri, **report},
+        )
