@@ -116,7 +116,7 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
     backend, page = Backend(), Page()
     async with anyio.create_task_group() as tasks:
         session = Session("v1", bridge, backend, backend, tasks, backend.close, timeouts=timeouts)
-        await session.begin(page, SHOW)
+        await session.begin(page, SHOW, {})
         assert (await page.next())["type"] == "show"
         stage = Stage(session, page, backend)
         if ready:

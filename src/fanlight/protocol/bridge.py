@@ -257,6 +257,12 @@ class Bridge:
             return Answered(id, method, None, _object(message, "error"))
         return Answered(id, method, _object(message, "result"), None)
 
+    def describe_sandbox(self, sandbox: JSONObject) -> None:
+        """Set the approved domains and granted permissions that the host's capabilities describe, if they do."""
+        for capabilities in (self.capabilities, self._advertised):
+            if "sandbox" in capabilities:
+                capabilities["sandbox"] = sandbox
+
     def _malformed(self, reason: str) -> Dropped:
         self._outgoing.append(jsonrpc.error(None, INVALID_REQUEST, f"Invalid request: {reason}."))
         return Dropped(reason)

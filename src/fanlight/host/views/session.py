@@ -217,9 +217,13 @@ class Session:
 
     # The page
 
-    async def begin(self, socket: PageSocket, show: ShowView) -> None:
-        """Use the socket of a page that is about to load the View, and make it show the View."""
+    async def begin(self, socket: PageSocket, show: ShowView, sandbox: JSONObject) -> None:
+        """Use the socket of a page that is about to load the View, and make it show the View.
+
+        `sandbox` is what `hostCapabilities.sandbox` says: the approved `csp` and the granted `permissions`.
+        """
         self.away_since = None
+        self._bridge.describe_sandbox(sandbox)
         await self._channel.begin(socket, replace(show, mode=self._bridge.display_mode))
 
     def can_resume(self, seen: int) -> bool:

@@ -130,6 +130,7 @@ class SessionFactory:
             "openLinks": {},
             "downloadFile": {},
             "logging": {},
+            "sandbox": {},  # `Session.begin` fills it
             "serverTools": {"listChanged": True},
             "serverResources": {"listChanged": True},
             "updateModelContext": {

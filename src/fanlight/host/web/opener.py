@@ -1,5 +1,6 @@
 """Opens Views for pages: decides whether a document may be shown, serves it, and attaches the page to a session."""
 
+import logging
 import secrets
 from dataclasses import replace
 from typing import Final
@@ -33,6 +34,8 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import Permission
+
+logger = logging.getLogger(__name__)
 
 _REPORTS_PER_SECOND: Final = 50.0
 _SANDBOX_TOKENS: Final = "allow-scripts allow-same-origin allow-forms"
@@ -125,14 +128,14 @@ class ViewOpener:
             raise ViewRefusedError(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256)
         await self._admit(app, document, origins, socket)
-        show = self._serve(app, document, origins, socket.max_bytes)
+        show, sandbox = self._serve(app, document, origins, socket.max_bytes)
         session = await self._views.renew(record)
         session.report_context(request.context)
         if document.form == "openai":
             session.allow_state()
             fragment = self._initial_state(record, session)
             show = replace(show, document=f"{show.document}#{fragment}")
-        await session.begin(socket, show)
+        await session.begin(socket, show, sandbox)
         return session
 
     def _initial_state(self, record: ViewRecord, session: Session) -> str:
@@ -171,8 +174,8 @@ class ViewOpener:
         ours = authority == urlsplit(origins.host).netloc or self._names.role(authority)[0] in ("proxy", "view")
         return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
 
-    def _serve(self, app: App, document: ViewDocument, origins: Origins, max_bytes: int) -> ShowView:
-        """Offer a document to browsers, record it, and return the frame that makes a page show it."""
+    def _serve(self, app: App, document: ViewDocument, origins: Origins, max_bytes: int) -> tuple[ShowView, JSONObject]:
+        """Offer a document to browsers. Return the frame that shows it, and the value of `hostCapabilities.sandbox`."""
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
         label = app_label(app.server, app.uri)
@@ -182,7 +185,7 @@ class ViewOpener:
             html = put_first(watch_element(), html)
         served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
         self._record(app, document, served, granted, denied)
-        return ShowView(
+        show = ShowView(
             proxy=proxy_url(origins),
             document=f"{origins.view(label)}/{served.address}",
             sandbox=_SANDBOX_TOKENS,
@@ -193,6 +196,8 @@ class ViewOpener:
             network=reachable(csp),
             max_bytes=max_bytes,
         )
+        approved = {} if csp is None else csp.wire()
+        return show, {"csp": approved, "permissions": {name: {} for name in granted}}
 
     def _record(
         self,
@@ -208,12 +213,15 @@ class ViewOpener:
         for older, today in document.refused.items():
             reason = f"It is of another dialect, which this host does not read. Write {today}."
             self._log.log_refused_dialect(app.server, app.conversation, older, reason, uri=document.uri, view=app.view)
+        policy = served.headers["content-security-policy"]
+        # CSP-05
+        logger.info("View %s of %s: %s has the Content-Security-Policy: %s", app.view, app.server, app.uri, policy)
         self._log.log_document(
             app,
             {
                 "uri": app.uri,
                 "sha256": document.sha256,
-                "csp": served.headers["content-security-policy"],
+                "csp": policy,
                 "asked": document.permissions,
                 "permissions": granted,
                 "denied": denied,

@@ -1,0 +1,77 @@
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.server import MCPServer
+
+from fanlight import Apps, Csp, View
+from fanlight.host import Host, Policy, Profile
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "node_modules/ext-apps-2/dist/src/generated/schema.json").read_text(encoding="utf-8")
+)
+CSP = Csp(connect_domains=["https://api.example.com", "https://denied.example"], frame_domains=["https://a.example"])
+
+
+def server(csp: Csp | None, permissions: list[Any]) -> MCPServer[Any]:
+    made = MCPServer("map")
+    apps = Apps(made)
+    view = View.html("<!doctype html><title>x</title>", uri="ui://map/view", csp=csp, permissions=permissions)
+    apps.tool("show", view=view)(lambda: "text")
+    return made
+
+
+async def greeting(host: Host) -> dict[str, Any]:
+    """Show the View and return the result of `ui/initialize`."""
+    await host.servers["map"].ready()
+    call = await host.call_tool("map", "show", {})
+    page = await Page().open(host, call.view, call.token)
+    await page.next()
+    params = {"protocolVersion": "2026-01-26", "appInfo": {"name": "x", "version": "1"}, "appCapabilities": {}}
+    result: dict[str, Any] = (await page.ask("ui/initialize", params))["result"]
+    return result
+
+
+def validate(result: dict[str, Any]) -> None:
+    """Validate against the schema that the standard publishes, which allows no other properties."""
+    jsonschema.validate(result, {**SCHEMA, "$ref": "#/$defs/McpUiInitializeResult"})
+
+
+async def test_a_view_learns_which_domains_and_permissions_the_host_approved() -> None:
+    policy = Policy({"permissions": ["geolocation"], "block_domains": ["https://denied.example"]})
+    async with Host({"map": server(CSP, ["camera", "geolocation"])}, policy=policy) as host:
+        result = await greeting(host)
+    assert result["hostCapabilities"]["sandbox"] == {
+        "csp": {"connectDomains": ["https://api.example.com"], "frameDomains": ["https://a.example"]},
+        "permissions": {"geolocation": {}},
+    }
+    validate(result)
+
+
+async def test_a_view_that_declares_nothing_learns_that_nothing_is_approved() -> None:
+    async with Host({"map": server(None, [])}) as host:
+        result = await greeting(host)
+    assert result["hostCapabilities"]["sandbox"] == {"csp": {}, "permissions": {}}
+    validate(result)
+
+
+@pytest.mark.parametrize("profile", [Profile(refused=["sandbox"]), Profile(capabilities={"openLinks": {}})])
+async def test_a_profile_can_leave_the_sandbox_out(profile: Profile) -> None:
+    async with Host({"map": server(CSP, [])}, profile=profile) as host:
+        assert "sandbox" not in (await greeting(host))["hostCapabilities"]
+
+
+async def test_the_policy_of_each_view_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """CSP-05."""
+    caplog.set_level(logging.INFO, "fanlight.host.web.opener")
+    async with Host({"map": server(CSP, [])}) as host:
+        await greeting(host)
+    (message,) = [record.getMessage() for record in caplog.records if record.name == "fanlight.host.web.opener"]
+    assert "of map: ui://map/view has the Content-Security-Policy: default-src 'none'; " in message
+    assert "connect-src 'self' https://api.example.com https://denied.example" in message
