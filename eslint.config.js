@@ -82,9 +82,10 @@ export default [
       globals: readonly(
         browser,
         `
-          Audio EventSource Image crypto performance requestAnimationFrame Link isAnswer pause same MODES VARIABLES
-          capabilityProblems contextProblems dimensionProblems isObject isText WAYS attempt blocked canCompile
-          hasFeature isSandboxed openWays policies reaches Findings LONG Probe brief text tellSize
+          Audio EventSource Image crypto performance requestAnimationFrame Connection isResponse pause isEqual MODES
+          VARIABLES
+          capabilityProblems contextProblems dimensionProblems isObject isText WAYS attempt blocked canEval
+          hasFeature isSandboxed openWays policies canRead Findings LONG Probe brief text reportSize
         `,
       ),
     },

@@ -100,16 +100,16 @@ async def test_what_our_host_is_told_to_leave_out_is_found(browser: Browser, rep
     assert set(failures(found)) == {"CSP-02", "SBX-06e", "DSP-08", "NEG-01", "NEG-02"}
 
 
-async def test_our_host_streams_arguments_and_tells_of_a_cancelled_call(browser: Browser, report: Path) -> None:
+async def test_our_host_streams_arguments_and_reports_a_cancelled_call(browser: Browser, report: Path) -> None:
     with program_of(ours(report)) as program:
         async with program.shown(browser, "probe", "probe_host", None) as (page, _):
             view = await view_frame(page)
-            await until(view, "link.ready")
+            await until(view, "probe.connection.ready")
             call = program.call
             for piece in ('{"note": "a ', 'long note", ', '"seconds": 60'):
                 program.soon(call.feed, piece)
                 await anyio.sleep(0.1)
-            await until(view, "link.told(PARTIAL).length > 0")
+            await until(view, "probe.connection.notifications(PARTIAL).length > 0")
             async with anyio.create_task_group() as tasks:
 
                 async def run() -> None:
@@ -117,7 +117,7 @@ async def test_our_host_streams_arguments_and_tells_of_a_cancelled_call(browser:
                         await program.inside(call.run({"note": "a long note", "seconds": 60}))
 
                 tasks.start_soon(run)
-                await until(view, "link.told(INPUT).length > 0")
+                await until(view, "probe.connection.notifications(INPUT).length > 0")
                 await program.inside(call.cancel("changed my mind"))
             found = await finished(view, report)
     assert failures(found) == {}
@@ -134,7 +134,7 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
             found = await finished(view, report)
             assert failures(found) == {}
             trs = next(rule for rule in found["rules"] if rule["id"] == "TRS-01")
-            assert "An error comes as a result." in trs["notes"]
+            assert "An error arrives as a result." in trs["notes"]
             await expect(view.locator("#verdict")).to_have_text(f"All {found['counts']['pass']} tested rules pass.")
             await view.get_by_role("button", name=re.compile("^Needs you")).click()
             await expect(view.get_by_role("listitem")).to_have_count(found["counts"]["person"])
@@ -143,8 +143,8 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
             assert said == [summarize(found)]
             await view.get_by_role("button", name="Copy report").click()
             await expect(view.locator("#copied")).to_have_text("Copied.")
-            await view.get_by_role("button", name="Yes, MSG-01 is kept").click()
-            await view.get_by_role("button", name="No, RES-09 is not kept").click()
+            await view.get_by_role("button", name="Pass: MSG-01").click()
+            await view.get_by_role("button", name="Fail: RES-09").click()
             await until_report(report, lambda now: "RES-09" in ids(now, "fail") and "MSG-01" in ids(now, "pass"))
             await view.get_by_role("button", name="Close the View: D-TDN-03").click()
             await until_report(report, lambda now: {"D-TDN-03", "D-TDN-04", "TDN-01"} <= ids(now, "pass"))

@@ -64,7 +64,7 @@ section.unchecked(
 @section.rule(
     "DSC-07",
     IMPLIED,
-    "A tool names its View in `_meta.ui.resourceUri`, which hosts prefer to the older flat key; both are the same.",
+    "A tool names its View in `_meta.ui.resourceUri`; hosts prefer it to the older flat key, which has the same URI.",
     probe=TWO_VIEWS,
 )
 def nested_resource_uri(look: Look) -> Iterator[Problem]:

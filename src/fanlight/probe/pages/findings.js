@@ -1,23 +1,23 @@
 // @ts-check
-/** What is known of each rule. */
+/** What the probe found for each rule. */
 
 /**
  * @typedef {{
  *   id: string, strength: string, sentence: string, section: string, aliases: string[],
  *   test: "view" | "person" | "nobody", text: string,
- * }} Rule
+ * }} Rule `text` is the task of the person, or why nobody can test the rule.
  */
 /** @typedef {"pass" | "fail" | "untested" | "person"} Status */
 
 class Findings extends EventTarget {
-  /** @type {Map<string, { passed: number, failed: number, said: boolean | undefined, notes: string[] }>} */
+  /** @type {Map<string, { passed: number, failed: number, verdict: boolean | undefined, notes: string[] }>} */
   #found = new Map();
 
   /** @param {Rule[]} rules */
   constructor(rules) {
     super();
     this.rules = rules;
-    for (const { id } of rules) this.#found.set(id, { passed: 0, failed: 0, said: undefined, notes: [] });
+    for (const { id } of rules) this.#found.set(id, { passed: 0, failed: 0, verdict: undefined, notes: [] });
   }
 
   /** @param {string} id */
@@ -49,33 +49,33 @@ class Findings extends EventTarget {
   /**
    * @param {string} id
    * @param {unknown} holds
-   * @param {string} failure What is noted if it does not hold.
-   * @param {string} [success]
+   * @param {string} failure The note if it does not hold.
+   * @param {string} [success] The note if it holds.
    */
   check(id, holds, failure, success) {
     if (holds) this.pass(id, success);
     else this.fail(id, failure);
   }
 
-  /** What a person says of a rule. @param {string} id @param {boolean} kept */
-  say(id, kept) {
-    this.#of(id).said = kept;
+  /** Record a person's verdict on a rule. @param {string} id @param {boolean} holds */
+  judge(id, holds) {
+    this.#of(id).verdict = holds;
     this.dispatchEvent(new Event("change"));
   }
 
   /** @param {Rule} rule @returns {Status} */
   status({ id, test }) {
-    const { passed, failed, said } = this.#of(id);
-    if (failed || said === false) return "fail";
-    if (passed || said) return "pass";
+    const { passed, failed, verdict } = this.#of(id);
+    if (failed || verdict === false) return "fail";
+    if (passed || verdict) return "pass";
     return test === "person" ? "person" : "untested";
   }
 
   /** Why a rule has its status. @param {string} id */
   notes(id) {
     const rule = this.rules.find((rule) => rule.id === id);
-    const { passed, failed, said, notes } = this.#of(id);
-    const untestable = rule?.test === "nobody" && !passed && !failed && said === undefined;
+    const { passed, failed, verdict, notes } = this.#of(id);
+    const untestable = rule?.test === "nobody" && !passed && !failed && verdict === undefined;
     return untestable ? [rule.text, ...notes] : [...notes];
   }
 }

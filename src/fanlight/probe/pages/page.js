@@ -1,7 +1,7 @@
 // @ts-check
 /** What the View shows, and what its buttons do. */
 
-/** How long the clipboard may take, in milliseconds. What is copied another way must follow the click within 5 s. */
+/** The timeout of the clipboard, in milliseconds. The fallback has to copy within 5 s of the click. */
 const COPY_TIMEOUT = 2_000;
 
 /** @type {Record<Status, { label: string, mark: string }>} */
@@ -25,9 +25,12 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
-/** @param {string} words @param {() => unknown} act @param {string} [name] */
-const button = (words, act, name) => {
-  const made = make("button", { type: "button", ...(name && { "aria-label": name }) }, words);
+/** The parts of a sentence, with the ones between backticks as code. @param {string} sentence */
+const inlineCode = (sentence) => sentence.split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
+
+/** @param {string} label @param {() => unknown} act @param {string} [name] */
+const button = (label, act, name) => {
+  const made = make("button", { type: "button", ...(name && { "aria-label": name }) }, label);
   made.addEventListener("click", act);
   return made;
 };
@@ -42,7 +45,7 @@ class Page {
   #rows = new Map();
   /** @type {{ section: HTMLDetailsElement, count: HTMLElement, rules: Rule[], touched: boolean }[]} */
   #sections = [];
-  #waits = false;
+  #drawing = false;
 
   /** @param {Probe} probe */
   constructor(probe) {
@@ -53,9 +56,11 @@ class Page {
       button("Send to the chat", () => this.#send()),
       button("Save as a file", () => this.#save("file:///fanlight-probe.json")),
     );
-    probe.findings.addEventListener("change", () => this.#soon());
-    probe.progress = (words) => this.#progress(words);
-    new ResizeObserver(() => probe.link.ready && !probe.sizing && tellSize(probe.link)).observe(document.body);
+    probe.findings.addEventListener("change", () => this.#drawSoon());
+    probe.progress = (step) => this.#progress(step);
+    new ResizeObserver(() => probe.connection.ready && !probe.sizing && reportSize(probe.connection)).observe(
+      document.body,
+    );
     this.draw();
   }
 
@@ -79,32 +84,32 @@ class Page {
     const vote = make("div", { class: "vote" });
     const id = make("span", { class: "id", title: rule.aliases.join("\n") }, rule.id);
     const head = make("div", { class: "head" }, mark, id, make("span", { class: "strength" }, rule.strength));
-    const row = make("li", {}, head, make("p", {}, rule.sentence), notes, vote);
+    const row = make("li", {}, head, make("p", {}, ...inlineCode(rule.sentence)), notes, vote);
     this.#rows.set(rule.id, { row, mark, notes, vote, shown: "" });
     return row;
   }
 
-  #soon() {
-    if (this.#waits) return;
-    this.#waits = true;
-    requestAnimationFrame(() => ((this.#waits = false), this.draw()));
+  #drawSoon() {
+    if (this.#drawing) return;
+    this.#drawing = true;
+    requestAnimationFrame(() => ((this.#drawing = false), this.draw()));
   }
 
-  /** @param {string} words */
-  #progress(words) {
-    place("progress").textContent = words && `${words} …`;
-    document.body.classList.toggle("running", Boolean(words));
-    if (!words) this.#soon();
+  /** @param {string} step */
+  #progress(step) {
+    place("progress").textContent = step && `${step} …`;
+    document.body.classList.toggle("running", Boolean(step));
+    if (!step) this.#drawSoon();
   }
 
-  /** Show what is known now. */
+  /** Show the current findings. */
   draw() {
     const { probe } = this;
-    const { hostInfo, protocolVersion } = probe.answer;
+    const { hostInfo, protocolVersion } = probe.initializeResult;
     const standard = protocolVersion && `MCP Apps ${protocolVersion}`;
     const about = [hostInfo?.title ?? hostInfo?.name, hostInfo?.version, standard];
-    place("host").textContent = about.filter(Boolean).join(" · ") || "The host has not said who it is.";
-    this.#dress();
+    place("host").textContent = about.filter(Boolean).join(" · ") || "The host has not identified itself.";
+    this.#applyTheme();
     const counts = probe.counts();
     this.#drawCounts(counts);
     for (const rule of probe.settings.rules) this.#drawRow(rule);
@@ -117,8 +122,8 @@ class Page {
     document.body.dataset.state = probe.finished ? (counts.fail ? "failed" : "passed") : "running";
   }
 
-  /** Look as the host asks. */
-  #dress() {
+  /** Apply the theme and the style variables of the host. */
+  #applyTheme() {
     const { theme, styles } = this.probe.context;
     const { style } = document.documentElement;
     if (theme === "light" || theme === "dark") style.colorScheme = theme;
@@ -149,8 +154,8 @@ class Page {
       const made = /** @type {HTMLElement} */ (group.children[index]);
       made.className = count ? status : "";
       made.setAttribute("aria-pressed", String(this.#filter === status));
-      const words = `${label} ${count}`;
-      if (made.textContent !== words) made.textContent = words;
+      const text = `${label} ${count}`;
+      if (made.textContent !== text) made.textContent = text;
     });
   }
 
@@ -182,22 +187,22 @@ class Page {
         "div",
         { class: "row" },
         ...(action ? [button(action[0], action[1], `${action[0]}: ${id}`)] : []),
-        button("Yes, it is kept", () => this.#vote(id, true), `Yes, ${id} is kept`),
-        button("No", () => this.#vote(id, false), `No, ${id} is not kept`),
+        button("Pass", () => this.#vote(id, true), `Pass: ${id}`),
+        button("Fail", () => this.#vote(id, false), `Fail: ${id}`),
       ),
     );
   }
 
-  /** @returns {Record<string, [string, () => unknown]>} What a person can set off for a rule. */
+  /** @returns {Record<string, [string, () => unknown]>} The buttons for the rules that a person tests. */
   #actions() {
     const url = "https://modelcontextprotocol.io";
     return {
-      "LNK-01": ["Open the link", () => this.#ask("LNK-01", "ui/open-link", { url })],
+      "LNK-01": ["Open the link", () => this.#request("LNK-01", "ui/open-link", { url })],
       "MSG-01": ["Send to the chat", () => this.#send()],
       "D-DL-01": ["Save the report", () => this.#save("file:///fanlight-probe.json", "D-DL-01")],
       "D-DL-02": ["Save the report", () => this.#save("file:///reports/fanlight-probe.json", "D-DL-02")],
       "D-DL-04": ["Save the report", () => this.#save("file:///reports/..%2F..%2Foutside.json", "D-DL-04")],
-      "D-TDN-03": ["Close the View", () => this.probe.leave()],
+      "D-TDN-03": ["Close the View", () => this.probe.requestTeardown()],
     };
   }
 
@@ -207,7 +212,7 @@ class Page {
     const those = (/** @type {Status} */ status) => statuses.filter((one) => one === status).length;
     const [pass, fail] = [those("pass"), those("fail")];
     const rest = rules.length - pass;
-    const parts = fail ? [`${fail} failed`] : [pass && `${pass} pass`, rest && `${rest} open`];
+    const parts = fail ? [`${fail} failed`] : [pass && `${pass} passed`, rest && `${rest} open`];
     count.textContent = parts.filter(Boolean).join(" · ");
     section.classList.toggle("failed", fail > 0);
     section.hidden = this.#filter !== "all" && !statuses.includes(this.#filter);
@@ -217,39 +222,42 @@ class Page {
 
   // What the buttons do
 
-  /** @param {string} id @param {boolean} kept */
-  #vote(id, kept) {
-    this.probe.findings.say(id, kept);
+  /** @param {string} id @param {boolean} holds */
+  #vote(id, holds) {
+    this.probe.findings.judge(id, holds);
     this.probe.save();
   }
 
   /** @param {string} id @param {string} method @param {Json} params */
-  async #ask(id, method, params) {
-    const answer = await this.probe.link.ask(method, params, { patience: LONG });
-    this.probe.findings.note(id, answer?.result ? "The host says that it did." : `The host answered ${brief(answer)}.`);
+  async #request(id, method, params) {
+    const answer = await this.probe.connection.request(method, params, { timeout: LONG });
+    this.probe.findings.note(
+      id,
+      answer?.result ? "The host reports success." : `The host responded with ${brief(answer)}.`,
+    );
   }
 
   #send() {
-    return this.#ask("MSG-01", "ui/message", { role: "user", content: [text(this.probe.summary())] });
+    return this.#request("MSG-01", "ui/message", { role: "user", content: [text(this.probe.summary())] });
   }
 
   /** @param {string} uri @param {string} [id] */
   #save(uri, id = "D-DL-01") {
     const resource = { uri, mimeType: "application/json", text: JSON.stringify(this.probe.report(), null, 2) };
-    return this.#ask(id, "ui/download-file", { contents: [{ type: "resource", resource }] });
+    return this.#request(id, "ui/download-file", { contents: [{ type: "resource", resource }] });
   }
 
   async #copy() {
-    const words = JSON.stringify(this.probe.report(), null, 2);
+    const json = JSON.stringify(this.probe.report(), null, 2);
     const area = /** @type {HTMLTextAreaElement} */ (place("report"));
     try {
-      // A browser that asks the user for permission first may never answer.
-      const late = new Promise((_, reject) => setTimeout(reject, COPY_TIMEOUT));
-      await Promise.race([navigator.clipboard.writeText(words), late]);
+      // A browser that asks the user for permission may never settle the promise.
+      const timeout = new Promise((_, reject) => setTimeout(reject, COPY_TIMEOUT));
+      await Promise.race([navigator.clipboard.writeText(json), timeout]);
       place("copied").textContent = "Copied.";
     } catch {
-      // Not granted here: show the text, selected, for the user to copy.
-      area.value = words;
+      // The clipboard is not available: select the text, so that the user can copy it.
+      area.value = json;
       area.hidden = false;
       area.select();
       const done = document.execCommand("copy");
@@ -259,7 +267,6 @@ class Page {
   }
 }
 
-const link = new Link();
-const probe = new Probe(JSON.parse(String(place("settings").textContent)), link);
+const probe = new Probe(JSON.parse(String(place("settings").textContent)), new Connection());
 new Page(probe);
 probe.start();

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the browser lets this document do. It tries names that lead nowhere, and reads the refusals. */
+/** What the browser allows this document to do: requests to names that do not resolve, and the violations reported. */
 
 /** @typedef {{ directive: string, host: string, policy: string }} Violation */
 
@@ -12,39 +12,42 @@ document.addEventListener("securitypolicyviolation", (event) => {
 });
 
 /** @param {string} tag @param {Record<string, string>} attributes */
-const tried = (tag, attributes) => {
+const addToHead = (tag, attributes) => {
   const element = Object.assign(document.createElement(tag), attributes);
   element.hidden = true;
   document.head.append(element);
   setTimeout(() => element.remove(), 4_000);
 };
 
-/** @type {Record<string, { directive: string, attempt: (host: string) => unknown }>} The ways out of a document. */
+/**
+ * The ways in which a document can reach other origins.
+ * @type {Record<string, { directive: string, attempt: (host: string) => unknown }>}
+ */
 const WAYS = {
   fetch: { directive: "connect-src", attempt: (host) => fetch(`https://${host}/`, { mode: "no-cors" }) },
-  websocket: { directive: "connect-src", attempt: (host) => soonClosed(new WebSocket(`wss://${host}/`)) },
-  eventsource: { directive: "connect-src", attempt: (host) => soonClosed(new EventSource(`https://${host}/`)) },
+  websocket: { directive: "connect-src", attempt: (host) => closeSoon(new WebSocket(`wss://${host}/`)) },
+  eventsource: { directive: "connect-src", attempt: (host) => closeSoon(new EventSource(`https://${host}/`)) },
   beacon: { directive: "connect-src", attempt: (host) => navigator.sendBeacon(`https://${host}/`, "") },
   img: { directive: "img-src", attempt: (host) => (new Image().src = `https://${host}/i.png`) },
-  script: { directive: "script-src", attempt: (host) => tried("script", { src: `https://${host}/s.js` }) },
+  script: { directive: "script-src", attempt: (host) => addToHead("script", { src: `https://${host}/s.js` }) },
   style: {
     directive: "style-src",
-    attempt: (host) => tried("link", { rel: "stylesheet", href: `https://${host}/s.css` }),
+    attempt: (host) => addToHead("link", { rel: "stylesheet", href: `https://${host}/s.css` }),
   },
   font: { directive: "font-src", attempt: (host) => new FontFace("probe", `url(https://${host}/f.woff2)`).load() },
   media: { directive: "media-src", attempt: (host) => new Audio(`https://${host}/m.mp3`).load() },
-  frame: { directive: "frame-src", attempt: (host) => inBody("iframe", { src: `https://${host}/` }) },
+  frame: { directive: "frame-src", attempt: (host) => addToBody("iframe", { src: `https://${host}/` }) },
   object: {
     directive: "object-src",
-    attempt: (host) => inBody("object", { data: `https://${host}/o`, type: "text/html" }),
+    attempt: (host) => addToBody("object", { data: `https://${host}/o`, type: "text/html" }),
   },
-  base: { directive: "base-uri", attempt: (host) => based(`https://${host}/`) },
+  base: { directive: "base-uri", attempt: (host) => setsBase(`https://${host}/`) },
 };
 
 /** @param {string} tag @param {Record<string, string>} attributes */
-const inBody = (tag, attributes) => {
+const addToBody = (tag, attributes) => {
   const element = Object.assign(document.createElement(tag), attributes);
-  // What is not displayed is not loaded in every browser.
+  // Some browsers do not load an element that is not displayed.
   element.style.cssText = "position:absolute;width:1px;height:1px;opacity:0;border:0";
   element.setAttribute("aria-hidden", "true");
   document.body.append(element);
@@ -52,10 +55,10 @@ const inBody = (tag, attributes) => {
 };
 
 /** @param {{ close: () => void }} source */
-const soonClosed = (source) => void setTimeout(() => source.close(), 4_000);
+const closeSoon = (source) => void setTimeout(() => source.close(), 4_000);
 
 /** @param {string} href */
-const based = (href) => {
+const setsBase = (href) => {
   const element = Object.assign(document.createElement("base"), { href });
   document.head.prepend(element);
   const taken = document.baseURI === href;
@@ -64,7 +67,7 @@ const based = (href) => {
 };
 
 /**
- * Try a way out to a host.
+ * Try to reach a host in one way.
  * @param {string} way
  * @param {string} host
  */
@@ -72,12 +75,12 @@ const attempt = (way, host) => {
   try {
     Promise.resolve(WAYS[way]?.attempt(host)).catch(() => {});
   } catch {
-    // Refused at once; the violation is reported all the same.
+    // Blocked at once; the violation is reported nevertheless.
   }
 };
 
 /**
- * Whether a way out to a host was blocked by a policy.
+ * Whether a policy blocked one way to reach a host.
  * @param {string} way
  * @param {string} host
  */
@@ -87,7 +90,7 @@ const blocked = (way, host) =>
   );
 
 /**
- * Try every way to a host of its own, and return those that nothing blocked.
+ * Try every way, each with a host of its own, and return those that no policy blocked.
  * @param {string} domain
  */
 const openWays = async (domain) => {
@@ -111,8 +114,8 @@ const policies = () =>
       ),
   );
 
-/** Whether code can be made of text here. */
-const canCompile = () => {
+/** Whether this document may evaluate text as code. */
+const canEval = () => {
   try {
     return new Function("return true")() === true;
   } catch {
@@ -121,10 +124,10 @@ const canCompile = () => {
 };
 
 /**
- * Whether another window lets itself be read.
+ * Whether this document may read another window.
  * @param {any} other
  */
-const reaches = (other) => {
+const canRead = (other) => {
   try {
     return Boolean(other.document || other.location.href);
   } catch {
@@ -132,7 +135,7 @@ const reaches = (other) => {
   }
 };
 
-/** Whether this document is in a sandbox: no token of the attribute lifts the ban on setting the domain. */
+/** Whether this document is in a sandbox: only there, setting `document.domain` throws whatever the tokens are. */
 const isSandboxed = () => {
   try {
     document.domain = document.domain;
@@ -143,7 +146,7 @@ const isSandboxed = () => {
 };
 
 /**
- * Whether the browser would let this document use a feature; undefined where it does not tell.
+ * Whether this document may use a feature; undefined if the browser does not say.
  * @param {string} feature
  */
 const hasFeature = (feature) => {

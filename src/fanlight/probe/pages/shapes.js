@@ -1,5 +1,5 @@
 // @ts-check
-/** What the values of a host context may be. */
+/** Validation of the host context and of the host capabilities. */
 
 const MODES = ["inline", "fullscreen", "pip"];
 const KINDS = "primary secondary tertiary inverse ghost info danger success warning disabled".split(" ");
@@ -55,7 +55,7 @@ const CONTEXT = [
   ["containerDimensions", "an object of sizes", (value) => isObject(value) && Object.values(value).every(isSize)],
   ["locale", "a BCP 47 language tag", isLocale],
   ["timeZone", "an IANA time zone", isZone],
-  ["userAgent", "a text", isText],
+  ["userAgent", "a string", isText],
   ["platform", '"web", "desktop" or "mobile"', (value) => ["web", "desktop", "mobile"].includes(value)],
   [
     "deviceCapabilities",
@@ -80,7 +80,7 @@ const CONTEXT = [
 ];
 
 /**
- * What is wrong in a context or in a change of one.
+ * What is wrong with a context, or with a change of it.
  * @param {Record<string, any>} context
  */
 const contextProblems = (context) =>
@@ -89,7 +89,7 @@ const contextProblems = (context) =>
   );
 
 /**
- * What is wrong in `containerDimensions`.
+ * What is wrong with `containerDimensions`.
  * @param {Record<string, any>} dimensions
  */
 const dimensionProblems = (dimensions) =>
@@ -98,7 +98,7 @@ const dimensionProblems = (dimensions) =>
     ["height", "maxHeight"],
   ]
     .filter(([fixed, most]) => dimensions[String(fixed)] !== undefined && dimensions[String(most)] !== undefined)
-    .map(([fixed, most]) => `${fixed} and ${most} are both there.`);
+    .map(([fixed, most]) => `${fixed} and ${most} are both present.`);
 
 const CAPABILITIES = [
   ..."openLinks downloadFile serverTools serverResources logging sandbox updateModelContext message".split(" "),
@@ -106,7 +106,7 @@ const CAPABILITIES = [
 ];
 
 /**
- * What is wrong in the host's capabilities.
+ * What is wrong with the host's capabilities.
  * @param {Record<string, any>} capabilities
  */
 const capabilityProblems = (capabilities) =>
