@@ -127,6 +127,8 @@ class Connection:
         """Hears each line that the next processes of a command write to their stderr."""
         self.stand_in: StandIn | None = None
         """Is asked before each request is sent: it can take its time, raise, or answer in the server's place."""
+        self.retries = True
+        """Whether an attempt that failed at once is repeated. If not, the connection waits for `restart`."""
         self._launcher: Launcher | None = None
         self._shows_views = True
         self._dialects = dialects
@@ -282,6 +284,12 @@ class Connection:
             reason = f"{failure} A transport can be opened only once: give a function that opens one."
             self._set(Status("failed", reason, number))
             await self._closing.wait()
+            return
+        if not self.retries and not self._held:
+            self._set(Status("retrying", failure, number))
+            with anyio.CancelScope() as self._waiting:
+                await self._closing.wait()
+            self._restarting = False
             return
         # A user who did not sign in is not asked again at once.
         delay = self._backoff.most if self._refused else self._backoff.delay(number - 1)

@@ -18,7 +18,7 @@ class Status:
     attempt: int = 1
     """The number of the current attempt, from 1."""
     delay: float | None = None
-    """While `retrying`: the seconds until the next attempt."""
+    """While `retrying`: the seconds until the next attempt, or None if there is none before `restart()`."""
 
 
 @dataclass(frozen=True)

@@ -397,7 +397,10 @@ class Session:
                 self._start(None, self._requests.app_tools_changed(self))
             case events.Logged(level=level, data=data):
                 # As repr, so that a View cannot write lines of its own.
-                views_logger.log(_LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data))
+                extra = {"view": self.id, "view_data": data}
+                views_logger.log(
+                    _LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data), extra=extra
+                )
             case events.TeardownRequested():
                 self.close_soon()
             case events.Cancelled(id=id):
