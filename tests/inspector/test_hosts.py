@@ -1,4 +1,4 @@
-"""An app as known hosts would show it."""
+"""Presets that imitate known hosts."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ async def test_a_view_is_shown_as_another_host_would(browser: Browser, tmp_path:
             await expect(context).to_contain_text('"availableDisplayModes":["inline"]')
             await expect(context).to_contain_text('"containerDimensions":{"width":494,"maxHeight":720}')
             await expect(context).not_to_contain_text("toolInfo")
-            await expect(page.get_by_role("note")).to_contain_text("A View cannot put messages into the conversation.")
+            await expect(page.get_by_role("note")).to_contain_text("A View cannot add messages to the conversation.")
             assert await page.locator(".card .easel").evaluate("box => box.clientWidth") == 494
             await page.get_by_label("Show as").select_option("Goose")
             await expect(heard).to_have_text(re.compile("^capabilities openLinks.?input"))
@@ -45,7 +45,7 @@ async def test_a_host_without_views_gets_text(browser: Browser, tmp_path: Path) 
             await expect(page.get_by_role("navigation")).to_contain_text("app only")
             await page.get_by_label("Show as").select_option("A host without Views")
             await expect(page.get_by_role("navigation")).not_to_contain_text("more")
-            await expect(page.get_by_role("navigation")).to_contain_text("answer in text")
+            await expect(page.get_by_role("navigation")).to_contain_text("respond with text")
             await page.get_by_role("navigation").get_by_role("button", name="mirror").click()
             await call(page)
             await expect(page.get_by_role("article")).to_contain_text('"words"')
@@ -53,8 +53,8 @@ async def test_a_host_without_views_gets_text(browser: Browser, tmp_path: Path) 
             assert problems == []
 
 
-def test_every_preset_says_when_it_was_seen_and_how_it_differs() -> None:
+def test_every_preset_has_a_date_and_differences() -> None:
     assert list(PRESETS) == ["fanlight", "claude", "chatgpt", "vscode", "goose", "none"]
     for id, preset in PRESETS.items():
-        assert preset.differs
-        assert bool(preset.seen) == (id not in ("fanlight", "none"))
+        assert preset.differences
+        assert bool(preset.observed) == (id not in ("fanlight", "none"))

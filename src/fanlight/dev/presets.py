@@ -1,7 +1,7 @@
-"""What known hosts offer, as far as others have seen it: to look at an app as they would show it.
+"""Presets that imitate known hosts: their capabilities, display modes, column width, and what they omit.
 
-Captured by third parties on the dates given, from one build of each host: hints, not promises. How a host lays a page
-out, which fonts and colours it has and what its own policy adds is not imitated.
+Third parties observed them on the dates given, in one build of each host. They are hints, not promises. A host's
+layout, its fonts and colors, and what it adds to a View's policy are not imitated.
 """
 
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ _TEARDOWN: Final = "ui/resource-teardown"
 
 @dataclass(frozen=True)
 class Preset:
-    """A host to be like."""
+    """A host to imitate."""
 
     name: str
-    seen: str
-    """When it was looked at."""
+    observed: str
+    """When, or in which version, it was observed."""
     profile: Profile
     context: dict[str, Any] = field(default_factory=dict)
-    """What its Views are told, whatever the stage is set to."""
-    differs: tuple[str, ...] = ()
-    """What a developer should know, in sentences."""
+    """The host context that its Views get, unless the developer changes it."""
+    differences: tuple[str, ...] = ()
+    """How it differs from other hosts, in sentences."""
 
 
 PRESETS: Final = {
-    "fanlight": Preset("Fanlight", "", Profile(), differs=("All that the standard has.",)),
+    "fanlight": Preset("Fanlight", "", Profile(), differences=("Everything in the standard.",)),
     "claude": Preset(
         "Claude",
         "May 2026",
@@ -50,10 +50,10 @@ PRESETS: Final = {
         {"platform": "web", "containerDimensions": {"width": 720, "maxHeight": 5000}},
         (
             "No picture-in-picture.",
-            "A View gets a column of 720 pixels, and may be 5,000 high.",
+            "A View gets a column 720 pixels wide, and may be 5,000 pixels high.",
             "Connects with the older handshake (2025-11-25).",
-            "Its apps for macOS and iOS apply other policies than its web page.",
-            "A domain that it does not know can keep a View from being shown at all.",
+            "Its apps for macOS and iOS apply different policies from its web page.",
+            "A View that declares a domain it does not know may not be shown at all.",
         ),
     ),
     "chatgpt": Preset(
@@ -73,11 +73,11 @@ PRESETS: Final = {
         ),
         {"platform": "desktop", "containerDimensions": {"height": 400, "maxWidth": 768}},
         (
-            "Inline, a View is 400 pixels high and at most 768 wide.",
+            "Inline, a View is 400 pixels high and at most 768 pixels wide.",
             "No downloads.",
-            "Also gives Views window.openai, and lets the model read structuredContent.",
-            "Adds domains of its own to what a View may reach.",
-            "Sometimes a View gets no tool-input or no tool-result, and cannot ask again.",
+            "Also provides window.openai to Views, and lets the model read structuredContent.",
+            "Lets Views reach some domains of its own as well.",
+            "Sometimes a View gets no tool-input or no tool-result, and cannot request it again.",
         ),
     ),
     "vscode": Preset(
@@ -105,10 +105,10 @@ PRESETS: Final = {
         ),
         {"platform": "desktop", "containerDimensions": {"width": 494, "maxHeight": 720}},
         (
-            "Inline only, in a column of about 494 pixels, at most 720 high.",
-            "A View cannot put messages into the conversation.",
-            "Text is not among what it says the model context may hold.",
-            "Views are not told which tool they belong to.",
+            "Inline only, in a column about 494 pixels wide and at most 720 pixels high.",
+            "A View cannot add messages to the conversation.",
+            "Does not list text among the content types of updateModelContext.",
+            "Views do not learn which tool they belong to.",
         ),
     ),
     "goose": Preset(
@@ -121,15 +121,15 @@ PRESETS: Final = {
         ),
         {"platform": "desktop"},
         (
-            "Advertises links only. Tools are served all the same, so a View must not rely on capabilities.",
-            "Sends no partial input, no cancellation, no change of context and no teardown.",
-            "Ignores the permissions and frames that a View declares.",
+            "Advertises links only, but serves tools as well, so a View must not rely on capabilities.",
+            "Sends no partial input, cancellations, context changes or teardown.",
+            "Ignores the permissions and frame domains that a View declares.",
         ),
     ),
     "none": Preset(
         "A host without Views",
         "",
         Profile(extension=False),
-        differs=("Does not advertise MCP Apps: the server shows text, and hides what is only for Views.",),
+        differences=("Does not advertise MCP Apps, so servers respond with text and hide tools that are for Views.",),
     ),
 }

@@ -217,12 +217,14 @@ def works_in_known_hosts(view: ViewObservation) -> Iterator[Problem]:
     used = {str(message.method) for message in _sent(view)}
     for method in sorted(used & _CAPABILITIES.keys()):
         needed = _CAPABILITIES[method]
-        lacking = [f"{host.name} ({host.seen})" for host in _hosts() if needed not in (host.profile.capabilities or {})]
+        lacking = [
+            f"{host.name} ({host.observed})" for host in _hosts() if needed not in (host.profile.capabilities or {})
+        ]
         if lacking:
             message = f"uses {method}, which {' and '.join(lacking)} did not offer."
             yield Problem(view.where, message, "Let the View work when the request is denied.")
     for mode in sorted({mode for scene in view.played() for mode in requested_modes(scene)}):
-        lacking = [f"{host.name} ({host.seen})" for host in _hosts() if mode not in host.profile.display_modes]
+        lacking = [f"{host.name} ({host.observed})" for host in _hosts() if mode not in host.profile.display_modes]
         if lacking:
             message = f"requests the display mode {mode!r}, which {' and '.join(lacking)} did not have."
             yield Problem(view.where, message, "Let the View work inline.")
