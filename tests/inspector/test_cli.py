@@ -20,12 +20,12 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"fanlight {__version__}\n"
 
 
-def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert "show the apps of MCP servers in a browser" in capsys.readouterr().out
 
 
-def test_a_server_that_is_none_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_server_file_is_a_one_line_error_with_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dev", "nothing.py"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("fanlight dev: nothing.py does not exist.")
@@ -33,7 +33,7 @@ def test_a_server_that_is_none_is_one_line_and_exit_code_2(capsys: pytest.Captur
 
 
 @pytest.mark.process
-def test_help_loads_nothing_heavy() -> None:
+def test_printing_the_version_imports_no_heavy_modules() -> None:
     code = (
         "import sys; sys.argv = ['fanlight', '--version']; from fanlight.cli import main; main(); print(*sys.modules)"
     )
@@ -42,13 +42,13 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.process
-def test_what_takes_others_time_begins_before_anything_heavy_is_loaded() -> None:
+def test_startup_imports_no_heavy_modules() -> None:
     code = "import sys; import fanlight.inspector.startup; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert not {"mcp", "starlette", "uvicorn", "pydantic"} & set(done.stdout.split())
 
 
-def test_a_missing_package_is_one_line_that_says_what_to_install(
+def test_a_missing_package_is_a_one_line_error_that_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
@@ -59,7 +59,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.process
-def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Path) -> None:
+def test_a_signal_exits_with_code_0_and_removes_temporary_files(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", "8400", mirror(tmp_path)]
     kept = tmp_path / "kept"
     kept.mkdir()
@@ -79,7 +79,7 @@ def test_a_signal_leaves_nothing_behind_and_is_no_error(name: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 @pytest.mark.process
-def test_a_signal_counts_also_where_a_shell_made_it_deaf_for_ctrl_c(name: str) -> None:
+def test_a_signal_is_handled_even_if_sigint_is_ignored(name: str) -> None:
     code = f"""
 import signal, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)

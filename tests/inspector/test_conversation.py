@@ -1,4 +1,4 @@
-"""Calls beside each other: whose messages are whose, what goes when its View goes, and a server that is down."""
+"""Several calls and pages at once, reloaded Views, and calls to a server that is down."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,12 @@ from support.inspecting import call, form, in_process, mirror, opened, running, 
 pytestmark = pytest.mark.anyio
 
 
-async def test_all_views_are_closed_by_button_and_by_key(browser: Browser, tmp_path: Path) -> None:
+async def test_all_views_can_be_closed_by_button_and_by_keyboard(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             every = page.get_by_role("button", name="Close all")
             articles = page.get_by_role("article")
-            await expect(page.get_by_text("Call a tool, and its View shows here.")).to_be_visible()
+            await expect(page.get_by_text("Call a tool to see its View here.")).to_be_visible()
             await expect(every).to_be_hidden()
             for _ in range(3):
                 await call(page, "mirror")
@@ -42,11 +42,11 @@ async def test_all_views_are_closed_by_button_and_by_key(browser: Browser, tmp_p
             await articles.last.focus()
             await page.keyboard.press("Shift+Delete")
             await expect(articles).to_have_count(0)
-            await expect(page.get_by_text("Call a tool, and its View shows here.")).to_be_visible()
+            await expect(page.get_by_text("Call a tool to see its View here.")).to_be_visible()
             assert problems == []
 
 
-async def test_two_pages_do_not_take_each_others_calls_for_theirs(browser: Browser, tmp_path: Path) -> None:
+async def test_two_pages_keep_their_calls_apart(browser: Browser, tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     server = folder / "server.py"
     good = server.read_text("utf-8")
@@ -61,7 +61,7 @@ async def test_two_pages_do_not_take_each_others_calls_for_theirs(browser: Brows
             await expect(form(one).get_by_label("Item 1")).to_have_value("one")
             server.write_text("raise SystemExit", encoding="utf-8")
             for page in (one, two):
-                await expect(page.get_by_role("navigation")).to_contain_text("trying again")
+                await expect(page.get_by_role("navigation")).to_contain_text("waiting for a change")
                 await call(page)
                 await expect(page.get_by_role("article")).to_contain_text("the call waits for it")
             server.write_text(good, encoding="utf-8")
@@ -79,11 +79,11 @@ async def test_two_pages_do_not_take_each_others_calls_for_theirs(browser: Brows
             await two.reload()
             await call(two)
             await expect(view(two).locator("#heard")).to_contain_text("result")
-            await expect(two.get_by_role("tabpanel")).to_contain_text("Messages that Views put into the conversation")
+            await expect(two.get_by_role("tabpanel")).to_contain_text("Messages from Views")
             await expect(said).to_have_count(0)
 
 
-async def test_what_a_server_was_asked_before_a_call_is_marked_as_before(browser: Browser, tmp_path: Path) -> None:
+async def test_server_messages_from_before_a_call_are_marked(browser: Browser, tmp_path: Path) -> None:
     with running(servers([mirror(tmp_path)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             panel = page.get_by_role("tabpanel")
@@ -93,13 +93,13 @@ async def test_what_a_server_was_asked_before_a_call_is_marked_as_before(browser
             await call(page)
             await expect(panel.get_by_text("ui/notifications/tool-result")).to_have_count(1)
             calls = panel.locator("li").filter(has_text="tools/call mirror")
-            calls = calls.filter(has_not_text="answer")
+            calls = calls.filter(has_not_text="response")
             await expect(calls).to_have_count(2)
             await expect(calls.first).to_contain_text("before")
             await expect(calls.last).not_to_contain_text("before")
 
 
-async def test_a_view_that_is_loaded_again_begins_anew(browser: Browser, tmp_path: Path) -> None:
+async def test_reloading_a_view_clears_its_problems_and_marks_its_messages(browser: Browser, tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     document = folder / "mirror.html"
     good = document.read_text("utf-8")
@@ -113,11 +113,11 @@ async def test_a_view_that_is_loaded_again_begins_anew(browser: Browser, tmp_pat
             await expect(view(page).locator("#heard")).to_contain_text("result")
             await expect(problems).to_be_empty()
             panel = page.get_by_role("tabpanel")
-            await expect(panel.get_by_text("loaded again")).to_have_count(1)
-            await expect(panel.get_by_text("answer to ui/initialize")).to_have_count(1)
+            await expect(panel.get_by_text("reloaded")).to_have_count(1)
+            await expect(panel.get_by_text("response to ui/initialize")).to_have_count(1)
 
 
-async def test_a_question_goes_with_the_view_that_asked_it(browser: Browser, tmp_path: Path) -> None:
+async def test_a_consent_question_disappears_when_its_view_is_reloaded(browser: Browser, tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     with running(servers([str(folder)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
@@ -135,7 +135,7 @@ async def test_a_question_goes_with_the_view_that_asked_it(browser: Browser, tmp
             assert problems == []
 
 
-async def test_a_call_of_a_server_that_is_down_says_so_and_waits_for_it(browser: Browser, tmp_path: Path) -> None:
+async def test_a_call_to_a_server_that_is_down_waits_for_it_and_says_so(browser: Browser, tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     server = folder / "server.py"
     good = server.read_text("utf-8")
@@ -146,24 +146,24 @@ async def test_a_call_of_a_server_that_is_down_says_so_and_waits_for_it(browser:
             await expect(page.get_by_role("navigation")).to_contain_text("out of paper")
             await call(page)
             article = page.get_by_role("article")
-            await expect(article).to_contain_text("The server mirror is down, and the call waits for it.")
-            await expect(article).not_to_contain_text("The tool runs.")
+            await expect(article).to_contain_text("The server mirror is down; the call waits for it.")
+            await expect(article).not_to_contain_text("The tool is running.")
             await article.get_by_role("button", name="Cancel").click()
             await expect(article).to_contain_text("cancelled: Cancelled by the developer.")
             await call(page)
-            await expect(article.first.get_by_role("button", name="Connect again")).to_be_visible()
+            await expect(article.first.get_by_role("button", name="Reconnect")).to_be_visible()
             server.write_text(good, encoding="utf-8")
             await expect(view(page).locator("#heard")).to_contain_text("result")
             assert problems == []
 
 
-async def test_news_go_when_they_are_old(browser: Browser, tmp_path: Path) -> None:
+async def test_a_notice_disappears_after_a_while(browser: Browser, tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     with running(servers([str(folder)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
             document = folder / "mirror.html"
             document.write_text(document.read_text("utf-8") + "<p>", encoding="utf-8")
-            news = page.locator("#news")
-            await expect(news).to_have_text("mirror.html changed: mirror is loaded anew.")
+            news = page.locator("#notice")
+            await expect(news).to_have_text("mirror.html changed; reloading mirror.")
             await expect(news).to_be_empty()

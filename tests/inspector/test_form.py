@@ -1,4 +1,4 @@
-"""The form: what it demands, what it leaves out, and what it begins with."""
+"""The form: required and optional fields, starting values, and long arguments."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ async def answer(page: Page, number: int = 0) -> Any:
     return json.loads(await seen.inner_text())
 
 
-async def test_what_is_required_is_asked_for_before_the_call(browser: Browser, server: str) -> None:
+async def test_missing_required_fields_are_reported_before_the_call(browser: Browser, server: str) -> None:
     with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "draw")
@@ -86,7 +86,7 @@ async def test_what_is_required_is_asked_for_before_the_call(browser: Browser, s
             assert problems == []
 
 
-async def test_what_lacks_something_is_sent_all_the_same_on_demand(browser: Browser, server: str) -> None:
+async def test_an_incomplete_call_can_be_sent_anyway(browser: Browser, server: str) -> None:
     with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "draw")
@@ -102,7 +102,7 @@ async def test_what_lacks_something_is_sent_all_the_same_on_demand(browser: Brow
             await expect(article).to_have_count(2)
 
 
-async def test_a_boolean_that_may_be_nothing_has_a_state_for_it(browser: Browser, server: str) -> None:
+async def test_an_optional_boolean_can_be_left_out_or_null(browser: Browser, server: str) -> None:
     with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.get_by_role("navigation").get_by_role("button", name="flags").click()
@@ -125,7 +125,7 @@ async def test_a_boolean_that_may_be_nothing_has_a_state_for_it(browser: Browser
             assert problems == []
 
 
-async def test_a_required_field_begins_with_the_example_of_its_schema(browser: Browser, server: str) -> None:
+async def test_a_required_field_starts_with_the_example_of_its_schema(browser: Browser, server: str) -> None:
     with running(in_process(server)) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await page.get_by_role("navigation").get_by_role("button", name="greet").click()
@@ -133,7 +133,7 @@ async def test_a_required_field_begins_with_the_example_of_its_schema(browser: B
             await expect(form(page).get_by_label("title")).to_have_value("")
 
 
-async def test_long_arguments_stay_out_of_the_address_and_are_copied_as_json(browser: Browser, tmp_path: Path) -> None:
+async def test_long_arguments_are_not_in_the_address_but_can_be_copied(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -169,7 +169,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_each_example_shows_something_when_it_is_called_untouched(name: str, browser: Browser) -> None:
+async def test_each_example_renders_with_its_initial_arguments(name: str, browser: Browser) -> None:
     with running(in_process(str(EXAMPLES / name)), reload=False) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page)

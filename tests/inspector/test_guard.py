@@ -1,4 +1,4 @@
-"""Who may look: each defence by itself, so that none hides that another is gone."""
+"""Access control: each defence is tested alone, so that no other hides its absence."""
 
 import json
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ CALL = {"server": "x", "tool": "y", "arguments": {}}
 
 @asynccontextmanager
 async def admitted() -> AsyncIterator[tuple[httpx2.AsyncClient, Inspector, str]]:
-    """A browser that was opened with the token."""
+    """Yield an HTTP client that has the cookie."""
     with running({}) as (inspector, address):
         async with httpx2.AsyncClient(base_url=address) as http:
             assert (await http.get(f"/?token={inspector.guard.token}")).status_code == 303
@@ -29,7 +29,7 @@ async def admitted() -> AsyncIterator[tuple[httpx2.AsyncClient, Inspector, str]]
 @pytest.mark.parametrize(
     "place", ["/", "/api/servers", "/api/events", "/pages/inspector.js", "/?token=wrong", "/?token=", "/nothing"]
 )
-async def test_nothing_is_answered_without_the_token(place: str) -> None:
+async def test_every_request_without_the_token_is_rejected(place: str) -> None:
     with running({}) as (_, address):
         async with httpx2.AsyncClient(base_url=address) as http:
             assert (await http.get(place)).status_code == 403
@@ -46,7 +46,7 @@ async def test_a_token_opens_the_page_and_nothing_else(token: str) -> None:
             assert answer.status_code == 403
 
 
-async def test_a_wrong_cookie_is_none() -> None:
+async def test_a_wrong_cookie_is_rejected() -> None:
     async with admitted() as (http, inspector, address):
         (name,) = http.cookies.keys()
         for value in ("", "wrong", inspector.guard.token):
@@ -55,7 +55,7 @@ async def test_a_wrong_cookie_is_none() -> None:
         assert (await http.get("/api/servers")).json() == []
 
 
-async def test_the_token_leaves_the_address_and_the_cookie_stays_with_the_page() -> None:
+async def test_the_token_is_removed_from_the_address_and_the_cookie_is_restricted() -> None:
     with running({}) as (inspector, address):
         async with httpx2.AsyncClient(base_url=address) as http:
             answer = await http.get(f"/?token={inspector.guard.token}")
@@ -67,7 +67,7 @@ async def test_the_token_leaves_the_address_and_the_cookie_stays_with_the_page()
 
 
 @pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "http://localhost:1", "http://sandbox.{own}"])
-async def test_what_changes_something_comes_from_the_page_itself(origin: str | None) -> None:
+async def test_requests_that_change_something_need_our_own_origin(origin: str | None) -> None:
     async with admitted() as (http, _, address):
         headers = {} if origin is None else {"origin": origin.format(own=address.removeprefix("http://"))}
         for method, right in {"POST": 200, "PUT": 405, "DELETE": 405, "OPTIONS": 405}.items():
@@ -78,7 +78,7 @@ async def test_what_changes_something_comes_from_the_page_itself(origin: str | N
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.7"])
-async def test_another_host_name_is_not_answered_whatever_else_is_right(host: str) -> None:
+async def test_other_host_names_are_rejected_even_with_a_valid_cookie(host: str) -> None:
     async with admitted() as (http, inspector, address):
         (name,) = http.cookies.keys()
         named = f"{host}:{address.rsplit(':', 1)[1]}"
@@ -98,7 +98,7 @@ async def test_only_the_files_of_the_page_are_served(path: str) -> None:
         assert (await http.get("/pages/inspector.js")).status_code == 200
 
 
-async def test_no_page_may_frame_this_one_and_its_scripts_are_its_own() -> None:
+async def test_the_page_cannot_be_framed_and_runs_only_its_own_scripts() -> None:
     async with admitted() as (http, _, address):
         page = await http.get("/")
         directives = page.headers["content-security-policy"].split("; ")
@@ -111,7 +111,7 @@ async def test_no_page_may_frame_this_one_and_its_scripts_are_its_own() -> None:
 
 
 async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
-    """Open a View's socket, as a page does, and return what comes back."""
+    """Open a View's socket as a page does, and return the frames that come back."""
     opens = {"type": "websocket.receive", "text": json.dumps({"type": "open", "view": "any"})}
     incoming = iter([{"type": "websocket.connect"}, opens, {"type": "websocket.disconnect", "code": 1000}])
     heard: list[dict[str, Any]] = []
@@ -138,7 +138,7 @@ async def test_only_a_page_with_the_cookie_can_open_a_view() -> None:
         assert refused not in await opening(inspector, (b"cookie", b"fanlight-dev-80=" + secret))
 
 
-async def test_what_is_posted_must_make_sense() -> None:
+async def test_malformed_requests_are_rejected_with_a_reason() -> None:
     async with admitted() as (http, _, address):
         own = {"origin": address}
         bad = await http.post("/api/call", content=b"[", headers=own)
@@ -147,7 +147,7 @@ async def test_what_is_posted_must_make_sense() -> None:
         assert "There is no server 'x'" in unknown.json()["error"]
 
 
-async def test_two_of_these_programs_share_a_browser() -> None:
+async def test_two_inspectors_can_share_a_browser() -> None:
     with running({}) as (first, one), running({}) as (second, two):
         async with httpx2.AsyncClient() as http:
             for inspector, address in ((first, one), (second, two)):

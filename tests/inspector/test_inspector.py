@@ -1,4 +1,4 @@
-"""`fanlight dev` in a real browser: from the first page to a rendered View, and what can be seen of it."""
+"""`fanlight dev` in a real browser: forms, reloading, addresses, keyboard and layout."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from support.inspecting import EXAMPLES, call, expect_anew, form, in_process, mi
 pytestmark = pytest.mark.anyio
 
 
-async def test_from_the_first_page_to_a_view_in_two_clicks(browser: Browser) -> None:
+async def test_a_view_is_two_clicks_away_from_the_first_page(browser: Browser) -> None:
     with running(in_process()) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "show_todos")
@@ -66,7 +66,7 @@ async def test_the_form_comes_from_the_schema_and_the_address_repeats_the_call(b
             assert problems == []
 
 
-async def test_arguments_are_remembered_and_bad_json_says_so(browser: Browser, tmp_path: Path) -> None:
+async def test_arguments_are_remembered_and_invalid_json_is_reported(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await page.get_by_role("navigation").get_by_role("button", name="plain").click()
@@ -114,7 +114,7 @@ if __name__ == "__main__":
 """
 
 
-async def test_unions_lists_nested_objects_and_anything_else_have_controls(browser: Browser, tmp_path: Path) -> None:
+async def test_unions_lists_nested_objects_and_untyped_values_have_controls(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "form.py"
     path.write_text(FORM, encoding="utf-8")
     with running(in_process(str(path))) as (inspector, address):
@@ -148,7 +148,7 @@ async def test_unions_lists_nested_objects_and_anything_else_have_controls(brows
             assert problems == []
 
 
-async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Browser, tmp_path: Path) -> None:
+async def test_a_changed_view_and_a_renamed_tool_are_reloaded(browser: Browser, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     folder = tmp_path / "examples" / "clock"
     with running(servers([str(folder)])) as (inspector, address):
@@ -164,7 +164,26 @@ async def test_a_changed_view_and_a_changed_server_are_loaded_anew(browser: Brow
             server = folder / "server.py"
             server.write_text(server.read_text("utf-8").replace("def get_time", "def get_the_time"), encoding="utf-8")
             await expect(page.get_by_role("button", name="get_the_time")).to_be_visible()
+            await expect(form(page).get_by_role("heading")).to_contain_text("get_the_time")
             await expect(form(page).get_by_label("zone")).to_have_value("Asia/Tokyo")
+            await call(page)
+            await expect(view(page).get_by_text("Asia/Tokyo")).to_be_visible()
+            await expect(page.locator(".problems").first).to_be_empty()
+            assert "get_the_time" in page.url
+
+
+async def test_the_form_of_a_removed_tool_is_removed(browser: Browser, tmp_path: Path) -> None:
+    folder = Path(mirror(tmp_path))
+    with running(servers([str(folder)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await page.get_by_role("navigation").get_by_role("button", name="plain").click()
+            await expect(form(page).get_by_label("count")).to_be_visible()
+            server = folder / "server.py"
+            text = server.read_text("utf-8").replace("@server.tool()\ndef plain", "def plain")
+            server.write_text(text, encoding="utf-8")
+            await expect(form(page)).to_contain_text("The server mirror has no tool plain any more.")
+            await call(page, "mirror")
+            await expect(view(page).locator("#heard")).to_contain_text("result")
 
 
 INSIDE = """
@@ -193,9 +212,7 @@ if __name__ == "__main__":
 """
 
 
-async def test_a_view_inside_a_changed_server_is_loaded_anew_and_the_others_stay(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_only_the_changed_view_of_a_changed_server_is_reloaded(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "server.py"
     path.write_text(INSIDE, encoding="utf-8")
     with running(servers([str(path)])) as (inspector, address):
@@ -211,9 +228,7 @@ async def test_a_view_inside_a_changed_server_is_loaded_anew_and_the_others_stay
             await expect(view(page, 1).get_by_text("touched")).to_be_visible()
 
 
-async def test_a_view_that_could_not_be_shown_is_shown_when_its_file_is_mended(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_view_that_could_not_be_shown_is_shown_when_its_file_is_fixed(browser: Browser, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     folder = tmp_path / "examples" / "clock"
     html = folder / "clock.html"
@@ -230,7 +245,7 @@ async def test_a_view_that_could_not_be_shown_is_shown_when_its_file_is_mended(
 
 
 class Noted(PrewarmedProcesses):
-    """Keeps nothing ready, and notes what for it was asked to."""
+    """Prewarms nothing, and records what it is asked for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -245,7 +260,7 @@ class Noted(PrewarmedProcesses):
 
 
 @pytest.mark.process
-def test_a_python_is_kept_ready_with_the_environment_that_the_server_gets(tmp_path: Path) -> None:
+def test_the_prewarmed_process_has_the_environment_of_the_server(tmp_path: Path) -> None:
     path, prewarmed = Path(mirror(tmp_path)), Noted()
     with running(servers([str(path)]), prewarmed=prewarmed):
         first = prewarmed.prepared.get(timeout=60)
@@ -268,13 +283,13 @@ async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Pat
             await expect(view(page).locator("#new")).to_have_count(0)
 
 
-def test_all_scripts_of_the_page_are_fetched_at_once() -> None:
+def test_the_page_preloads_all_of_its_scripts() -> None:
     pages = Path(app.__file__).parent / "pages"
     named = re.findall(r'(?:src|href)="/pages/([^"]+[.]js)"', (pages / "index.html").read_text("utf-8"))
     assert sorted(named) == sorted(path.name for path in pages.glob("*.js"))
 
 
-async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> None:
+async def test_the_address_holds_the_panel_and_the_settings(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         arguments = quote(json.dumps({"words": ["from the address"]}))
         place = f"#/mirror/mirror?args={arguments}&panel=Security&theme=dark&width=390&locale=de-DE"
@@ -291,7 +306,7 @@ async def test_every_panel_has_an_address(browser: Browser, tmp_path: Path) -> N
             assert problems == []
 
 
-async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
+async def test_everything_can_be_reached_by_keyboard(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await expect(page.get_by_role("button", name="plain")).to_be_visible()
@@ -342,13 +357,13 @@ async def test_the_keyboard_is_enough(browser: Browser, tmp_path: Path) -> None:
             await expect(page.get_by_role("article")).to_contain_text("plain")
 
 
-async def test_what_is_drawn_anew_keeps_the_focus(browser: Browser, tmp_path: Path) -> None:
+async def test_redrawing_keeps_the_focus(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
             await expect(view(page).locator("#heard")).to_contain_text("result")
-            await page.get_by_text("More of this server").click()
-            failing = page.get_by_role("navigation").get_by_label("failing")
+            await page.get_by_text("Server details").click()
+            failing = page.get_by_role("navigation").get_by_label("fail requests")
             await failing.focus()
             await page.keyboard.press("Space")  # to whatever has the focus: the list may be drawn again in between
             await expect(page.get_by_role("navigation").locator(".mark.warn")).to_have_text("failing")
@@ -369,28 +384,30 @@ async def test_nothing_is_wider_than_the_page(width: int, scheme: Any, browser: 
         async with opened(browser, inspector, address, viewport=viewport, color_scheme=scheme) as (page, problems):
             await call(page, "get_time")
             await expect(view(page).locator("time").first).not_to_be_empty()
-            await page.get_by_text("More of the stage").click()
-            await page.get_by_text("More of this server").first.click()
+            await page.get_by_text("More settings").click()
+            await page.get_by_text("Server details").first.click()
             await page.get_by_label("Show as").select_option("claude")
+            again = page.get_by_role("button", name="Again")
+            assert await again.evaluate("button => button.clientHeight") < 40  # one line
             for name in ("Problems", "Security", "Model", "Result", "Messages"):
                 await page.get_by_role("tab", name=name).click()
                 assert await page.evaluate("document.documentElement.scrollWidth") <= width
             assert problems == []
 
 
-async def test_the_rest_of_a_server_is_shown_and_read(browser: Browser, tmp_path: Path) -> None:
+async def test_resources_and_prompts_of_a_server_are_listed(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             nav = page.get_by_role("navigation")
-            await nav.get_by_text("More of this server").click()
-            await expect(nav).to_contain_text("2026-07-28, stateless era")
+            await nav.get_by_text("Server details").click()
+            await expect(nav).to_contain_text("2026-07-28, stateless")
             await expect(nav).to_contain_text("poem")
             await nav.get_by_text("note://one").click()
             await expect(nav).to_contain_text("the text of the note")
             assert problems == []
 
 
-async def test_a_saved_server_changes_the_form_and_keeps_what_was_written(browser: Browser, tmp_path: Path) -> None:
+async def test_a_changed_tool_updates_the_form_and_keeps_its_values(browser: Browser, tmp_path: Path) -> None:
     folder = Path(mirror(tmp_path))
     with running(servers([str(folder)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):

@@ -1,4 +1,4 @@
-"""Every message, found, saved and played again."""
+"""The messages panel: filter, export and replay."""
 
 import json
 from pathlib import Path
@@ -14,24 +14,24 @@ from support.inspecting import call, in_process, mirror, opened, running, view
 pytestmark = pytest.mark.anyio
 
 
-async def test_messages_of_link_and_connection_are_shown_filtered_and_saved(browser: Browser, tmp_path: Path) -> None:
+async def test_messages_of_view_and_server_can_be_filtered_and_exported(browser: Browser, tmp_path: Path) -> None:
     with running(servers([mirror(tmp_path)]), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             panel = page.get_by_role("tabpanel")
             await call(page, "mirror")
             await view(page).locator("#more").click()
             await expect(view(page).locator("#answer")).to_have_text("hey!")
-            await expect(panel).to_contain_text("answer to tools/call")
+            await expect(panel).to_contain_text("response to tools/call")
             assert await panel.locator(".arrow.server").count() == 0
             await panel.get_by_label("server").check()
             await expect(panel.locator(".arrow.server").first).to_be_visible()
-            await expect(panel).to_contain_text("answer to tools/list")
+            await expect(panel).to_contain_text("response to tools/list")
             await panel.get_by_label("Filter messages").fill("hey!")
             await expect(panel.locator("li")).to_have_count(2)  # the View's answer, and the server's
             await panel.locator("summary").first.click()
             await expect(panel.locator("pre")).to_contain_text('"word": "hey!"')
             await panel.get_by_label("Filter messages").fill("nothing has this in it")
-            await expect(panel).to_contain_text("No message fits the filter.")
+            await expect(panel).to_contain_text("No message matches the filter.")
             await panel.get_by_label("Filter messages").fill("")
             async with page.expect_download() as waiting:
                 await panel.get_by_role("button", name="Export").click()
@@ -42,7 +42,7 @@ async def test_messages_of_link_and_connection_are_shown_filtered_and_saved(brow
             assert problems == []
 
 
-async def test_a_saved_conversation_is_played_against_the_view(browser: Browser, tmp_path: Path) -> None:
+async def test_an_exported_conversation_can_be_replayed(browser: Browser, tmp_path: Path) -> None:
     path = mirror(tmp_path)
     with running(in_process(path), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
@@ -82,7 +82,7 @@ def recorded(*entries: tuple[str, dict[str, Any]]) -> Recording:
     )
 
 
-def test_a_recording_answers_in_the_order_it_was_asked() -> None:
+def test_a_recording_responds_in_the_recorded_order() -> None:
     ask = {"method": "tools/call", "params": {"name": "more", "arguments": {}}}
     recording = recorded(
         ("host", {"method": "ui/notifications/tool-input", "params": {"arguments": {"a": 1}}}),
@@ -102,7 +102,7 @@ def test_a_recording_answers_in_the_order_it_was_asked() -> None:
     assert recording.view_methods == ("tools/call", "tools/call")
 
 
-def test_a_recording_without_a_result_says_why() -> None:
+def test_a_recording_without_a_result_gives_the_reason() -> None:
     cancelled = {"method": "ui/notifications/tool-cancelled", "params": {"reason": "bored"}}
     assert recorded(("host", cancelled)).answer("tools/call", {}) == ({"code": -32000, "message": "bored"}, None)
     assert recorded(("view", {})).answer("tools/call", {})[0] == {"code": -32000, "message": "No result was recorded."}
@@ -117,6 +117,6 @@ def test_a_recording_without_a_result_says_why() -> None:
         ('{"from": "view"}', "Line 1 is not a message"),
     ],
 )
-def test_what_is_no_recording_is_refused(text: str, reason: str) -> None:
+def test_an_invalid_recording_is_rejected(text: str, reason: str) -> None:
     with pytest.raises(RecordingError, match=reason):
         Recording(text)

@@ -1,4 +1,4 @@
-"""Where a View is shown: what is set on the stage reaches it at once, and it is shown that way."""
+"""The stage: settings reach Views immediately, and are applied to them."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from fanlight.dev.targets import EXAMPLES as NAMES
 from fanlight.dev.targets import servers
-from support.inspecting import call, in_process, mirror, opened, running, view
+from support.inspecting import EXAMPLES, call, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -20,14 +21,14 @@ async def size(page: Page) -> dict[str, int]:
     return found
 
 
-async def test_each_setting_reaches_the_view_live(browser: Browser, tmp_path: Path) -> None:
+async def test_each_setting_reaches_the_view_immediately(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         wide = {"width": 1700, "height": 1000}
         async with opened(browser, inspector, address, viewport=wide) as (page, problems):
             await call(page, "mirror")
             context = view(page).locator("#context")
             await expect(context).to_contain_text('"displayMode":"inline"')
-            await page.get_by_text("More of the stage").click()
+            await page.get_by_text("More settings").click()
             stage = page.get_by_role("region", name="Stage")
             await page.get_by_label("Theme").select_option("dark")
             await expect(context).to_contain_text('"theme":"dark"')
@@ -35,7 +36,7 @@ async def test_each_setting_reaches_the_view_live(browser: Browser, tmp_path: Pa
             await expect(context).to_contain_text('"theme":"light"')
             await stage.get_by_label("Locale").fill("ar-EG")
             await stage.get_by_label("Time zone").fill("Asia/Tokyo")
-            await stage.get_by_label("Safe areas").select_option("phone")
+            await stage.get_by_label("Safe areas").select_option("portrait")
             await expect(context).to_contain_text('"locale":"ar-EG"')
             await expect(context).to_contain_text('"timeZone":"Asia/Tokyo"')
             await expect(context).to_contain_text('"safeAreaInsets":{"top":47,"right":0,"bottom":34,"left":0}')
@@ -43,14 +44,49 @@ async def test_each_setting_reaches_the_view_live(browser: Browser, tmp_path: Pa
             await expect(context).to_contain_text('"deviceCapabilities":{"touch":true,"hover":false}')
             await stage.get_by_label("Device").select_option("mouse")
             await expect(context).to_contain_text('"deviceCapabilities":{"touch":false,"hover":true}')
-            await stage.get_by_label("Style variables").check()
-            await expect(context).to_contain_text("--color-background-primary")
-            await stage.get_by_label("Fonts").check()
-            await expect(context).to_contain_text("@font-face")
             assert problems == []
 
 
-async def test_widths_and_containers_are_told_and_real(browser: Browser, tmp_path: Path) -> None:
+async def test_style_variables_and_fonts_are_sent_by_default_and_can_be_switched_off(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with running(in_process(mirror(tmp_path))) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, problems):
+            await call(page, "mirror")
+            context = view(page).locator("#context")
+            await expect(context).to_contain_text('"--color-background-primary":"light-dark(#ffffff, #1e1f23)"')
+            await expect(context).to_contain_text("@font-face")
+            await page.get_by_label("Show as").select_option("Claude")
+            await expect(context).to_contain_text('"--color-background-primary":"light-dark(#ffffff, #1e1f23)"')
+            await page.get_by_text("More settings").click()
+            await page.get_by_label("Styles").select_option("none")
+            await expect(context).not_to_contain_text("styles")
+            await page.get_by_label("Styles").select_option("tinted, with a serif font")
+            await expect(context).to_contain_text('"--color-background-primary":"light-dark(#fbf7ff, #1f1a26)"')
+            assert "styles=tinted" in page.url
+            assert problems == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_examples_follow_the_style_variables_in_both_themes(name: str, browser: Browser) -> None:
+    with running(in_process(str(EXAMPLES / name)), reload=False) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page)
+            body = view(page).locator("body")
+            for theme, styles, color in (
+                ("light", "neutral", "rgb(255, 255, 255)"),
+                ("dark", "neutral", "rgb(30, 31, 35)"),
+                ("dark", "tinted", "rgb(31, 26, 38)"),
+                ("light", "tinted", "rgb(251, 247, 255)"),
+            ):
+                await page.get_by_label("Theme").select_option(theme)
+                await page.locator("#styles").evaluate(
+                    "(select, value) => { select.value = value; select.dispatchEvent(new Event('change')); }", styles
+                )
+                await expect(body).to_have_css("background-color", color)
+
+
+async def test_widths_and_containers_are_reported_and_applied(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         wide = {"width": 1900, "height": 1000}
         async with opened(browser, inspector, address, viewport=wide) as (page, problems):
@@ -62,13 +98,13 @@ async def test_widths_and_containers_are_told_and_real(browser: Browser, tmp_pat
                 await expect(context).to_contain_text(f'"width":{width}')
                 assert (await size(page))["width"] == width
                 await expect(page.locator(".size")).to_contain_text(f"{width} × ")
-            await page.locator("#width").select_option("free, drag it")
-            await page.get_by_text("More of the stage").click()
+            await page.locator("#width").select_option("free (drag to resize)")
+            await page.get_by_text("More settings").click()
             await page.get_by_label("Container").select_option("fixed")
-            await page.get_by_label("wide").fill("500")
-            await page.get_by_label("wide").press("Tab")
-            await page.get_by_label("high").fill("300")
-            await page.get_by_label("high").press("Tab")
+            await page.get_by_label("Box width").fill("500")
+            await page.get_by_label("Box width").press("Tab")
+            await page.get_by_label("Box height").fill("300")
+            await page.get_by_label("Box height").press("Tab")
             await expect(context).to_contain_text('"containerDimensions":{"width":500,"height":300}')
             assert await size(page) == {"width": 500, "height": 300}
             await page.get_by_label("Container").select_option("flexible, up to")
@@ -76,12 +112,12 @@ async def test_widths_and_containers_are_told_and_real(browser: Browser, tmp_pat
             assert (await size(page))["width"] <= 500
             await page.get_by_label("Container").select_option("unbounded")
             await expect(context).to_contain_text('"containerDimensions":{}')
-            await page.get_by_label("Container").select_option("as it is")
+            await page.get_by_label("Container").select_option("default")
             await expect(context).not_to_contain_text('"containerDimensions":{}')
             assert problems == []
 
 
-async def test_a_view_is_dragged_to_any_width(browser: Browser, tmp_path: Path) -> None:
+async def test_a_view_can_be_dragged_to_any_width(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
@@ -116,7 +152,7 @@ async def test_a_view_that_grows_stays_in_sight(browser: Browser, tmp_path: Path
             await expect(page.get_by_text("What the model sees")).to_be_in_viewport()
 
 
-async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path: Path) -> None:
+async def test_the_display_mode_of_a_view_can_be_changed(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "mirror")
@@ -132,11 +168,11 @@ async def test_a_display_mode_is_chosen_for_the_view(browser: Browser, tmp_path:
             assert problems == []
 
 
-async def test_views_stand_side_by_side_with_what_they_said(browser: Browser, tmp_path: Path) -> None:
+async def test_views_can_be_shown_side_by_side(browser: Browser, tmp_path: Path) -> None:
     with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         wide = {"width": 1800, "height": 1000}
         async with opened(browser, inspector, address, viewport=wide) as (page, problems):
-            await page.get_by_text("More of the stage").click()
+            await page.get_by_text("More settings").click()
             await page.get_by_label("Side by side").check()
             await call(page, "mirror")
             await expect(view(page).locator("#heard")).to_contain_text("result")

@@ -3,75 +3,67 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { read, write } from "../../src/fanlight/inspector/pages/address.js";
-import { diagnose, ofReason, ofResult } from "../../src/fanlight/inspector/pages/diagnose.js";
+import { readAddress, writeAddress } from "../../src/fanlight/inspector/pages/address.js";
+import { diagnose, explainReason, explainResult } from "../../src/fanlight/inspector/pages/diagnose.js";
 import { differences } from "../../src/fanlight/inspector/pages/replay.js";
+import { fitsVariant, labelOf, resolve, startValue, variantName } from "../../src/fanlight/inspector/pages/schema.js";
 
-test("an address holds what is shown, and gives it back", () => {
-  const hash = write("my server", "a/b?c", { args: '{"x":"ä & ?"}', panel: "Security", width: "" });
-  const { server, tool, settings } = read(hash);
+test("an address holds the state of the page, and gives it back", () => {
+  const hash = writeAddress("my server", "a/b?c", { args: '{"x":"ä & ?"}', panel: "Security", width: "" });
+  const { server, tool, settings } = readAddress(hash);
   assert.deepEqual([server, tool], ["my server", "a/b?c"]);
   assert.equal(settings.get("args"), '{"x":"ä & ?"}');
   assert.equal(settings.get("panel"), "Security");
   assert.equal(settings.has("width"), false);
 });
 
-test("an address that makes no sense is read as far as it does", () => {
-  assert.deepEqual({ ...read(""), settings: undefined }, { settings: undefined });
-  assert.equal(read("#/clock").server, "clock");
-  assert.equal(read("#/clock").tool, undefined);
-  assert.equal(read("#/100%/x").server, "100%");
-  assert.equal(write(undefined, undefined, {}), "#/");
+test("a malformed address is read as far as possible", () => {
+  assert.deepEqual({ ...readAddress(""), settings: undefined }, { settings: undefined });
+  assert.equal(readAddress("#/clock").server, "clock");
+  assert.equal(readAddress("#/clock").tool, undefined);
+  assert.equal(readAddress("#/100%/x").server, "100%");
+  assert.equal(writeAddress(undefined, undefined, {}), "#/");
 });
 
-const said = (/** @type {any} */ message) => ({ from: "view", message });
-const told = (/** @type {any} */ message) => ({ from: "host", message });
+const fromView = (/** @type {any} */ message) => ({ from: "view", message });
+const fromHost = (/** @type {any} */ message) => ({ from: "host", message });
 
-test("a View that came up has no problem", () => {
-  assert.deepEqual(
-    diagnose([said({ method: "ui/initialize", id: 1 }), said({ method: "ui/notifications/initialized" })], []),
-    [],
-  );
+test("a View that connected has no problem", () => {
+  const messages = [fromView({ method: "ui/initialize", id: 1 }), fromView({ method: "ui/notifications/initialized" })];
+  assert.equal(diagnose(messages), undefined);
 });
 
 test("each missing step is named", () => {
-  const whatOf = (/** @type {any[]} */ messages, /** @type {any[]} */ records = []) =>
-    diagnose(messages, records)[0]?.what ?? "";
-  assert.match(whatOf([]), /never sent ui\/initialize/);
-  assert.match(whatOf([said({ method: "ui/initialize", id: 0 })]), /never sent ui\/notifications\/initialized/);
-  const rejected = [said({ method: "ui/initialize", id: 0 }), told({ id: 0, error: { code: -1, message: "no" } })];
-  assert.equal(whatOf(rejected), "The handshake was rejected: no");
-  const blocked = {
-    kind: "violation",
-    outcome: "blocked",
-    name: "script-src-elem",
-    data: { blocked: "https://cdn.example/x.js", line: 4 },
-  };
-  assert.match(whatOf([], [blocked]), /blocked https:\/\/cdn\.example\/x\.js \(script-src-elem\), line 4/);
-  assert.match(whatOf([], [{ ...blocked, outcome: "probe" }]), /never sent ui\/initialize/);
+  const messageOf = (/** @type {any[]} */ ...messages) => diagnose(messages)?.message ?? "";
+  const initialize = fromView({ method: "ui/initialize", id: 0 });
+  assert.match(messageOf(), /never sent ui\/initialize/);
+  assert.match(messageOf(initialize), /never sent ui\/notifications\/initialized/);
+  const rejected = fromHost({ id: 0, error: { code: -1, message: "no" } });
+  assert.equal(messageOf(initialize, rejected), "The handshake was rejected: no");
 });
 
-test("an error of the script comes first, with its place", () => {
+test("a JavaScript error comes first, with its place", () => {
   const data = { text: "x is not defined", file: "", line: 7, column: 3 };
-  const failure = said({ method: "notifications/message", params: { level: "error", logger: "fanlight.error", data } });
-  const [found] = diagnose([failure], [], { uri: "ui://a/b", text: "x.y()" });
-  assert.equal(found?.what, "JavaScript error at ui://a/b:7:3: x is not defined");
+  const params = { level: "error", logger: "fanlight.error", data };
+  const found = diagnose([fromView({ method: "notifications/message", params })], { uri: "ui://a/b", text: "x.y()" });
+  assert.equal(found?.message, "JavaScript error at ui://a/b:7:3: x is not defined");
   assert.equal(found?.code, "x.y()");
-  assert.match(found?.todo ?? "", /The View stopped there/);
+  assert.match(found?.advice ?? "", /The script stopped there/);
 });
 
-test("what the host says has something to do with it", () => {
-  assert.match(ofReason("its mimeType is text/plain").todo ?? "", /profile=mcp-app/);
-  assert.equal(ofReason("something else").todo, undefined);
+test("an error message of the host gets advice, if there is any", () => {
+  assert.match(explainReason("its mimeType is text/plain").advice ?? "", /profile=mcp-app/);
+  assert.equal(explainReason("something else").advice, undefined);
 });
 
-test("a UI resource that is written out as text is named", () => {
+test("a UI resource that is serialized as text is named", () => {
   const resource = { type: "resource", resource: { uri: "ui://a/b", mimeType: "text/html", text: "<p>" } };
   const texts = (/** @type {any[]} */ ...values) => ({
     content: values.map((value) => ({ type: "text", text: JSON.stringify(value) })),
   });
-  assert.match(ofResult(texts("a", { content: [resource], isError: false }))?.todo ?? "", /Return the resource itself/);
-  assert.match(ofResult(texts(resource))?.what ?? "", /written out as text/);
+  const wrapped = texts("a", { content: [resource], isError: false });
+  assert.match(explainResult(wrapped)?.advice ?? "", /Return the resource itself/);
+  assert.match(explainResult(texts(resource))?.message ?? "", /contains a UI resource as text/);
   for (const other of [
     {},
     { content: [] },
@@ -79,21 +71,46 @@ test("a UI resource that is written out as text is named", () => {
     { content: [{ type: "text", text: "{" }] },
     texts(null, 7, [], { content: "x" }, { content: [{ type: "resource" }] }),
   ]) {
-    assert.equal(ofResult(other), undefined);
+    assert.equal(explainResult(other), undefined);
   }
 });
 
-test("a View that says the same again does not differ, whatever sizes it reports", () => {
-  const then = ["ui/initialize", "ui/notifications/size-changed", "tools/call"];
-  assert.deepEqual(
-    differences(then, [
-      "ui/initialize",
-      "tools/call",
-      "ui/notifications/size-changed",
-      "ui/notifications/size-changed",
-    ]),
-    [],
-  );
-  assert.deepEqual(differences(then, ["ui/initialize"]), ["tools/call: 1 then, 0 now."]);
+test("a replay that repeats the recorded messages does not differ, whatever sizes the View reports", () => {
+  const recorded = ["ui/initialize", "ui/notifications/size-changed", "tools/call"];
+  const size = "ui/notifications/size-changed";
+  assert.deepEqual(differences(recorded, ["ui/initialize", "tools/call", size, size]), []);
+  assert.deepEqual(differences(recorded, ["ui/initialize"]), ["tools/call: 1 recorded, 0 now."]);
   assert.deepEqual(differences(["a", "b"], ["b", "a"]), ["The order differs: message 1 was a, and is b now."]);
+});
+
+test("references in a schema are followed, with their siblings", () => {
+  const root = { $defs: { "a/b": { type: "string" }, loop: { $ref: "#/$defs/loop" } } };
+  assert.deepEqual(resolve({ $ref: "#/$defs/a~1b", title: "T" }, root), { type: "string", title: "T" });
+  assert.deepEqual(resolve(true, root), {});
+  assert.deepEqual(resolve({ $ref: "https://elsewhere.example" }, root), {});
+  assert.ok(resolve({ $ref: "#/$defs/loop" }, root));
+});
+
+test("a field starts with its value, its default, or an example if it is required", () => {
+  const schema = { default: "d", examples: ["e"] };
+  assert.equal(startValue(schema, "v", true), "v");
+  assert.equal(startValue(schema, undefined, true), "d");
+  assert.equal(startValue({ examples: ["e"] }, undefined, true), "e");
+  assert.equal(startValue({ examples: ["e"] }, undefined, false), undefined);
+});
+
+test("a label has the title of a property if that says more than its name", () => {
+  assert.equal(labelOf("first_name", { title: "First Name" }), "first_name");
+  assert.equal(labelOf("zone", { title: "Time zone" }), "zone (Time zone)");
+});
+
+test("the variant of a union is found by its constants and required properties", () => {
+  const circle = { properties: { kind: { const: "circle" } }, required: ["radius"] };
+  assert.equal(variantName(circle, 0), "circle");
+  assert.equal(variantName({}, 1), "variant 2");
+  assert.equal(fitsVariant(circle, { kind: "circle", radius: 1 }), true);
+  assert.equal(fitsVariant(circle, { kind: "circle" }), false);
+  assert.equal(fitsVariant(circle, { kind: "square", radius: 1 }), false);
+  assert.equal(fitsVariant({ type: "integer" }, 3), true);
+  assert.equal(fitsVariant({ type: "integer" }, undefined), false);
 });

@@ -3,6 +3,7 @@
 import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.resources import files
 from typing import Final
 
@@ -17,14 +18,18 @@ from fanlight import __version__
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import Served
+from fanlight.dev.tracebacks import WIDE
 from fanlight.host import Allow, App, Ask, Decision, Host, Policy
+from fanlight.host.upstream.config import Command, Target
 from fanlight.inspector.api import Panel
 from fanlight.inspector.events import Events
 from fanlight.inspector.guard import Guard
+from fanlight.inspector.locations import Locations
 from fanlight.inspector.panels.calls import CallsPanel
 from fanlight.inspector.panels.faults import Faults
 from fanlight.inspector.panels.model import ModelPanel
-from fanlight.inspector.panels.security import SecurityPanel
+from fanlight.inspector.panels.problems import ProblemsPanel
+from fanlight.inspector.panels.security import ObservedStore, SecurityPanel
 from fanlight.inspector.panels.servers import ServersPanel
 from fanlight.inspector.panels.stage import StagePanel
 from fanlight.inspector.reload import Reloader
@@ -80,7 +85,8 @@ class Inspector:
         self._events = Events()
         self._lines = lines or Lines()
         self.host = Host(
-            {name: self._lines.asked_of(served.target) for name, served in servers.items()},
+            {name: self._target(served) for name, served in servers.items()},
+            store=ObservedStore(self._events),
             policy=_AllowPolicy() if policy == "allow" else _AskPolicy(),
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_own_page,
@@ -89,15 +95,17 @@ class Inspector:
         )
         if prewarmed is not None:
             self.host.servers.launch_with(prewarmed.launch)
+        locations = Locations(self.host, self._lines)
         self._reloader = Reloader(self.host, servers if reload else {}, prewarmed, self._events)
         faults = Faults(self.host.servers)
-        self._servers = ServersPanel(self.host, faults, self._events)
+        self._servers = ServersPanel(self.host, servers, faults, self._events)
         self._stage = StagePanel(self.host, self._events)
         panels: tuple[Panel, ...] = (
             self._servers,
             self._stage,
             CallsPanel(self.host, faults, self._events),
-            SecurityPanel(self.host, self._lines),
+            SecurityPanel(self.host, locations),
+            ProblemsPanel(self.host, locations),
             ModelPanel(self.host, self._events),
         )
         program = Starlette(
@@ -114,6 +122,13 @@ class Inspector:
     def close_streams(self) -> None:
         """End the event streams that pages hold open, so that the program can exit."""
         self._events.close()
+
+    def _target(self, served: Served) -> Target:
+        """Return the target of a server, with what this program adds for the servers that it starts."""
+        target = self._lines.asked_of(served.target)
+        if isinstance(target, Command) and served.folder is not None:
+            return replace(target, env={**(target.env or {}), **WIDE})
+        return target
 
     def _is_own_page(self, connection: HTTPConnection, view: str) -> bool:
         return self.guard.is_authenticated(connection)

@@ -30,6 +30,9 @@ class Reloader:
         self._folders = {name: served.folder for name, served in servers.items() if served.folder is not None}
         self._prewarmed = prewarmed
         self._events = events
+        for name in self._folders:
+            # A server that fails at once fails again until one of its files is changed.
+            host.servers[name].retries = False
 
     async def run(self) -> None:
         """Watch all folders until cancelled."""

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.inspector.inspector import Inspector
+from fanlight.inspector.view_log import LOGGER, ViewLogHandler
 from fanlight.protocol.errors import LocalError
 
 
@@ -34,6 +36,9 @@ async def show(
     inspector = Inspector(
         servers(targets, command), policy=policy, reload=reload, theme=theme, prewarmed=prewarmed, lines=lines
     )
+    views = logging.getLogger(LOGGER)
+    views.addHandler(ViewLogHandler(sys.stderr))
+    views.propagate = False
     with _listener(host, port) as listener:
         bound = listener.getsockname()[1]
         url = f"http://localhost:{bound}/?token={inspector.guard.token}"

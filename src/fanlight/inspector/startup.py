@@ -12,6 +12,7 @@ import anyio.lowlevel
 
 from fanlight.dev.prewarm import PrewarmedProcesses, find_script
 from fanlight.dev.source_lines import Lines
+from fanlight.dev.tracebacks import WIDE
 from fanlight.protocol.errors import LocalError
 from fanlight.signals import ended_alike
 
@@ -28,7 +29,7 @@ async def _serve(targets: Sequence[str], command: Sequence[str], **options: Any)
     try:
         script = find_script(targets[0]) if targets else None
         if script is not None:
-            await prewarmed.prepare(script.resolve(), {**os.environ, **lines.environment})
+            await prewarmed.prepare(script.resolve(), {**os.environ, **lines.environment, **WIDE})
         gc.disable()  # imported modules stay, and scanning them takes longer than many a tool call
         try:
             from fanlight.inspector.server import show

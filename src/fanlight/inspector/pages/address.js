@@ -1,11 +1,12 @@
 // @ts-check
-/** What the page shows, as its address: `#/server/tool?args={...}&panel=Security&width=390`. */
+/** The state of the page as its address: `#/server/tool?args={...}&panel=Security&width=390`. */
 
 /**
+ * Read an address.
  * @param {string} hash
  * @returns {{ server?: string, tool?: string, settings: URLSearchParams }}
  */
-export const read = (hash) => {
+export const readAddress = (hash) => {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [server, tool] = path.split("/").map((part) => {
     try {
@@ -18,11 +19,12 @@ export const read = (hash) => {
 };
 
 /**
+ * Write an address.
  * @param {string | undefined} server
  * @param {string | undefined} tool
- * @param {Record<string, string | undefined>} settings Those that are empty are left out.
+ * @param {Record<string, string | undefined>} settings Empty ones are left out.
  */
-export const write = (server, tool, settings) => {
+export const writeAddress = (server, tool, settings) => {
   const path = [server, tool]
     .filter((part) => part !== undefined)
     .map((part) => encodeURIComponent(/** @type {string} */ (part)));

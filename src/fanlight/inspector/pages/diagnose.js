@@ -1,32 +1,37 @@
 // @ts-check
-/** Why a View stays blank: which step is missing, and what to do about it. */
+/** Explains why a View stays blank: which step is missing, and what to do about it. */
 
 /** @typedef {Record<string, any>} Json */
+/** @typedef {{ message: string, code?: string, advice?: string }} Finding */
 
-// What the messages of the host say, and what helps.
-const HINTS = /** @type {[RegExp, string][]} */ ([
+/** Advice for the host's error messages. */
+const ADVICE = /** @type {[RegExp, string][]} */ ([
   [/MIME|mimeType/i, "Serve the resource as text/html;profile=mcp-app. Apps(server) and View(...) do."],
   [
     /no resource|not found|unknown resource|does not exist|-32002/i,
-    "Register the View under the URI that the tool's _meta.ui.resourceUri names, byte for byte.",
+    "Register the View under exactly the URI that the tool's _meta.ui.resourceUri names.",
   ],
   [/frame-src|Content-Security-Policy must/i, "Allow the sandbox origin in frame-src of the page that hosts the View."],
   [/too large|bytes/i, "Make the document smaller, or raise Limits on the host."],
-  [/connect/i, "Look at the server's state on the left, and at what it wrote."],
+  [/connect/i, "Look at the server's status on the left, and at its log."],
 ]);
 
-/** @param {string} reason @returns {{ what: string, todo?: string }} */
-export const ofReason = (reason) => {
-  const hint = HINTS.find(([pattern]) => pattern.test(reason));
-  return { what: reason, ...(hint && { todo: hint[1] }) };
+/**
+ * Explain an error message of the host.
+ * @param {string} reason
+ * @returns {Finding}
+ */
+export const explainReason = (reason) => {
+  const found = ADVICE.find(([pattern]) => pattern.test(reason));
+  return { message: reason, ...(found && { advice: found[1] }) };
 };
 
 /**
- * Say why a result brought no View, if it holds one as data: frameworks write what a tool returns into a result.
+ * Explain why a result brought no View, if it has a View as text: some frameworks serialize what a tool returns.
  * @param {Json} result
- * @returns {{ what: string, todo: string } | undefined}
+ * @returns {Finding | undefined}
  */
-export const ofResult = ({ content }) => {
+export const explainResult = ({ content }) => {
   const isView = (/** @type {any} */ block) =>
     block?.type === "resource" && String(block.resource?.uri).startsWith("ui://");
   const holdsView = (/** @type {Json} */ { text }) => {
@@ -39,77 +44,63 @@ export const ofResult = ({ content }) => {
   };
   if (!content?.some(holdsView)) return undefined;
   return {
-    what: "The result has a UI resource written out as text, so nothing is shown.",
-    todo: "Return the resource itself, or a list of content, in place of its dict.",
+    message: "The result contains a UI resource as text, so no View is shown.",
+    advice: "Return the resource itself or a list of content blocks, not a dict.",
   };
 };
 
-/** Where a policy was violated, if the browser tells: in the author's files, or in the document. @param {Json} data */
-export const placeOf = ({ place, line }) => {
-  if (place) return `, ${place.file}:${place.line}`;
-  return line ? `, line ${line}` : "";
-};
+/** Return the last JavaScript error that a View reported. */
+export const findScriptError = (/** @type {Json[]} */ messages) =>
+  messages.findLast(({ message }) => message?.params?.logger === "fanlight.error")?.message.params.data;
+
+/** @typedef {{ uri: string, text?: string, place?: string }} Source The line where a script failed, and its place in the
+ * author's files. */
 
 /**
- * Say why a View has not come up.
- * @param {Json[]} messages What passed between the View and the host.
- * @param {Json[]} records The host's records of the View.
- * @param {{ uri: string, text?: string, place?: string }} [source] The line where its script failed, if it is known,
- *   and where it is in the author's files.
- * @returns {{ what: string, code?: string, todo?: string }[]}
+ * Return where a script failed: in the author's files, or else in the document.
+ * @param {Json} error
+ * @param {Source} [source]
  */
-export const diagnose = (messages, records, source) => {
-  const said = (/** @type {string} */ method) =>
+export const placeOfError = ({ file, line, column }, source) =>
+  source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`;
+
+/**
+ * Explain why a View has not come up.
+ * @param {Json[]} messages The messages between the View and the host.
+ * @param {Source} [source]
+ * @returns {Finding | undefined}
+ */
+export const diagnose = (messages, source) => {
+  const fromView = (/** @type {string} */ method) =>
     messages.find(({ from, message }) => from === "view" && message.method === method);
-  const came = said("ui/notifications/initialized");
-  const failure = messages.findLast(({ message }) => message.params?.logger === "fanlight.error");
-  if (failure) {
-    const { text, file, line, column } = failure.message.params.data ?? {};
-    const place = source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`;
-    return [
-      {
-        what: `JavaScript error at ${place}: ${text}`,
-        ...(source?.text && { code: source.text }),
-        ...(!came && { todo: "The View stopped there, before it could connect." }),
-      },
-    ];
+  const initialized = fromView("ui/notifications/initialized");
+  const error = findScriptError(messages);
+  if (error) {
+    return {
+      message: `JavaScript error at ${placeOfError(error, source)}: ${error.text}`,
+      ...(source?.text && { code: source.text }),
+      ...(!initialized && { advice: "The script stopped there, before the View could connect." }),
+    };
   }
-  if (came) return [];
-  const greeting = said("ui/initialize");
-  if (greeting) {
-    const answer = messages.find(
-      ({ from, message }) => from === "host" && message.id === greeting.message.id && !message.method,
-    );
-    if (answer?.message.error) {
-      return [
-        {
-          what: `The handshake was rejected: ${answer.message.error.message}`,
-          todo: "Send ui/initialize with protocolVersion, appInfo and appCapabilities.",
-        },
-      ];
-    }
-    return [
-      {
-        what: "The View was answered its ui/initialize, and never sent ui/notifications/initialized.",
-        todo: "Await app.connect(), and look for an error after it.",
-      },
-    ];
+  if (initialized) return undefined;
+  const initialize = fromView("ui/initialize");
+  if (!initialize) {
+    return {
+      message: "The View was loaded, but never sent ui/initialize.",
+      advice: "Does its script create an App and call app.connect()? Is the document valid HTML with a <script>?",
+    };
   }
-  const blocked = records.filter(({ kind, outcome }) => kind === "violation" && outcome === "blocked");
-  const script = blocked.find(({ name }) => String(name).startsWith("script")) ?? blocked[0];
-  if (script) {
-    const what = `${script.data.blocked} (${script.name})${placeOf(script.data)}`;
-    return [
-      {
-        what: `The View's policy blocked ${what}, and the View never sent ui/initialize.`,
-        todo: "Inline the script, or declare its origin: see Security.",
-      },
-    ];
+  const response = messages.find(
+    ({ from, message }) => from === "host" && message.id === initialize.message.id && !message.method,
+  );
+  if (response?.message.error) {
+    return {
+      message: `The handshake was rejected: ${response.message.error.message}`,
+      advice: "Send ui/initialize with protocolVersion, appInfo and appCapabilities.",
+    };
   }
-  return [
-    {
-      what: "The View was loaded, and never sent ui/initialize.",
-      todo: "Does its script create an App and call app.connect()? Is it valid HTML with a <script>?",
-    },
-  ];
+  return {
+    message: "The View got a response to ui/initialize, but never sent ui/notifications/initialized.",
+    advice: "Await app.connect(), and look for an error after it.",
+  };
 };

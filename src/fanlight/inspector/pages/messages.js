@@ -1,27 +1,28 @@
 // @ts-check
-/** Every message between a View and the host, and between the host and the server, in order. */
-import { $, bytes, download, make, pretty, say, seconds, shortened } from "./dom.js";
+/** The messages panel: all messages between the View and the host, and between the host and the server, in order. */
+import { $, copy, download, formatBytes, formatSeconds, make, plainButton, pretty, shortened } from "./dom.js";
 import { changed, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
 
-const MOST_SHOWN = 400;
+const MAX_SHOWN = 400;
+const MAX_KEPT = 2_000;
 const ARROWS = /** @type {Json} */ ({ view: "→", host: "←", client: "⇒", server: "⇐" });
-const FROM = /** @type {Json} */ ({
-  view: "from the View",
+const DIRECTIONS = /** @type {Json} */ ({
+  view: "from the View to the host",
   host: "from the host to the View",
   client: "from the host to the server",
-  server: "from the server",
+  server: "from the server to the host",
 });
 
 let filter = "";
-const shown = { link: true, connection: false };
-/** @type {WeakSet<Json>} Which are unfolded, so that drawing anew keeps them. */
-const open = new WeakSet();
+const included = { view: true, server: false };
+/** @type {WeakSet<Json>} The messages that are expanded. */
+const expanded = new WeakSet();
 
-/** Keep what passed between the host and a server. @param {Json} event */
-export const passed = ({ server, at, direction, message }) => {
-  const log = (state.passed[server] ??= []);
+/** Keep a message between the host and a server. */
+export const onServerMessage = (/** @type {Json} */ { server, at, direction, message }) => {
+  const log = (state.serverMessages[server] ??= []);
   const entry = /** @type {Json} */ ({
     from: direction === "sent" ? "client" : "server",
     message,
@@ -29,29 +30,32 @@ export const passed = ({ server, at, direction, message }) => {
     size: JSON.stringify(message).length,
   });
   if (message.method === undefined && message.id !== undefined) {
-    entry.of = log.findLast(
+    entry.request = log.findLast(
       (each) => each.message.id === message.id && each.message.method && each.from !== entry.from,
     );
-    if (entry.of) entry.took = entry.at - entry.of.at;
+    if (entry.request) entry.took = entry.at - entry.request.at;
   }
   log.push(entry);
-  if (log.length > 2_000) log.shift();
+  if (log.length > MAX_KEPT) log.shift();
   changed("messages");
 };
 
-const entries = () => {
-  const { shown: made } = state;
-  const server = made?.server ?? state.chosen?.server;
-  const link = shown.link && made ? made.messages : [];
-  const connection = shown.connection && server ? (state.passed[server] ?? []) : [];
-  return [...link, ...connection].sort((a, b) => a.at - b.at);
+const allEntries = () => {
+  const { selected } = state;
+  const server = selected?.server ?? state.chosen?.server;
+  const ofView = included.view && selected ? selected.messages : [];
+  const ofServer = included.server && server ? (state.serverMessages[server] ?? []) : [];
+  return [...ofView, ...ofServer].sort((a, b) => a.at - b.at);
 };
 
-/** @param {(text: string) => void} replay */
-export const drawMessages = (replay) => {
-  const panel = $("panel");
+const matches = (/** @type {Json} */ { message, from, reloaded }) =>
+  !filter || (!reloaded && `${from} ${JSON.stringify(message)}`.toLowerCase().includes(filter));
+
+/** Return the content of the panel; `replay` is called with a recording that the user opens. */
+export const drawMessagesPanel = (/** @type {(recording: string) => void} */ replay) => {
+  // Reused, so that typing in it is not interrupted.
   const search =
-    panel.querySelector("#filter") ??
+    $("panel").querySelector("#filter") ??
     make("input", {
       id: "filter",
       type: "search",
@@ -63,111 +67,100 @@ export const drawMessages = (replay) => {
     filter = search.value.toLowerCase();
     changed("messages");
   };
-  const tick = (/** @type {"link" | "connection"} */ key, /** @type {string} */ words) =>
+  const include = (/** @type {"view" | "server"} */ key, /** @type {string} */ label) =>
     make(
       "label",
       { className: "small" },
       make("input", {
         type: "checkbox",
-        checked: shown[key],
-        onchange: (/** @type {any} */ { target }) => ((shown[key] = target.checked), changed("messages")),
+        checked: included[key],
+        onchange: (/** @type {any} */ { target }) => {
+          included[key] = target.checked;
+          changed("messages");
+        },
       }),
-      ` ${words}`,
+      ` ${label}`,
     );
-  const all = entries();
-  const found = all.filter(({ message, from, again }) =>
-    again ? !filter : !filter || `${from} ${JSON.stringify(message)}`.toLowerCase().includes(filter),
-  );
-  const began = state.shown?.began ?? found[0]?.at ?? 0;
-  const rows = found.slice(-MOST_SHOWN).map((entry) => drawEntry(entry, began));
-  const pick = make("input", {
+  const all = allEntries();
+  const found = all.filter(matches);
+  const began = state.selected?.began ?? found[0]?.at ?? 0;
+  const file = make("input", {
     type: "file",
     accept: ".jsonl,.json,.txt",
     hidden: true,
-    onchange: async () => pick.files[0] && replay(await pick.files[0].text()),
+    onchange: async () => file.files[0] && replay(await file.files[0].text()),
   });
   return [
     make(
       "div",
       { className: "actions tight" },
       search,
-      tick("link", "View"),
-      tick("connection", "server"),
-      make(
-        "button",
-        { type: "button", className: "plain", disabled: !found.length, onclick: () => save(found, began) },
-        "Export",
-      ),
-      make(
-        "button",
-        {
-          type: "button",
-          className: "plain",
-          title: "Play an exported conversation against the chosen tool's View",
-          disabled: !state.chosen,
-          onclick: () => pick.click(),
-        },
-        "Replay …",
-      ),
-      pick,
+      include("view", "View"),
+      include("server", "server"),
+      plainButton("Export", () => save(found, began), { disabled: !found.length }),
+      plainButton("Replay …", () => file.click(), {
+        title: "Replay an exported conversation against the View of the chosen tool",
+        disabled: !state.chosen,
+      }),
+      file,
     ),
-    found.length > MOST_SHOWN &&
-      make("p", { className: "small quiet" }, `The last ${MOST_SHOWN} of ${found.length}. Export has them all.`),
-    rows.length
-      ? make("ol", {}, ...rows)
-      : make("p", { className: "empty" }, all.length ? "No message fits the filter." : "No messages yet."),
+    found.length > MAX_SHOWN &&
+      make(
+        "p",
+        { className: "small quiet" },
+        `These are the last ${MAX_SHOWN} of ${found.length}. Export has all of them.`,
+      ),
+    found.length
+      ? make("ol", {}, ...found.slice(-MAX_SHOWN).map((entry) => drawEntry(entry, began)))
+      : make("p", { className: "empty" }, all.length ? "No message matches the filter." : "No messages yet."),
   ];
 };
 
-/** When something was, from the call on. @param {number} at @param {number} began */
-const since = (at, began) => (at < began ? `${seconds(began - at)} before` : seconds(at - began));
+/**
+ * Format when a message was sent, relative to the call.
+ * @param {number} at
+ * @param {number} began
+ */
+const formatTime = (at, began) => (at < began ? `${formatSeconds(began - at)} before` : formatSeconds(at - began));
 
 const drawEntry = (/** @type {Json} */ entry, /** @type {number} */ began) => {
-  const { from, message, at, size, of, took, again } = entry;
-  if (again) return make("li", { className: "again small quiet" }, `loaded again · ${since(at, began)}`);
-  const name = message.method ?? `answer to ${of?.message.method ?? message.id}`;
-  const time = took === undefined ? since(at, began) : `+${took < 1_000 ? `${Math.round(took)} ms` : seconds(took)}`;
-  const body = () => {
-    const copy = make(
-      "button",
-      {
-        type: "button",
-        className: "plain copy",
-        onclick: () =>
-          navigator.clipboard.writeText(pretty(message)).then(
-            () => say("Copied."),
-            () => say("The browser does not let this page copy."),
-          ),
-      },
-      "Copy",
+  const { from, message, at, size, took, reloaded } = entry;
+  if (reloaded) return make("li", { className: "reloaded small quiet" }, `reloaded · ${formatTime(at, began)}`);
+  const name = message.method ?? `response to ${entry.request?.message.method ?? message.id}`;
+  const time =
+    took === undefined ? formatTime(at, began) : `+${took < 1_000 ? `${Math.round(took)} ms` : formatSeconds(took)}`;
+  const body = () =>
+    make(
+      "div",
+      { className: "body" },
+      plainButton("Copy", () => void copy(pretty(message), "The message is copied."), { className: "plain copy" }),
+      make("pre", {}, shortened(pretty(message))),
     );
-    return make("div", { className: "body" }, copy, make("pre", {}, shortened(pretty(message))));
-  };
   const details = make(
     "details",
     {
-      open: open.has(entry),
+      open: expanded.has(entry),
       ontoggle: () => {
-        if (details.open) open.add(entry);
-        else open.delete(entry);
+        if (details.open) expanded.add(entry);
+        else expanded.delete(entry);
         if (details.open && !details.children[1]) details.append(body());
       },
     },
     make(
       "summary",
       { className: message.error || message.result?.isError ? "bad" : "" },
-      make("span", { title: FROM[from], className: `arrow ${from}` }, ARROWS[from]),
+      make("span", { title: DIRECTIONS[from], className: `arrow ${from}` }, ARROWS[from]),
       make("span", {}, name, message.params?.name && make("span", { className: "quiet" }, ` ${message.params.name}`)),
-      make("span", { className: "small quiet" }, `${time} · ${bytes(size)}`),
+      make("span", { className: "small quiet" }, `${time} · ${formatBytes(size)}`),
     ),
   );
-  if (open.has(entry)) details.append(body());
+  if (expanded.has(entry)) details.append(body());
   return make("li", {}, details);
 };
 
-const save = (/** @type {Json[]} */ found, /** @type {number} */ began) => {
-  const lines = found
-    .filter(({ again }) => !again)
+const save = (/** @type {Json[]} */ entries, /** @type {number} */ began) => {
+  const lines = entries
+    .filter(({ reloaded }) => !reloaded)
     .map(({ from, message, at }) => JSON.stringify({ at: Math.round(at - began), from, message }));
-  download(`${state.shown?.tool.name ?? "connection"}.jsonl`, `${lines.join("\n")}\n`, "application/jsonl");
+  download(`${state.selected?.tool.name ?? "connection"}.jsonl`, `${lines.join("\n")}\n`, "application/jsonl");
 };

@@ -1,28 +1,37 @@
 // @ts-check
-/** The servers, how they are, and what they have. */
-import { $, ask, make, pretty, redraw, say } from "./dom.js";
+/** The servers on the left: their status, their tools, and their details. */
+import { $, make, notifyError, plainButton, pretty, redraw, request } from "./dom.js";
 import { changed, state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
+/** @typedef {(server: string, tool: string, byKeyboard: boolean) => void} Choose */
 
-const MARKS = /** @type {Json} */ ({ app: "app only", model: "model only", none: "nobody" });
+const AUDIENCES = /** @type {Json} */ ({ app: "app only", model: "model only", none: "hidden" });
 const STATES = /** @type {Json} */ ({
   connecting: "connecting …",
-  retrying: "trying again …",
+  retrying: "reconnecting …",
   failed: "failed",
   closed: "closed",
 });
-const MODERN = "2026-07-28";
+const STATELESS_VERSION = "2026-07-28";
+const SEARCH_FROM = 15;
+const MAX_LOG_LINES = 100;
+const MAX_RESOURCE_CHARACTERS = 20_000;
+const DELAYS = [0, 1, 3, 10];
 
-/** @type {Record<string, boolean>} Which parts are folded, so that drawing anew keeps them. */
-const open = {};
-/** @type {Json} */
-const rest = {};
+/** @type {Record<string, boolean>} Which parts the user opened or closed. */
+const opened = {};
+/** @type {Json} The resources and prompts of each server, once its details were opened. */
+const listed = {};
 let filter = "";
 
-/** @param {(server: string, tool: string, byKey: boolean) => void} choose */
-export const drawServers = (choose) => {
-  const many = state.servers.reduce((sum, { tools }) => sum + tools.length, 0) > 15;
+/** Forget the resources and prompts of a server that was restarted. */
+export const forgetResources = (/** @type {string} */ server) => delete listed[server];
+
+/** Draw the list of servers; `choose` is called when the user chooses a tool. */
+export const drawServers = (/** @type {Choose} */ choose) => {
+  const tools = state.servers.reduce((sum, server) => sum + server.tools.length, 0);
+  // Reused, so that typing in it is not interrupted.
   const search =
     $("servers").querySelector("input[type=search]") ??
     make("input", { type: "search", placeholder: "Find a tool", "aria-label": "Find a tool", value: filter });
@@ -31,100 +40,87 @@ export const drawServers = (choose) => {
     changed("servers");
   };
   const drawn = state.servers.map((server) => drawServer(server, choose));
-  const none = make("p", { className: "quiet" }, "No servers.");
-  redraw($("servers"), drawn.length ? [...(many ? [search] : []), ...drawn] : [none]);
+  redraw(
+    $("servers"),
+    drawn.length
+      ? [...(tools > SEARCH_FROM ? [search] : []), ...drawn]
+      : [make("p", { className: "quiet" }, "No servers.")],
+  );
 };
 
-const folded = (/** @type {string} */ key, /** @type {boolean} */ start) => ({
-  open: open[key] ?? start,
+/** Return the properties of a `<details>` whose state survives a redraw. */
+const foldable = (/** @type {string} */ key, /** @type {boolean} */ open) => ({
+  open: opened[key] ?? open,
   ontoggle: (/** @type {any} */ { target }) => {
-    if ((open[key] ?? start) === target.open) return;
-    open[key] = target.open;
+    if ((opened[key] ?? open) === target.open) return;
+    opened[key] = target.open;
     changed("servers");
   },
 });
 
-/** Why a server is not there, with its last words as it wrote them. */
-const whyNot = (/** @type {string} */ reason) => {
-  const [what, words] = reason.split(" It last wrote: ");
-  return make(
-    "div",
-    { className: "small bad reason", role: "alert" },
-    make("p", {}, what),
-    words && make("pre", {}, words.split(" | ").join("\n")),
-  );
-};
-
-const drawServer = (
-  /** @type {Json} */ server,
-  /** @type {(server: string, tool: string, byKey: boolean) => void} */ choose,
-) => {
-  const { name, status, tools, protocol, target, info } = server;
+const drawServer = (/** @type {Json} */ server, /** @type {Choose} */ choose) => {
+  const { name, status, tools, protocol } = server;
   const ready = status.state === "ready";
-  const era = protocol && (protocol >= MODERN ? "stateless" : "handshake");
-  const shown = tools.filter(
+  const paused = status.state === "retrying" && status.delay === null;
+  const matching = tools.filter(
     (/** @type {Json} */ tool) => !filter || `${tool.name} ${tool.title ?? ""}`.toLowerCase().includes(filter),
   );
-  const views = tools.filter((/** @type {Json} */ tool) => tool.view).length;
   const faults = Object.entries(server.faults)
     .filter(([, value]) => value)
     .map(([key]) => key);
   return make(
     "details",
-    folded(name, true),
+    foldable(name, true),
     make(
       "summary",
       {},
-      make("span", { className: `dot ${ready ? "ready" : status.state}`, "aria-hidden": "true" }),
+      make("span", { className: `dot ${status.state}`, "aria-hidden": "true" }),
       name,
       make(
         "span",
         { className: `small ${ready || status.state === "connecting" ? "quiet" : "bad"}` },
-        ready ? protocol : STATES[status.state],
+        ready ? protocol : paused ? "stopped; waiting for a change" : STATES[status.state],
       ),
-      faults.map((word) => make("span", { className: "mark warn" }, word)),
+      faults.map((fault) => make("span", { className: "mark warn" }, fault)),
     ),
-    !ready && status.reason && whyNot(status.reason),
+    !ready && status.reason && drawReason(status.reason),
     ready && !tools.length && make("p", { className: "small quiet" }, "This server has no tools."),
-    ready &&
-      tools.length > 0 &&
-      !views &&
-      make(
-        "p",
-        { className: "small quiet" },
-        state.preset === "none"
-          ? "A host without Views: tools are called, and answer in text."
-          : "No tool of this server has a View. They can be called all the same, and a result may bring one.",
-      ),
-    make("ul", {}, ...shown.map((/** @type {Json} */ tool) => drawTool(server, tool, choose))),
+    ready && tools.length > 0 && !tools.some((/** @type {Json} */ tool) => tool.view) && drawNoViews(),
+    make("ul", {}, ...matching.map((/** @type {Json} */ tool) => drawTool(server, tool, choose))),
     make(
       "details",
-      { className: "more", ...folded(`${name} more`, false) },
-      make("summary", { className: "small quiet" }, "More of this server"),
-      drawConnection(server, info, target, era),
-      drawRest(server, ready),
-      server.log.length > 0 && [
-        make("h3", {}, "What it wrote"),
-        make(
-          "pre",
-          { className: "log" },
-          server.log
-            .slice(-100)
-            .map((/** @type {Json} */ { line }) => line)
-            .join("\n"),
-        ),
-      ],
+      { className: "more", ...foldable(`${name} details`, false) },
+      make("summary", { className: "small quiet" }, "Server details"),
+      drawConnection(server),
+      drawResources(server, ready),
+      server.log.length > 0 && drawLog(server.log),
     ),
   );
 };
 
-const drawTool = (
-  /** @type {Json} */ server,
-  /** @type {Json} */ tool,
-  /** @type {(server: string, tool: string, byKey: boolean) => void} */ choose,
-) => {
+/** Draw why a server is not ready, with the last lines of its log. */
+const drawReason = (/** @type {string} */ reason) => {
+  const [message, log] = reason.split(" It last wrote: ");
+  return make(
+    "div",
+    { className: "small bad reason", role: "alert" },
+    make("p", {}, message),
+    log && make("pre", {}, log.split(" | ").join("\n")),
+  );
+};
+
+const drawNoViews = () =>
+  make(
+    "p",
+    { className: "small quiet" },
+    state.preset === "none"
+      ? "This host shows no Views, so tools respond with text."
+      : "No tool of this server has a View. You can still call them; a result may bring a View.",
+  );
+
+const drawTool = (/** @type {Json} */ server, /** @type {Json} */ tool, /** @type {Choose} */ choose) => {
   const current = state.chosen?.server === server.name && state.chosen?.tool.name === tool.name;
-  const marks = [tool.view && "View", MARKS[tool.audience]].filter(Boolean);
+  const marks = [tool.view && "View", AUDIENCES[tool.audience]].filter(Boolean);
   return make(
     "li",
     {},
@@ -142,37 +138,37 @@ const drawTool = (
   );
 };
 
-const drawConnection = (
-  /** @type {Json} */ server,
-  /** @type {Json} */ info,
-  /** @type {string} */ target,
-  /** @type {string | undefined} */ era,
-) => {
-  const set = (/** @type {Json} */ change) =>
-    ask("faults", { server: server.name, ...change }).catch((error) => say(error.message));
-  const tick = (/** @type {string} */ key, /** @type {string} */ words) =>
+const drawLog = (/** @type {Json[]} */ log) => [
+  make("h3", {}, "Log"),
+  make(
+    "pre",
+    { className: "log" },
+    log
+      .slice(-MAX_LOG_LINES)
+      .map(({ line }) => line)
+      .join("\n"),
+  ),
+];
+
+const drawConnection = (/** @type {Json} */ { name, target, info, protocol, instructions, faults }) => {
+  const era = protocol && (protocol >= STATELESS_VERSION ? "stateless" : "handshake");
+  const setFault = (/** @type {Json} */ change) => request("faults", { server: name, ...change }).catch(notifyError);
+  const toggle = (/** @type {string} */ key, /** @type {string} */ label) =>
     make(
       "label",
       { className: "small" },
       make("input", {
         type: "checkbox",
-        checked: Boolean(server.faults[key]),
-        onchange: (/** @type {any} */ { target }) => set({ [key]: target.checked }),
+        checked: Boolean(faults[key]),
+        onchange: (/** @type {any} */ event) => setFault({ [key]: event.target.checked }),
       }),
-      ` ${words}`,
+      ` ${label}`,
     );
-  const slow = make(
+  const delay = make(
     "select",
-    {
-      "aria-label": `Slow ${server.name}`,
-      onchange: (/** @type {any} */ { target }) => set({ slow: Number(target.value) }),
-    },
-    ...[0, 1, 3, 10].map((delay) =>
-      make(
-        "option",
-        { value: String(delay), selected: server.faults.slow === delay },
-        delay ? `${delay} s late` : "as it is",
-      ),
+    { "aria-label": `Delay of ${name}`, onchange: () => setFault({ slow: Number(delay.value) }) },
+    ...DELAYS.map((seconds) =>
+      make("option", { value: String(seconds), selected: faults.slow === seconds }, seconds ? `${seconds} s` : "none"),
     ),
   );
   return make(
@@ -184,96 +180,73 @@ const drawConnection = (
       make("dt", {}, "Target"),
       make("dd", {}, target),
       info?.name && [make("dt", {}, "Name"), make("dd", {}, `${info.name} ${info.version ?? ""}`)],
-      era && [make("dt", {}, "MCP"), make("dd", {}, `${server.protocol}, ${era} era`)],
+      era && [make("dt", {}, "MCP"), make("dd", {}, `${protocol}, ${era}`)],
     ),
-    server.instructions && make("p", { className: "small quiet" }, server.instructions),
-    make("p", { className: "small quiet" }, "Make this server misbehave:"),
+    instructions && make("p", { className: "small quiet" }, instructions),
+    make("p", { className: "small quiet" }, "Simulate faults:"),
     make(
       "div",
-      { className: "trials" },
-      make("label", { className: "small" }, "Answers ", slow),
-      tick("failing", "failing"),
-      tick("lost", "lost"),
+      { className: "faults" },
+      make("label", { className: "small" }, "Delay ", delay),
+      toggle("failing", "fail requests"),
+      toggle("lost", "lose connection"),
     ),
-    make(
-      "button",
-      { type: "button", className: "plain", onclick: () => ask("reconnect", { server: server.name }) },
-      "Connect again",
-    ),
+    plainButton("Reconnect", () => void request("reconnect", { server: name }).catch(notifyError)),
   );
 };
 
-const drawRest = (/** @type {Json} */ server, /** @type {boolean} */ ready) => {
-  const { name } = server;
-  const found = rest[name];
+const drawResources = (/** @type {Json} */ { name }, /** @type {boolean} */ ready) => {
+  const found = listed[name];
   if (!found) {
-    if (ready && open[`${name} more`]) {
-      rest[name] = { waiting: true };
-      void ask(`resources?server=${encodeURIComponent(name)}`)
+    if (ready && opened[`${name} details`]) {
+      listed[name] = { loading: true };
+      void request(`resources?server=${encodeURIComponent(name)}`)
         .catch((error) => ({ problem: error.message }))
-        .then((answer) => {
-          rest[name] = answer;
+        .then((lists) => {
+          listed[name] = lists;
           changed("servers");
         });
     }
     return undefined;
   }
-  if (found.waiting) return make("p", { className: "small quiet" }, "Asking …");
+  if (found.loading) return make("p", { className: "small quiet" }, "Loading …");
   if (found.problem) return make("p", { className: "small bad" }, found.problem);
-  const read = async (/** @type {string} */ uri, /** @type {any} */ place) => {
-    if (place.children.length > 1) return;
-    try {
-      const { contents } = await ask(`resource?server=${encodeURIComponent(name)}&uri=${encodeURIComponent(uri)}`);
-      place.append(
-        make(
-          "pre",
-          {},
-          contents
-            .map(
-              (/** @type {Json} */ each) =>
-                each.text ?? `${each.mimeType ?? "binary"}, ${Math.round((each.blob?.length ?? 0) * 0.75)} bytes`,
-            )
-            .join("\n")
-            .slice(0, 20_000),
-        ),
-      );
-    } catch (error) {
-      place.append(make("p", { className: "small bad" }, /** @type {Error} */ (error).message));
-    }
-  };
-  const lists = [
-    [
-      "Resources",
-      found.resources,
-      (/** @type {Json} */ each) =>
-        make(
-          "details",
-          { ontoggle: (/** @type {any} */ { target }) => target.open && read(each.uri, target) },
-          make("summary", { className: "small" }, each.uri),
-        ),
-    ],
-    [
-      "Resource templates",
-      found.resourceTemplates,
-      (/** @type {Json} */ each) => make("p", { className: "small" }, each.uriTemplate),
-    ],
-    [
-      "Prompts",
-      found.prompts,
-      (/** @type {Json} */ each) =>
-        make("details", {}, make("summary", { className: "small" }, each.name), make("pre", {}, pretty(each))),
-    ],
-  ];
+  const { resources, resourceTemplates, prompts } = found;
+  const section = (
+    /** @type {string} */ title,
+    /** @type {Json[]} */ entries,
+    /** @type {(entry: Json) => any} */ row,
+  ) => entries.length > 0 && [make("h3", {}, title), entries.map(row)];
   return make(
     "div",
     { className: "facts" },
-    lists.map(([title, entries, draw]) => entries.length > 0 && [make("h3", {}, title), entries.map(draw)]),
-    !found.resources.length &&
-      !found.resourceTemplates.length &&
-      !found.prompts.length &&
-      make("p", { className: "small quiet" }, "No resources or prompts are listed."),
+    section("Resources", resources, ({ uri }) => drawResource(name, uri)),
+    section("Resource templates", resourceTemplates, ({ uriTemplate }) =>
+      make("p", { className: "small" }, uriTemplate),
+    ),
+    section("Prompts", prompts, (prompt) =>
+      make("details", {}, make("summary", { className: "small" }, prompt.name), make("pre", {}, pretty(prompt))),
+    ),
+    ![...resources, ...resourceTemplates, ...prompts].length &&
+      make("p", { className: "small quiet" }, "This server lists no resources or prompts."),
   );
 };
 
-/** Forget what a server listed, as when it was connected anew. @param {string} server */
-export const forgetRest = (server) => delete rest[server];
+const drawResource = (/** @type {string} */ server, /** @type {string} */ uri) => {
+  const read = async () => {
+    if (!details.open || details.children.length > 1) return;
+    try {
+      const path = `resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(uri)}`;
+      const { contents } = await request(path);
+      const texts = contents.map(
+        (/** @type {Json} */ { text, mimeType, blob }) =>
+          text ?? `${mimeType ?? "binary"}, ${Math.round((blob?.length ?? 0) * 0.75)} bytes`,
+      );
+      details.append(make("pre", {}, texts.join("\n").slice(0, MAX_RESOURCE_CHARACTERS)));
+    } catch (error) {
+      details.append(make("p", { className: "small bad" }, /** @type {Error} */ (error).message));
+    }
+  };
+  const details = make("details", { ontoggle: () => void read() }, make("summary", { className: "small" }, uri));
+  return details;
+};

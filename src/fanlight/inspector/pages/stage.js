@@ -1,27 +1,11 @@
 // @ts-check
-/** Where Views are shown: how wide, on what device, in which language, and what they are told of it. */
-import { $, ask, make, say } from "./dom.js";
+/** The stage that Views are shown on: its width, device and locale, and the host context that describes them. */
+import { $, make, notifyError, request } from "./dom.js";
 import { state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
 
-// Of each kind that the standard names, so that one sees which a View takes up (THM-01).
-const VARIABLES = {
-  "--color-background-primary": "light-dark(#fbf7ff, #1f1a26)",
-  "--color-background-secondary": "light-dark(#f1e8fb, #2b2435)",
-  "--color-text-primary": "light-dark(#2a1440, #f4ecff)",
-  "--color-text-secondary": "light-dark(#67517f, #bba9d1)",
-  "--color-border-primary": "light-dark(#d9c7ef, #4a3d5c)",
-  "--color-ring-primary": "light-dark(#7a3fc4, #c39bff)",
-  "--font-sans": "Georgia, 'DejaVu Serif', serif",
-  "--border-radius-md": "14px",
-  "--shadow-md": "0 4px 16px rgb(80 40 120 / 20%)",
-};
-
-// Fonts that the system has: a View can show them without reaching out.
-const FONTS =
-  "@font-face { font-family: 'Stage Font'; src: local('Georgia'), local('DejaVu Serif'), local('Liberation Serif'); }";
-
+/** The settings of index.html, by id. */
 const SETTINGS = [
   "width",
   "container",
@@ -32,43 +16,58 @@ const SETTINGS = [
   "areas",
   "device",
   "styles",
-  "fonts",
   "theme",
   "columns",
-  "pace",
+  "speed",
 ];
+/** Settings that change the page alone, or that `<mcp-app>` itself reports to Views. */
+const LOCAL_SETTINGS = ["width", "theme", "columns", "speed"];
 
-const value = (/** @type {string} */ id) => ($(id).type === "checkbox" ? ($(id).checked ? "yes" : "") : $(id).value);
+const SPEEDS = [10, 20, 40, 80, 150, 300, 600, 1_200];
+const SAFE_AREAS = /** @type {Json} */ ({
+  portrait: { top: 47, right: 0, bottom: 34, left: 0 },
+  landscape: { top: 0, right: 47, bottom: 21, left: 47 },
+});
+const DEVICES = /** @type {Json} */ ({
+  touch: { touch: true, hover: false },
+  mouse: { touch: false, hover: true },
+  both: { touch: true, hover: true },
+});
+const MIN_WIDTH = 120;
 
-/** What is set, for the address; what is left at its start is empty. @returns {Record<string, string>} */
+const valueOf = (/** @type {string} */ id) => ($(id).type === "checkbox" ? ($(id).checked ? "yes" : "") : $(id).value);
+
+/** Return the settings for the address; those that have their default value are empty. */
 export const stageSettings = () =>
-  Object.fromEntries(SETTINGS.map((id) => [id, value(id) === $(id).dataset.start ? "" : value(id)]));
+  /** @type {Record<string, string>} */ (
+    Object.fromEntries(SETTINGS.map((id) => [id, valueOf(id) === $(id).dataset.start ? "" : valueOf(id)]))
+  );
 
-/** @param {URLSearchParams} settings */
-export const setStage = (settings) => {
+/** Apply the settings of an address. */
+export const loadSettings = (/** @type {URLSearchParams} */ settings) => {
   for (const id of SETTINGS) {
-    const given = settings.get(id);
-    if (given === null) continue;
-    if ($(id).type === "checkbox") $(id).checked = given === "yes";
-    else $(id).value = given;
+    const value = settings.get(id);
+    if (value === null) continue;
+    if ($(id).type === "checkbox") $(id).checked = value === "yes";
+    else $(id).value = value;
   }
 };
 
-/** The box that a View is given: chosen here, or that of the host that is imitated. @returns {Json | null} */
-const container = () => {
+/** Return the dimensions that a View gets: chosen here, or those of the host that is imitated. */
+const containerDimensions = () => {
   const [width, height] = [Number($("box-width").value) || 640, Number($("box-height").value) || 480];
   const kinds = /** @type {Json} */ ({
     fixed: { width, height },
     flexible: { maxWidth: width, maxHeight: height },
     unbounded: {},
   });
-  return kinds[$("container").value] ?? state.presets[state.preset]?.container ?? null;
+  return /** @type {Json | null} */ (kinds[$("container").value] ?? state.presets[state.preset]?.container ?? null);
 };
 
-/** Lay out the box of one View. @param {any} app */
-export const layOut = (app) => {
+/** Lay out the box of one View. */
+export const layOut = (/** @type {any} */ app) => {
   const box = app.parentElement;
-  const limits = container();
+  const limits = containerDimensions();
   const width = $("width").value;
   box.style.width = width ? `${width}px` : limits?.width ? `${limits.width}px` : "";
   box.style.maxWidth = !width && limits?.maxWidth ? `${limits.maxWidth}px` : "";
@@ -81,8 +80,8 @@ export const layOut = (app) => {
   else app.removeAttribute("theme");
 };
 
-/** What drags the box of a View to any width, by pointer or by arrow keys. @param {any} box */
-export const makeGrip = (box) => {
+/** Make the handle that changes the width of a View's box, by pointer or by arrow keys. */
+export const makeGrip = (/** @type {any} */ box) => {
   const grip = make("div", {
     className: "grip",
     role: "separator",
@@ -91,16 +90,16 @@ export const makeGrip = (box) => {
     "aria-label": "Width of the View",
     title: "Drag, or use the arrow keys",
   });
-  const set = (/** @type {number} */ width) => {
+  const resize = (/** @type {number} */ width) => {
     box.style.maxWidth = "";
-    box.style.width = `${Math.max(Math.round(width), 120)}px`;
+    box.style.width = `${Math.max(Math.round(width), MIN_WIDTH)}px`;
   };
   grip.onpointerdown = (/** @type {PointerEvent} */ down) => {
     const start = box.clientWidth;
     grip.setPointerCapture(down.pointerId);
-    box.style.pointerEvents = "none"; // a frame of another origin would keep what happens over it
-    // The box is centred: it grows on both sides.
-    grip.onpointermove = (/** @type {PointerEvent} */ { clientX }) => set(start + 2 * (clientX - down.clientX));
+    box.style.pointerEvents = "none"; // a frame of another origin would swallow the pointer events
+    // The box is centred, so it grows on both sides.
+    grip.onpointermove = (/** @type {PointerEvent} */ { clientX }) => resize(start + 2 * (clientX - down.clientX));
     grip.onlostpointercapture = () => {
       grip.onpointermove = null;
       box.style.pointerEvents = "";
@@ -108,74 +107,44 @@ export const makeGrip = (box) => {
   };
   grip.onkeydown = (/** @type {KeyboardEvent} */ { key }) => {
     const step = key === "ArrowRight" ? 16 : key === "ArrowLeft" ? -16 : 0;
-    if (step) set(box.clientWidth + step);
+    if (step) resize(box.clientWidth + step);
   };
   return grip;
 };
 
-const AREAS = /** @type {Json} */ ({
-  phone: { top: 47, right: 0, bottom: 34, left: 0 },
-  sideways: { top: 0, right: 47, bottom: 21, left: 47 },
-});
-const DEVICES = /** @type {Json} */ ({
-  touch: { touch: true, hover: false },
-  mouse: { touch: false, hover: true },
-  both: { touch: true, hover: true },
-});
+/** Send the settings to the program, which gives them to all Views. */
+export const sendSettings = () =>
+  request("stage", {
+    styles: $("styles").value,
+    locale: $("locale").value || null,
+    timeZone: $("zone").value || null,
+    safeAreaInsets: SAFE_AREAS[$("areas").value] ?? null,
+    deviceCapabilities: DEVICES[$("device").value] ?? null,
+    containerDimensions: $("container").value ? containerDimensions() : null,
+  }).catch(notifyError);
 
-/** Tell the host what is set. */
-export const tellStage = async () => {
-  const styles = {
-    variables: $("styles").checked ? VARIABLES : {},
-    ...($("fonts").checked && { css: { fonts: FONTS } }),
-  };
-  if ($("fonts").checked) styles.variables = { ...styles.variables, "--font-sans": "'Stage Font', serif" };
-  const chosen = $("container").value ? container() : null;
-  try {
-    await ask("stage", {
-      styles: $("styles").checked || $("fonts").checked || told ? styles : null,
-      locale: $("locale").value || null,
-      timeZone: $("zone").value || null,
-      safeAreaInsets: AREAS[$("areas").value] ?? null,
-      deviceCapabilities: DEVICES[$("device").value] ?? null,
-      containerDimensions: chosen,
-    });
-    told = true;
-  } catch (error) {
-    say(/** @type {Error} */ (error).message);
-  }
-};
-let told = false;
-
-/** Show the theme of the page itself, and lay out every View. */
-export const applyStage = () => {
+/** Apply the settings to the page and to every View on it. */
+export const applySettings = () => {
   document.documentElement.dataset.theme = $("theme").value;
   const sized = $("container").value === "fixed" || $("container").value === "flexible";
   for (const id of ["box-width", "box-height"]) $(id).parentElement.hidden = !sized;
   $("conversation").classList.toggle("columns", $("columns").checked);
+  $("speed-value").textContent = speed() === undefined ? "all at once" : `${speed()} characters per second`;
   for (const { app } of state.calls) layOut(app);
 };
 
-/** @param {() => void} changed */
-export const startStage = (changed) => {
+/** Follow the settings; `onChange` is called after each change. */
+export const watchSettings = (/** @type {() => void} */ onChange) => {
   for (const id of SETTINGS) {
-    $(id).dataset.start = value(id);
+    $(id).dataset.start = valueOf(id);
     $(id).addEventListener("change", () => {
-      applyStage();
-      if (!["width", "theme", "columns", "pace"].includes(id)) void tellStage();
-      changed();
+      applySettings();
+      if (!LOCAL_SETTINGS.includes(id)) void sendSettings();
+      onChange();
     });
   }
+  $("speed").addEventListener("input", applySettings);
 };
 
-/** How fast the arguments are written: characters a second, or undefined for at once. */
-export const pace = () => {
-  const step = Number($("pace").value);
-  return step >= PACES.length ? undefined : PACES[step];
-};
-const PACES = [10, 20, 40, 80, 150, 300, 600, 1_200];
-
-export const paceWords = () => {
-  const now = pace();
-  return now === undefined ? "at once" : `${now} characters a second`;
-};
+/** Return how many characters of the arguments are sent per second; undefined for all at once. */
+export const speed = () => SPEEDS[Number($("speed").value)];

@@ -66,9 +66,9 @@ class Faults:
             if fault.slow:
                 await anyio.sleep(fault.slow)
             if fault.lost:
-                raise NotConnectedError(server, "not connected: the switch “lost” is on in fanlight dev.")
+                raise NotConnectedError(server, "not connected: “lose connection” is switched on in fanlight dev.")
             if fault.failing:
-                raise ServerError(server, _INTERNAL_ERROR, "The switch “failing” is on in fanlight dev.")
+                raise ServerError(server, _INTERNAL_ERROR, "“fail requests” is switched on in fanlight dev.")
             recording = self._recordings.get(server)
             if recording is None:
                 return None

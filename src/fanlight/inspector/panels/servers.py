@@ -1,14 +1,19 @@
-"""The servers: their status, their tools, resources and prompts, their log, and their faults."""
+"""The servers: their status, tools, resources and prompts, their log with its exceptions, and their faults."""
 
+import re
 import sys
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from time import time
 from typing import Final
 
 from starlette.routing import Route
 
+from fanlight.dev.targets import Served
+from fanlight.dev.tracebacks import ServerException, TracebackReader
 from fanlight.host import Host
 from fanlight.host.upstream.events import News
 from fanlight.host.views.documents import link_problem, view_uri
@@ -21,16 +26,18 @@ from fanlight.protocol.visibility import for_app, for_model
 
 _MAX_LOG_LINES: Final = 500
 _MAX_LISTED: Final = 500
+_PADDING: Final = re.compile(r"(?<=\S) {8,}(?=\S)")
+"""The space that `rich` leaves between a message and its source."""
 
 
 class ServersPanel:
     """Describes the servers, and publishes what they write and what they exchange with the host."""
 
-    def __init__(self, host: Host, faults: Faults, events: Events) -> None:
+    def __init__(self, host: Host, servers: Mapping[str, Served], faults: Faults, events: Events) -> None:
         self._host = host
         self._faults = faults
         self._events = events
-        self._logs: dict[str, deque[JSONObject]] = {name: deque(maxlen=_MAX_LOG_LINES) for name in host.servers}
+        self._logs = {name: _Log(name, served.folder) for name, served in servers.items()}
         host.servers.listen(self._publish_status)
         for name, connection in host.servers.items():
             connection.tap = partial(self._publish_message, name)
@@ -42,6 +49,7 @@ class ServersPanel:
             get("servers", self._list),
             get("resources", self._list_resources),
             get("resource", self._read_resource),
+            get("exceptions", self._list_exceptions),
             post("faults", self._set_faults),
             post("reconnect", self._reconnect),
         ]
@@ -61,7 +69,7 @@ class ServersPanel:
             "instructions": connection.instructions,
             "capabilities": connection.capabilities,
             "faults": asdict(self._faults.of(name)),
-            "log": list(self._logs[name]),
+            "log": list(self._logs[name].entries),
             "tools": [_describe_tool(name, tool) for tool in connection.tools],
         }
 
@@ -90,6 +98,14 @@ class ServersPanel:
     async def _read_resource(self, query: JSONObject) -> JSONObject:
         return await self._host.servers[text(query, "server")].read_resource(text(query, "uri"))
 
+    async def _list_exceptions(self, query: JSONObject) -> list[JSONObject]:
+        """Return the exceptions that a server logged since a time."""
+        log, since = self._logs[text(query, "server")], float(text(query, "since"))
+        return [
+            {"summary": str(exception), "traceback": "\n".join(exception.describe(log.folder))}
+            for exception in log.exceptions(since)
+        ]
+
     async def _set_faults(self, body: JSONObject) -> JSONObject:
         server = text(body, "server")
         self._faults.set(server, number(body, "slow"), flag(body, "failing"), flag(body, "lost"))
@@ -109,10 +125,36 @@ class ServersPanel:
 
     def _log(self, server: str, line: str) -> None:
         """Show a line of a server's stderr, in the terminal and in the page."""
-        sys.stderr.write(f"  {server}: {line}\n")
-        entry = {"at": time(), "line": line}
-        self._logs[server].append(entry)
+        entry = self._logs[server].add(line)
         self._events.publish("log", {"server": server, **entry})
+
+
+class _Log:
+    """The stderr of a server, and the exceptions in it."""
+
+    def __init__(self, server: str, folder: Path | None) -> None:
+        self.folder = folder
+        self.entries: deque[JSONObject] = deque(maxlen=_MAX_LOG_LINES)
+        self._server = server
+        self._reader = TracebackReader(folder)
+        self._times: list[float] = []  # of the exceptions
+
+    def add(self, line: str) -> JSONObject:
+        """Print a line, or an exception without the frames of libraries, and return the line's entry."""
+        shown = self._reader.feed(line)
+        line = _PADDING.sub("  ", line.rstrip())
+        is_plain = len(shown) == 1 and len(self._times) == len(self._reader.exceptions)
+        entry: JSONObject = {"at": time(), "line": line, "plain": is_plain}
+        for each in shown:
+            sys.stderr.write(f"  {self._server}: {_PADDING.sub('  ', each)}\n")
+        if len(self._times) < len(self._reader.exceptions):
+            self._times.append(entry["at"])
+        self.entries.append(entry)
+        return entry
+
+    def exceptions(self, since: float) -> list[ServerException]:
+        """Return the exceptions since a time."""
+        return [each for at, each in zip(self._times, self._reader.exceptions, strict=True) if at >= since]
 
 
 def _describe_tool(server: str, tool: JSONObject) -> JSONObject:

@@ -5,13 +5,14 @@ from typing import Final
 from starlette.routing import Route
 
 from fanlight.dev.presets import PRESETS
+from fanlight.dev.styles import DEFAULT_STYLES, STYLES
 from fanlight.host import Host
 from fanlight.inspector.api import BadRequestError, get, post, text
 from fanlight.inspector.events import Events
 from fanlight.protocol.jsonrpc import JSONObject
 
 _SETTINGS: Final = frozenset(
-    {"theme", "locale", "timeZone", "containerDimensions", "safeAreaInsets", "deviceCapabilities", "styles"}
+    {"theme", "locale", "timeZone", "containerDimensions", "safeAreaInsets", "deviceCapabilities"}
 )
 
 
@@ -22,7 +23,9 @@ class StagePanel:
         self._host = host
         self._events = events
         self._settings: JSONObject = {}
+        self._styles = DEFAULT_STYLES
         self.preset = "fanlight"
+        self._apply()
 
     def routes(self) -> list[Route]:
         """Return the routes of this panel."""
@@ -37,8 +40,8 @@ class StagePanel:
         return {
             id: {
                 "name": preset.name,
-                "seen": preset.seen,
-                "differs": preset.differs,
+                "observed": preset.observed,
+                "differences": preset.differences,
                 "modes": list(preset.profile.display_modes),
                 "container": preset.context.get("containerDimensions"),
             }
@@ -47,13 +50,26 @@ class StagePanel:
 
     async def _change_settings(self, body: JSONObject) -> JSONObject:
         """Change the host context of all Views; a setting that is null is left to the page."""
+        styles = body.get("styles", DEFAULT_STYLES)
+        if styles not in STYLES:
+            raise BadRequestError(f"styles is {styles!r}, expected one of {', '.join(STYLES)}.")
+        reload = styles != self._styles
+        self._styles = styles
         self._settings = {key: value for key, value in body.items() if key in _SETTINGS and value is not None}
         self._apply()
+        if reload:
+            # A View keeps the variables that it got once, until it is loaded again.
+            await self._reload_views()
         return {}
 
     def _apply(self) -> None:
+        unset = dict.fromkeys((*_SETTINGS, "platform"))
         context = PRESETS[self.preset].context
-        self._host.pin_context(**{**dict.fromkeys((*_SETTINGS, "platform")), **context, **self._settings})
+        self._host.pin_context(**{**unset, **context, **self._settings, "styles": STYLES[self._styles]})
+
+    async def _reload_views(self) -> None:
+        for name in self._host.servers:
+            await self._host.reload_views(name)
 
     async def _change_mode(self, body: JSONObject) -> JSONObject:
         await self._host.show_as(text(body, "view"), text(body, "mode"))
@@ -67,7 +83,6 @@ class StagePanel:
         self.preset = preset
         self._host.profile = PRESETS[preset].profile
         self._apply()
-        for name in self._host.servers:
-            await self._host.reload_views(name)
+        await self._reload_views()
         self._events.publish("preset", {"preset": preset})
         return {}

@@ -1,4 +1,4 @@
-"""Views that results bring, as with mcp-ui, in the page of `fanlight dev`."""
+"""Views that are embedded in results, as with mcp-ui, in the page of `fanlight dev`."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ AS_DICT = """legacy=True)
     return {"content": [made.to_dict()]}"""
 
 
-async def test_each_view_that_a_result_brings_has_a_card_of_its_own(browser: Browser, tmp_path: Path) -> None:
+async def test_each_embedded_view_has_its_own_card(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text(EMBEDDED.replace("return mcpui", "return [mcpui").replace("legacy=True)", SECOND), encoding="utf-8")
     with running(in_process(str(path))) as (inspector, address):
@@ -59,7 +59,7 @@ async def test_each_view_that_a_result_brings_has_a_card_of_its_own(browser: Bro
             assert problems == []
 
 
-async def test_a_view_that_is_left_out_is_told_of(browser: Browser, tmp_path: Path) -> None:
+async def test_a_view_that_cannot_be_shown_is_reported(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     twice = SECOND.replace("ui://old/more", "ui://old/card")
     path.write_text(EMBEDDED.replace("return mcpui", "return [mcpui").replace("legacy=True)", twice), encoding="utf-8")
@@ -67,12 +67,12 @@ async def test_a_view_that_is_left_out_is_told_of(browser: Browser, tmp_path: Pa
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "card")
             await expect(page.locator(".problems")).to_contain_text(
-                "The result brings 2 Views, and 1 of them is shown."
+                "The result brings 2 Views, but only 1 of them can be shown."
             )
 
 
 @pytest.mark.parametrize("policy", ["ask", "allow"])
-async def test_an_external_page_is_asked_about_and_shown(policy: str, browser: Browser, tmp_path: Path) -> None:
+async def test_an_external_page_is_shown_after_consent(policy: str, browser: Browser, tmp_path: Path) -> None:
     async def other(request: Request) -> Response:
         return HTMLResponse("<!doctype html><title>Elsewhere</title><p>from elsewhere")
 
@@ -94,7 +94,7 @@ async def test_an_external_page_is_asked_about_and_shown(policy: str, browser: B
                 assert problems == []
 
 
-async def test_a_resource_that_is_returned_as_a_dict_is_named(browser: Browser, tmp_path: Path) -> None:
+async def test_a_resource_that_is_returned_as_a_dict_is_explained(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     made = EMBEDDED.replace("return mcpui", "made = mcpui").replace("legacy=True)", AS_DICT)
     path.write_text(made, encoding="utf-8")
@@ -104,7 +104,7 @@ async def test_a_resource_that_is_returned_as_a_dict_is_named(browser: Browser, 
             await expect(page.locator("article.card")).to_contain_text("Return the resource itself")
 
 
-async def test_a_view_that_a_result_brings_is_shown_and_its_dialect_named(browser: Browser, tmp_path: Path) -> None:
+async def test_an_embedded_view_is_shown_with_its_dialect(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text(EMBEDDED, encoding="utf-8")
     with running(in_process(str(path))) as (inspector, address):

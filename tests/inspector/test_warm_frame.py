@@ -1,7 +1,7 @@
-"""The empty frame that keeps a process for the View of the chosen tool: a View that reaches into it gets nothing.
+"""The warm frame: an empty page that keeps a browser process for the origin of the chosen tool's View.
 
-It went red without `sandbox` on the frame, and without the page's Connection-Allowlist. Where a browser knows that
-header, it stops all that the page's policy and the `frame-src` around it would: see test_web.py, test_guard.py.
+A View shares that origin, so it can reach into the frame, and must gain nothing by it. The test fails without `sandbox`
+on the frame, and without the page's Connection-Allowlist.
 """
 
 from pathlib import Path
@@ -93,7 +93,7 @@ def warm_frames(page: Page) -> list[str]:
     return [frame.url for frame in page.main_frame.child_frames if "/warm?" in frame.url]
 
 
-async def test_a_view_gets_nothing_out_of_the_empty_frame_of_its_own_origin(browser: Browser, tmp_path: Path) -> None:
+async def test_a_view_cannot_escape_through_the_warm_frame_of_its_origin(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "server.py"
     file.write_text(SERVER, encoding="utf-8")
     with running(servers([str(file)])) as (inspector, address), listening() as evil:
@@ -110,7 +110,7 @@ async def test_a_view_gets_nothing_out_of_the_empty_frame_of_its_own_origin(brow
         assert evil.visits == []
 
 
-async def test_there_is_one_for_the_chosen_tool_if_it_has_a_view(browser: Browser, tmp_path: Path) -> None:
+async def test_the_chosen_tool_has_a_warm_frame_if_it_has_a_view(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "server.py"
     file.write_text(SERVER, encoding="utf-8")
     with running(servers([str(file)])) as (inspector, address):

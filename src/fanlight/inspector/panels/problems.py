@@ -1,0 +1,73 @@
+"""The problems of Views: what their policy blocked and how to fix it, and where their scripts failed."""
+
+import sys
+from typing import Final
+
+from starlette.routing import Route
+
+from fanlight.dev.csp_cures import cure
+from fanlight.host import Host
+from fanlight.inspector.api import get, post, text
+from fanlight.inspector.locations import Locations, violations_of_app
+from fanlight.inspector.view_log import printable
+from fanlight.protocol.jsonrpc import JSONObject
+
+_UNCHANGED: Final = (".html", ".htm", ".js", ".mjs", ".css")
+"""Files that are put into a document as they are, so that its columns are theirs."""
+
+
+class ProblemsPanel:
+    """Explains problems of Views by the author's files."""
+
+    def __init__(self, host: Host, locations: Locations) -> None:
+        self._host = host
+        self._locations = locations
+
+    def routes(self) -> list[Route]:
+        """Return the routes of this panel."""
+        return [
+            get("blocked", self._blocked),
+            get("place", self._place),
+            post("view-error", self._print_error),
+        ]
+
+    async def _blocked(self, query: JSONObject) -> list[JSONObject]:
+        """Return what the policy of a View has blocked since its document was shown, and how to fix each."""
+        view = text(query, "view")
+        shown = self._locations.last_document(view)
+        if shown is None:
+            return []
+        records = self._host.audit(view=view, kind="violation", since=shown.at)
+        found: dict[tuple[object, ...], JSONObject] = {}
+        for record in (*records, *violations_of_app(self._host, shown)):
+            data = record.data or {}
+            if record.outcome != "blocked" or "blocked" not in data:
+                continue
+            entry: JSONObject = {
+                "directive": record.name,
+                "blocked": data["blocked"],
+                "line": data.get("line"),
+                "place": self._find_place(view, data.get("line"), 1),
+                "cure": cure(record.name, data["blocked"]),
+                "count": 0,
+            }
+            key = (record.name, entry["cure"], entry["line"])  # one entry for all URLs of an origin
+            found.setdefault(key, entry)["count"] += 1
+        return list(found.values())
+
+    def _find_place(self, view: str, line: object, column: int) -> JSONObject | None:
+        place = self._locations.find(view, line, column) if isinstance(line, int) else None
+        return None if place is None else {"file": place.file, "line": place.line}
+
+    async def _place(self, query: JSONObject) -> JSONObject:
+        """Return the author's file, line and column of a position in a View's document, as far as they are known."""
+        column = int(text(query, "column"))
+        place = self._find_place(text(query, "view"), int(text(query, "line")), column)
+        if place is None:
+            return {}
+        return {**place, "column": column} if place["file"].endswith(_UNCHANGED) else place
+
+    async def _print_error(self, body: JSONObject) -> JSONObject:
+        """Print a JavaScript error, which the page has found in the author's files, to the terminal."""
+        sys.stderr.write(f"  {printable(text(body, 'place'))} {printable(text(body, 'message'))}\n")
+        return {}
