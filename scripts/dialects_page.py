@@ -11,19 +11,19 @@ from fanlight.protocol.dialects import ROWS, Row
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "reference" / "dialects.md"
 _PLACE: Final = re.compile(r"(<!-- rows: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_SPEAKERS: Final = {"view": "a View", "host": "the host", "server": "a server"}
+_SENDERS: Final = {"view": "a View", "host": "the host", "server": "a server"}
 
 
 def table(kinds: str) -> str:
     """Return the rows of some kinds."""
-    head = ("word", "of", "said by", "today", "")
+    head = ("name", "dialect", "sent by", "standard", "")
     rows = [_cells(row) for row in ROWS if row.kind in kinds.split()]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ("---",) * len(head), *rows))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     today = f"`{row.today}`" if row.today else "none"
-    return f"`{row.older}`", row.dialect, _SPEAKERS[row.speaker], today, row.note
+    return f"`{row.older}`", row.dialect, _SENDERS[row.sender], today, row.note
 
 
 def filled(page: str) -> str:

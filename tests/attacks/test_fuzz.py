@@ -38,7 +38,7 @@ METHODS = [
         "mcp-ui/initialize",
         "mcp-ui/size-change",
         "mcp-ui/sandbox-ready",
-        "fanlight/keep-state",
+        "fanlight/save-state",
         "nope",
         "",
     ),
@@ -183,13 +183,13 @@ class Holder:
             case "respond":
                 bridge.respond(one, {"ok": True})
             case "refuse":
-                bridge.refuse(one, "no")
+                bridge.respond_error(one, "no")
             case "progress":
                 bridge.progress(one, 1, 2)
             case "ask" if bridge.state is State.READY and "tools" in bridge.app_capabilities:
-                self.asked.append(bridge.ask("tools/list"))
+                self.asked.append(bridge.request("tools/list"))
             case "give up" if self.asked:
-                bridge.give_up(self.asked.pop())
+                bridge.cancel_request(self.asked.pop())
             case "context":
                 bridge.set_context({"theme": "dark" if chance % 2 else "light"})
             case "list":
@@ -268,12 +268,12 @@ def test_a_bridge_that_heard_a_hundred_thousand_messages_is_no_larger() -> None:
         for answer in bridge.outgoing():
             assert answer["jsonrpc"] == "2.0"
     for id in list(bridge.open_requests):
-        bridge.refuse(id, "over")
+        bridge.respond_error(id, "over")
     list(bridge.outgoing())
     after = sizes(bridge)
     # Which older words a View used is remembered; there are so many.
-    assert {name for name in after if after[name] > before[name]} == {"older_words"}
-    assert after["older_words"] <= len([row for row in ROWS if row.kind == "method"])
+    assert {name for name in after if after[name] > before[name]} == {"older_names"}
+    assert after["older_names"] <= len([row for row in ROWS if row.kind == "method"])
 
 
 # Frames

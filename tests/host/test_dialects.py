@@ -198,14 +198,14 @@ async def test_without_dialects_an_older_word_of_a_view_is_refused_and_the_audit
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}), dialects=False) as host:
         page = await opened(host, await host.call_tool("made", "show", {}))
         answer = await page.ask("initialize", {"clientInfo": {"name": "Old", "version": "1"}}, id=0)
-        reason = "initialize is of an older dialect, which this host refuses. Say ui/initialize."
+        reason = "initialize belongs to an older dialect, which this host does not accept. Send ui/initialize."
         assert answer["error"] == {"code": -32601, "message": reason}
         await page.ask("ui/initialize", HELLO, id=1)
         await page.say({"method": "ui/size-change", "params": {"height": 5}})
         records = list(host.audit(kind="message"))
         assert records[0].data is not None
         assert records[0].data["error"]["message"] == reason
-        assert records[-1].outcome.startswith("dropped: ui/size-change is of an older dialect")
+        assert records[-1].outcome.startswith("dropped: ui/size-change belongs to an older dialect")
 
 
 async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
@@ -477,7 +477,7 @@ async def test_a_state_is_kept_for_its_view_and_given_back_and_the_model_is_not_
         assert "state" not in known(page)
         await page.message()
         await page.message()
-        assert (await page.ask("fanlight/keep-state", {"state": {"count": 2}}))["result"] == {}
+        assert (await page.ask("fanlight/save-state", {"state": {"count": 2}}))["result"] == {}
         assert host.model_context("c") == []
         again = await opened(host, call)
         assert known(again)["state"] == {"count": 2}
@@ -495,7 +495,7 @@ async def test_the_model_is_told_a_state_if_the_policy_says_so(rule: str, answer
         page = await greeted(host, call)
         await page.message()
         await page.message()
-        await page.say({"id": 7, "method": "fanlight/keep-state", "params": {"state": 5}})
+        await page.say({"id": 7, "method": "fanlight/save-state", "params": {"state": 5}})
         while (frame := await page.next())["type"] != "message":
             if frame["type"] == "question":
                 await page.tell({"type": "command-result", "id": frame["id"], "result": {"answer": answer}})
@@ -509,13 +509,13 @@ async def test_no_other_view_keeps_a_state_and_none_keeps_too_much() -> None:
         page = await greeted(host, await host.call_tool("made", "show", {}))
         await page.message()
         await page.message()
-        assert (await page.ask("fanlight/keep-state", {"state": 1}))["error"]["code"] == -32601
+        assert (await page.ask("fanlight/save-state", {"state": 1}))["error"]["code"] == -32601
     async with running(widget(), limits=Limits(state_bytes=100)) as host:
         page = await greeted(host, await host.call_tool("made", "show", {}))
         await page.message()
         await page.message()
         assert (
-            "at most 100 are kept" in (await page.ask("fanlight/keep-state", {"state": "x" * 100}))["error"]["message"]
+            "at most 100 are kept" in (await page.ask("fanlight/save-state", {"state": "x" * 100}))["error"]["message"]
         )
 
 

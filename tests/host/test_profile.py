@@ -58,7 +58,7 @@ async def test_a_profile_narrows_what_a_view_is_offered() -> None:
         refused=["serverResources"],
         display_modes=["inline"],
         withheld=["toolInfo", "platform"],
-        silent=["ui/notifications/tool-input", "ui/notifications/tool-result"],
+        suppressed=["ui/notifications/tool-input", "ui/notifications/tool-result"],
     )
     async with Host({"counter": counter()}, profile=profile) as host:
         page, greeting, view = await shown(host)
@@ -73,8 +73,8 @@ async def test_a_profile_narrows_what_a_view_is_offered() -> None:
             await host.show_as(view, "pip")
 
 
-async def test_what_is_silent_is_never_sent_and_teardown_does_not_wait_for_it() -> None:
-    profile = Profile(silent=["ui/notifications/tool-input", "ui/resource-teardown"])
+async def test_a_suppressed_method_is_never_sent_and_teardown_does_not_wait_for_it() -> None:
+    profile = Profile(suppressed=["ui/notifications/tool-input", "ui/resource-teardown"])
     async with Host({"counter": counter()}, profile=profile) as host:
         page, _, view = await shown(host)
         first = await page.next()

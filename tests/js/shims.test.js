@@ -357,7 +357,7 @@ describe("the shim for ChatGPT's widgets", () => {
       { mode: "inline" },
     ],
     ["openExternal", [{ href: "https://a.example" }], "ui/open-link", { url: "https://a.example" }, {}, undefined],
-    ["setWidgetState", [{ x: 1 }], "fanlight/keep-state", { state: { x: 1 } }, {}, undefined],
+    ["setWidgetState", [{ x: 1 }], "fanlight/save-state", { state: { x: 1 } }, {}, undefined],
     [
       "sendFollowUpMessage",
       [{ prompt: "p" }],

@@ -92,7 +92,7 @@ async def test_our_host_keeps_every_rule_that_a_view_can_see(
 
 async def test_what_our_host_is_told_to_leave_out_is_found(browser: Browser, report: Path) -> None:
     looser = Policy({**POLICY, "profile": "compat"})
-    quieter = Profile(silent=["ui/notifications/host-context-changed"], extension=False)
+    quieter = Profile(suppressed=["ui/notifications/host-context-changed"], extension=False)
     host = Host({"probe": probe_server(report)}, policy=looser, profile=quieter)
     with program_of(host) as program:
         async with program.shown(browser, "probe", "probe_host_bare", {}) as (page, _):

@@ -5,21 +5,21 @@ import pytest
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.errors import LocalProtocolError
 from fanlight.protocol.events import (
-    Answered,
     AppToolsChanged,
     Cancelled,
     ContextUpdated,
     DisplayModeRequested,
     DownloadRequested,
-    Dropped,
     Event,
-    Greeted,
+    HandshakeStarted,
     LinkRequested,
     Logged,
     MessageRequested,
     Ready,
+    Rejected,
+    ResponseReceived,
     SamplingRequested,
-    ServerAsked,
+    ServerRequested,
     SizeChanged,
     TeardownRequested,
     ToolCalled,
@@ -84,7 +84,7 @@ class Link:
 def test_any_version_is_answered_with_ours(version: Any, answered: str) -> None:
     link = Link()
     event = link.ask("ui/initialize", {**HELLO, "protocolVersion": version}, id=0)
-    assert isinstance(event, Greeted)
+    assert isinstance(event, HandshakeStarted)
     assert link.sent() == [
         {
             "jsonrpc": "2.0",
@@ -103,7 +103,7 @@ def test_a_second_handshake_is_answered_and_nothing_is_sent_twice() -> None:
     link = Link().ready()
     link.bridge.tool_input({"a": 1})
     assert link.methods() == ["ui/notifications/tool-input"]
-    assert link.ask("ui/initialize", HELLO) == Greeted(HELLO["appInfo"], {}, "2026-01-26", True)  # type: ignore[arg-type]
+    assert link.ask("ui/initialize", HELLO) == HandshakeStarted(HELLO["appInfo"], {}, "2026-01-26", True)  # type: ignore[arg-type]
     assert link.tell("ui/notifications/initialized") is None
     assert len(link.sent()) == 1
 
@@ -111,13 +111,13 @@ def test_a_second_handshake_is_answered_and_nothing_is_sent_twice() -> None:
 @pytest.mark.parametrize("params", [[], "x", 7, True])
 def test_a_handshake_with_odd_params_is_refused(params: Any) -> None:
     link = Link()
-    assert isinstance(link.ask("ui/initialize", params), Dropped)
+    assert isinstance(link.ask("ui/initialize", params), Rejected)
     assert link.error() == (7, -32602)
 
 
 def test_a_view_that_leaves_everything_out_is_still_greeted() -> None:
     link = Link()
-    assert link.ask("ui/initialize", {"appInfo": 7, "appCapabilities": None}) == Greeted({}, {}, "", False)
+    assert link.ask("ui/initialize", {"appInfo": 7, "appCapabilities": None}) == HandshakeStarted({}, {}, "", False)
 
 
 def test_ping_is_answered_at_any_time() -> None:
@@ -134,7 +134,7 @@ def test_ping_is_answered_at_any_time() -> None:
 @pytest.mark.parametrize("method", ["tools/call", "ui/message", "resources/read", "nonsense"])
 def test_nothing_is_served_before_the_handshake(method: str) -> None:
     link = Link()
-    assert isinstance(link.ask(method, {"name": "add"}), Dropped)
+    assert isinstance(link.ask(method, {"name": "add"}), Rejected)
     assert link.error() == (7, -32600)
 
 
@@ -192,7 +192,7 @@ def test_a_result_needs_its_input_and_a_cancellation_does_not() -> None:
         link.bridge.tool_result({"content": []})
     link.bridge.tool_cancelled("the user stopped it")
     assert link.sent()[0]["params"] == {"reason": "the user stopped it"}
-    with pytest.raises(LocalProtocolError, match="outcome already"):
+    with pytest.raises(LocalProtocolError, match="already has an outcome"):
         link.bridge.tool_cancelled()
 
 
@@ -244,11 +244,11 @@ def test_only_what_changed_is_sent_and_whole() -> None:
             {"name": "add", "_meta": {"progressToken": 7, "mine": 1}},
             ToolCalled(7, "add", {}, {"mine": 1}),
         ),
-        ("tools/list", {"cursor": "x"}, ServerAsked(7, "tools/list", {"cursor": "x"})),
-        ("resources/read", {"uri": "a://b"}, ServerAsked(7, "resources/read", {"uri": "a://b"})),
-        ("resources/list", None, ServerAsked(7, "resources/list", {})),
-        ("resources/templates/list", {}, ServerAsked(7, "resources/templates/list", {})),
-        ("prompts/list", {"_meta": {"progressToken": 1}}, ServerAsked(7, "prompts/list", {})),
+        ("tools/list", {"cursor": "x"}, ServerRequested(7, "tools/list", {"cursor": "x"})),
+        ("resources/read", {"uri": "a://b"}, ServerRequested(7, "resources/read", {"uri": "a://b"})),
+        ("resources/list", None, ServerRequested(7, "resources/list", {})),
+        ("resources/templates/list", {}, ServerRequested(7, "resources/templates/list", {})),
+        ("prompts/list", {"_meta": {"progressToken": 1}}, ServerRequested(7, "prompts/list", {})),
         (
             "sampling/createMessage",
             {"messages": [], "maxTokens": 5},
@@ -287,7 +287,7 @@ def test_a_request_becomes_an_event_and_its_answer_goes_back(method: str, params
 )
 def test_params_of_the_wrong_shape_are_answered_with_what_was_expected(method: str, params: Any) -> None:
     link = Link().ready()
-    assert isinstance(link.ask(method, params), Dropped)
+    assert isinstance(link.ask(method, params), Rejected)
     (message,) = link.sent()
     assert message["error"]["code"] == -32602
     assert "expected" in message["error"]["message"]
@@ -297,7 +297,7 @@ def test_params_of_the_wrong_shape_are_answered_with_what_was_expected(method: s
 @pytest.mark.parametrize("name", ["subtract", "", "ADD", "add ", "__proto__"])
 def test_a_tool_that_the_view_may_not_call_is_refused(name: str) -> None:
     link = Link().ready()
-    assert isinstance(link.ask("tools/call", {"name": name}), Dropped)
+    assert isinstance(link.ask("tools/call", {"name": name}), Rejected)
     assert link.error() == (7, -32602)
 
 
@@ -316,7 +316,7 @@ def test_a_tool_that_the_view_may_not_call_is_refused(name: str) -> None:
 )
 def test_what_the_host_does_not_offer_is_not_found(method: str, params: Any) -> None:
     link = Link({}).ready()
-    assert isinstance(link.ask(method, params), Dropped)
+    assert isinstance(link.ask(method, params), Rejected)
     assert link.error() == (7, -32601)
 
 
@@ -345,7 +345,7 @@ def test_a_view_that_declared_no_modes_may_ask_for_any_that_is_offered() -> None
 def test_a_refusal_is_an_error_with_its_reason() -> None:
     link = Link().ready()
     link.ask("ui/open-link", {"url": "javascript:alert(1)"})
-    link.bridge.refuse(7, "Links of this kind are not opened.")
+    link.bridge.respond_error(7, "Links of this kind are not opened.")
     (message,) = link.sent()
     assert message["error"] == {"code": -32000, "message": "Links of this kind are not opened."}
 
@@ -353,7 +353,7 @@ def test_a_refusal_is_an_error_with_its_reason() -> None:
 def test_an_id_in_use_is_refused_until_it_is_answered() -> None:
     link = Link().ready()
     link.ask("tools/call", {"name": "add"}, id=0)
-    assert isinstance(link.ask("tools/call", {"name": "add"}, id=0), Dropped)
+    assert isinstance(link.ask("tools/call", {"name": "add"}, id=0), Rejected)
     assert link.error() == (0, -32600)
     link.bridge.respond(0, {})
     assert isinstance(link.ask("tools/call", {"name": "add"}, id=0), ToolCalled)
@@ -365,7 +365,7 @@ def test_a_request_that_the_view_gave_up_is_not_answered() -> None:
     assert link.tell("notifications/cancelled", {"requestId": "a", "reason": "late"}) == Cancelled("a", "late")
     link.bridge.progress("a", 1)
     link.bridge.respond("a", {})
-    link.bridge.refuse("a", "no")
+    link.bridge.respond_error("a", "no")
     assert link.sent() == []
     assert link.tell("notifications/cancelled", {"requestId": "a"}) is None
     assert link.tell("notifications/cancelled", {"requestId": [1]}) is None
@@ -421,7 +421,7 @@ def test_notifications_become_events() -> None:
 @pytest.mark.parametrize("name", ["sandbox-proxy-ready", "sandbox-resource-ready", "sandbox-anything"])
 def test_a_view_cannot_speak_for_the_sandbox_proxy(name: str) -> None:
     link = Link().ready()
-    assert isinstance(link.tell(f"ui/notifications/{name}", {"html": "<p>"}), Dropped)
+    assert isinstance(link.tell(f"ui/notifications/{name}", {"html": "<p>"}), Rejected)
     assert link.sent() == []
 
 
@@ -437,7 +437,7 @@ def test_a_view_cannot_speak_for_the_sandbox_proxy(name: str) -> None:
 )
 def test_what_is_no_json_rpc_is_dropped_without_an_answer(message: Any) -> None:
     link = Link().ready()
-    assert isinstance(link.bridge.receive(message), Dropped)
+    assert isinstance(link.bridge.receive(message), Rejected)
     assert link.sent() == []
 
 
@@ -457,19 +457,19 @@ def test_what_is_no_json_rpc_is_dropped_without_an_answer(message: Any) -> None:
 )
 def test_what_is_no_message_is_answered_as_invalid(message: dict[str, Any]) -> None:
     link = Link().ready()
-    assert isinstance(link.bridge.receive({"jsonrpc": "2.0", **message}), Dropped)
+    assert isinstance(link.bridge.receive({"jsonrpc": "2.0", **message}), Rejected)
     assert link.error() == (None, -32600)
 
 
 def test_an_answer_to_what_was_never_asked_is_dropped() -> None:
     link = Link().ready(tools={})
-    id = link.bridge.ask("tools/list")
+    id = link.bridge.request("tools/list")
     link.sent()
     for other in (id + 1, str(id), 0):
-        assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": other, "result": {}}), Dropped)
+        assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": other, "result": {}}), Rejected)
     answer = {"jsonrpc": "2.0", "id": id, "result": {"tools": []}}
-    assert link.bridge.receive(answer) == Answered(id, "tools/list", {"tools": []}, None)
-    assert isinstance(link.bridge.receive(answer), Dropped)
+    assert link.bridge.receive(answer) == ResponseReceived(id, "tools/list", {"tools": []}, None)
+    assert isinstance(link.bridge.receive(answer), Rejected)
 
 
 # What we ask
@@ -477,28 +477,28 @@ def test_an_answer_to_what_was_never_asked_is_dropped() -> None:
 
 def test_our_ids_start_at_one() -> None:
     link = Link().ready(tools={})
-    assert [link.bridge.ask("tools/list"), link.bridge.ask("ping")] == [1, 2]
+    assert [link.bridge.request("tools/list"), link.bridge.request("ping")] == [1, 2]
 
 
 def test_a_view_without_tools_is_not_asked_for_them() -> None:
     link = Link().ready()
     with pytest.raises(LocalProtocolError, match="offers no tools"):
-        link.bridge.ask("tools/call", {"name": "x"})
+        link.bridge.request("tools/call", {"name": "x"})
 
 
 def test_nothing_is_asked_before_the_view_is_ready() -> None:
     with pytest.raises(LocalProtocolError, match="SBX-09"):
-        Link().greet(tools={}).bridge.ask("tools/list")
+        Link().greet(tools={}).bridge.request("tools/list")
 
 
 def test_giving_up_tells_the_view_and_forgets_the_answer() -> None:
     link = Link().ready(tools={})
-    id = link.bridge.ask("tools/call", {"name": "slow"})
+    id = link.bridge.request("tools/call", {"name": "slow"})
     link.sent()
-    link.bridge.give_up(id, "timed out")
-    link.bridge.give_up(id)
+    link.bridge.cancel_request(id, "timed out")
+    link.bridge.cancel_request(id)
     assert [message["params"] for message in link.sent()] == [{"requestId": id, "reason": "timed out"}]
-    assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, "result": {}}), Dropped)
+    assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, "result": {}}), Rejected)
 
 
 def test_list_changes_are_relayed_where_the_host_offers_them() -> None:
@@ -521,9 +521,9 @@ def test_teardown_is_asked_and_any_answer_means_go_ahead(answer: dict[str, Any])
     id = link.bridge.teardown("the user closed it")
     (message,) = link.sent()
     assert (message["method"], message["params"]) == ("ui/resource-teardown", {"reason": "the user closed it"})
-    assert isinstance(link.ask("ui/open-link", {"url": "https://example.com"}), Dropped)
+    assert isinstance(link.ask("ui/open-link", {"url": "https://example.com"}), Rejected)
     assert link.error() == (7, -32600)
-    assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, **answer}), Answered)
+    assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, **answer}), ResponseReceived)
     assert link.bridge.state is State.CLOSED
     assert link.ask("ping") is None
     assert link.sent() == []
@@ -557,11 +557,13 @@ def test_older_words_are_understood_and_remembered() -> None:
         "clientInfo": {"name": "Old", "version": "1"},
         "capabilities": {"tools": {}},
     }
-    assert link.ask("initialize", hello) == Greeted({"name": "Old", "version": "1"}, {"tools": {}}, "2025-06-18", False)
+    assert link.ask("initialize", hello) == HandshakeStarted(
+        {"name": "Old", "version": "1"}, {"tools": {}}, "2025-06-18", False
+    )
     assert link.tell("notifications/initialized") == Ready()
     assert link.tell("ui/size-change", {"height": 5}) == SizeChanged(None, 5)
     assert link.tell("ui/notifications/size-change", {"height": 6}) == SizeChanged(None, 6)
-    assert set(link.bridge.older_words) == {
+    assert set(link.bridge.older_names) == {
         "initialize",
         "notifications/initialized",
         "ui/size-change",
@@ -571,18 +573,18 @@ def test_older_words_are_understood_and_remembered() -> None:
 
 def test_older_words_can_be_turned_off_and_are_refused_with_the_reason() -> None:
     link = Link(dialects=False)
-    reason = "initialize is of an older dialect, which this host refuses. Say ui/initialize."
-    assert link.ask("initialize", {}) == Dropped(reason)
+    reason = "initialize belongs to an older dialect, which this host does not accept. Send ui/initialize."
+    assert link.ask("initialize", {}) == Rejected(reason)
     (answer,) = link.sent()
     assert answer["error"] == {"code": -32601, "message": reason}
-    assert isinstance(link.ready().tell("ui/size-change", {"height": 5}), Dropped)
-    assert link.bridge.older_words == {}
+    assert isinstance(link.ready().tell("ui/size-change", {"height": 5}), Rejected)
+    assert link.bridge.older_names == {}
     assert link.sent() == []
 
 
 @pytest.mark.parametrize("odd", [[], {}, [[]], None, 7])
 def test_a_word_from_a_list_that_is_no_word_is_none(odd: Any) -> None:
     link = Link()
-    assert isinstance(link.ask("ui/initialize", {**HELLO, "protocolVersion": odd}), Greeted)
+    assert isinstance(link.ask("ui/initialize", {**HELLO, "protocolVersion": odd}), HandshakeStarted)
     assert link.sent()[0]["result"]["protocolVersion"] == "2026-01-26"
     assert link.tell("notifications/message", {"level": odd}) == Logged("info", None, None)

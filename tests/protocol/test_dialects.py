@@ -8,8 +8,8 @@ import pytest
 
 from fanlight.browser import script
 from fanlight.protocol.bridge import Bridge
-from fanlight.protocol.dialects import ROWS, Row, Speech, in_both_places, type_of, ui_of
-from fanlight.protocol.events import Dropped, Greeted, Ready, SizeChanged
+from fanlight.protocol.dialects import ROWS, Row, Translator, older_type, translate_meta, with_experimental
+from fanlight.protocol.events import HandshakeStarted, Ready, Rejected, SizeChanged
 from fanlight.protocol.extension import MIME_TYPE, negotiated
 
 CONTEXT = {"theme": "dark", "containerDimensions": {"width": 400, "maxHeight": 700}}
@@ -19,9 +19,7 @@ OLD_HELLO = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "ver
 
 def rows(kind: str, speaker: str) -> list[Any]:
     return [
-        pytest.param(row, id=f"{row.dialect}: {row.older}")
-        for row in ROWS
-        if (row.kind, row.speaker) == (kind, speaker)
+        pytest.param(row, id=f"{row.dialect}: {row.older}") for row in ROWS if (row.kind, row.sender) == (kind, speaker)
     ]
 
 
@@ -39,12 +37,12 @@ def bridge(*first: dict[str, Any]) -> Bridge:
 
 
 def test_no_word_is_in_the_table_twice() -> None:
-    assert len({(row.kind, row.speaker, row.older) for row in ROWS}) == len(ROWS)
+    assert len({(row.kind, row.sender, row.older) for row in ROWS}) == len(ROWS)
 
 
 @pytest.mark.parametrize("row", rows("method", "view"))
 def test_an_older_word_of_a_view_is_understood_as_todays(row: Row) -> None:
-    message, used = Speech().from_view(said(row.older, {"x": 1}, id=3))
+    message, used = Translator().from_view(said(row.older, {"x": 1}, id=3))
     assert (message, used) == (said(row.today, {"x": 1}, id=3), row)
 
 
@@ -57,16 +55,16 @@ def test_the_bridge_does_the_same_for_an_older_word_as_for_todays(row: Row) -> N
     one, other = bridge(*first), bridge(*first)
     assert one.receive(said(row.older, params, **ours)) == other.receive(said(row.today, params, **ours))
     assert one.state is other.state
-    assert one.older_words == {row.older: row.today}
-    assert other.older_words == {}
+    assert one.older_names == {row.older: row.today}
+    assert other.older_names == {}
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "sandbox" in row.older], ids=lambda row: row.older)
 def test_an_older_word_of_the_proxy_is_dropped_if_a_view_says_it(row: Row) -> None:
     made = bridge(said("ui/initialize", HELLO, id=1))
     event = made.receive(said(row.older))
-    assert isinstance(event, Dropped)
-    assert "the sandbox proxy's word" in event.reason
+    assert isinstance(event, Rejected)
+    assert "reserved for the sandbox proxy" in event.reason
 
 
 GIVEN_AWAY = {
@@ -78,15 +76,15 @@ GIVEN_AWAY = {
 
 @pytest.mark.parametrize("row", rows("method", "host"))
 def test_a_view_that_gives_its_dialect_away_hears_it(row: Row) -> None:
-    speech = Speech()
+    speech = Translator()
     message, used = speech.from_view(GIVEN_AWAY[row.dialect])
-    speech.heard(message, used)
+    speech.learn(message, used)
     assert speech.to_view(said(row.today, {"x": 1})) == said(row.older, {"x": 1})
 
 
 @pytest.mark.parametrize(
     "row",
-    [row for row in ROWS if row.speaker == "host" and row.kind in ("method", "heard") and "mcp-ui/" not in row.older],
+    [row for row in ROWS if row.sender == "host" and row.kind in ("method", "heard") and "mcp-ui/" not in row.older],
 )
 def test_a_view_of_ours_hears_the_older_words_of_hosts(row: Row) -> None:
     """How is in tests/js/view.test.js. A host of the first draft would not understand its greeting either."""
@@ -96,16 +94,16 @@ def test_a_view_of_ours_hears_the_older_words_of_hosts(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("method", "host"))
 def test_a_view_of_today_hears_todays_words(row: Row) -> None:
-    speech = Speech()
-    speech.heard(*speech.from_view(said("ui/initialize", HELLO, id=1)))
-    speech.heard(*speech.from_view(said("ui/notifications/size-changed", {"height": 1})))
+    speech = Translator()
+    speech.learn(*speech.from_view(said("ui/initialize", HELLO, id=1)))
+    speech.learn(*speech.from_view(said("ui/notifications/size-changed", {"height": 1})))
     message = said(row.today, {"containerDimensions": {"width": 1}})
     assert speech.to_view(message) is message
 
 
 def test_a_whole_conversation_of_the_first_draft() -> None:
     made = bridge()
-    assert isinstance(made.receive(said("initialize", OLD_HELLO, id=0)), Greeted)
+    assert isinstance(made.receive(said("initialize", OLD_HELLO, id=0)), HandshakeStarted)
     made.receive(said("mcp-ui/size-change", {"height": 7}))
     assert made.receive(said("notifications/initialized")) == Ready()
     made.tool_result({"content": []})
@@ -122,14 +120,14 @@ def test_a_whole_conversation_of_the_first_draft() -> None:
 
 def test_a_view_that_greets_as_in_core_mcp_hears_the_draft_that_its_server_speaks() -> None:
     """A View of the first draft need not say more than that before it has its data."""
-    for of_server, word in (("first draft", "mcp-ui/tool-result"), ("ChatGPT", TODAY), (None, TODAY)):
-        made = Bridge({"name": "host", "version": "1"}, {}, {}, of_server=of_server)  # type: ignore[arg-type]
+    for server_dialect, word in (("first draft", "mcp-ui/tool-result"), ("ChatGPT", TODAY), (None, TODAY)):
+        made = Bridge({"name": "host", "version": "1"}, {}, {}, server_dialect=server_dialect)  # type: ignore[arg-type]
         made.tool_input({})
         made.receive(said("initialize", OLD_HELLO, id=0))
         made.receive(said("notifications/initialized"))
         made.tool_result({"content": []})
         assert [*made.outgoing()][-1]["method"] == word
-    made = Bridge({"name": "host", "version": "1"}, {}, {}, of_server="first draft")
+    made = Bridge({"name": "host", "version": "1"}, {}, {}, server_dialect="first draft")
     made.receive(said("ui/initialize", HELLO, id=0))
     made.receive(said("ui/notifications/initialized"))
     made.tool_input({})
@@ -178,16 +176,16 @@ VALUES: dict[str, tuple[Any, Any]] = {
 def test_an_older_key_says_what_todays_says_unless_that_is_there(row: Row) -> None:
     field = row.today.removeprefix("ui.")
     older, today = VALUES[field]
-    ui, used = ui_of({row.older: older})
+    ui, used = translate_meta({row.older: older})
     assert ui[field] == today
     assert used == (row.older,)
     ours = {field: "ours"}
-    assert ui_of({row.older: older, "ui": ours}) == (ours, ())
+    assert translate_meta({row.older: older, "ui": ours}) == (ours, ())
 
 
 @pytest.mark.parametrize("row", rows("field", "server"))
 def test_a_list_of_domains_in_snake_case_is_read(row: Row) -> None:
-    ui, _ = ui_of({"openai/widgetCSP": {row.older: ["https://a.example"]}})
+    ui, _ = translate_meta({"openai/widgetCSP": {row.older: ["https://a.example"]}})
     assert ui["csp"] == ({row.today: ["https://a.example"]} if row.today else {})
 
 
@@ -205,19 +203,19 @@ def test_a_list_of_domains_in_snake_case_is_read(row: Row) -> None:
     ],
 )
 def test_who_may_call_a_tool_of_a_chatgpt_app(meta: dict[str, Any], who: list[str] | None) -> None:
-    assert ui_of(meta)[0].get("visibility") == who
+    assert translate_meta(meta)[0].get("visibility") == who
 
 
 @pytest.mark.parametrize("row", rows("type", "server"))
 def test_a_type_of_another_dialect_is_known(row: Row) -> None:
-    assert type_of(row.older) is row
-    assert type_of(f"{row.older.upper()} ; framework=react") is row
+    assert older_type(row.older) is row
+    assert older_type(f"{row.older.upper()} ; framework=react") is row
     assert row.today == MIME_TYPE
 
 
 @pytest.mark.parametrize("mime", [None, "", "text/plain", "text/htmlx", "application/vnd.mcp-ui", 7])
 def test_any_other_type_is_of_no_dialect(mime: object) -> None:
-    assert type_of(mime) is None
+    assert older_type(mime) is None
 
 
 @pytest.mark.parametrize("place", ["extensions", "experimental"])
@@ -233,16 +231,16 @@ def test_servers_of_both_eras_are_told_of_the_extension_in_both_places(id: str) 
     others: dict[str, Any] = {"com.example/x": {}}
     capabilities = {"extensions": {**ours, **others}, "sampling": {}}
     told = {**capabilities, "experimental": ours}
-    assert in_both_places("initialize", {"capabilities": capabilities}) == {"capabilities": told}
+    assert with_experimental("initialize", {"capabilities": capabilities}) == {"capabilities": told}
     key = "io.modelcontextprotocol/clientCapabilities"
-    assert in_both_places("tools/call", {"name": "a", "_meta": {"b": 1, key: capabilities}}) == {
+    assert with_experimental("tools/call", {"name": "a", "_meta": {"b": 1, key: capabilities}}) == {
         "name": "a",
         "_meta": {"b": 1, key: told},
     }
     none: dict[str, Any] = {"capabilities": {"extensions": others}}
-    assert in_both_places("initialize", none) == none
-    assert in_both_places("initialize", {"capabilities": {}}) == {"capabilities": {}}
-    assert in_both_places("tools/call", {"capabilities": capabilities}) == {"capabilities": capabilities}
+    assert with_experimental("initialize", none) == none
+    assert with_experimental("initialize", {"capabilities": {}}) == {"capabilities": {}}
+    assert with_experimental("tools/call", {"capabilities": capabilities}) == {"capabilities": capabilities}
 
 
 def test_the_reference_page_carries_the_table_as_it_is() -> None:

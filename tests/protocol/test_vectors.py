@@ -85,7 +85,9 @@ class Replay:
         if "method" not in message:
             id = self.names[message["id"]]
             if "error" in message:
-                bridge.refuse(id, message["error"]["message"], message["error"]["code"], message["error"].get("data"))
+                bridge.respond_error(
+                    id, message["error"]["message"], message["error"]["code"], message["error"].get("data")
+                )
             else:
                 bridge.respond(id, message["result"])
             return
@@ -104,11 +106,11 @@ class Replay:
                 token = params["progressToken"]
                 bridge.progress(self.names[token], params["progress"], params.get("total"), params.get("message"))
             case "notifications/cancelled":
-                bridge.give_up(self.names[params["requestId"]], params.get("reason"))
+                bridge.cancel_request(self.names[params["requestId"]], params.get("reason"))
             case "ui/resource-teardown":
                 bridge.teardown(params.get("reason"))
             case method:
-                bridge.ask(method, params)
+                bridge.request(method, params)
 
 
 def names() -> list[str]:

@@ -112,7 +112,7 @@ const start = (window) => {
     ...layout(context),
     setWidgetState: async (/** @type {unknown} */ widgetState) => {
       set({ widgetState });
-      await link.ask("fanlight/keep-state", { state: widgetState });
+      await link.ask("fanlight/save-state", { state: widgetState });
     },
     requestDisplayMode: (/** @type {Json} */ { mode }) => link.ask("ui/request-display-mode", { mode }),
     notifyIntrinsicHeight: (/** @type {any} */ height) => {

@@ -117,7 +117,7 @@ PRESETS: Final = {
         Profile(
             info={"name": "MCP-UI Host", "version": "1.0.0"},
             capabilities={"openLinks": {}},
-            silent=(_PARTIAL, _CANCELLED, _CONTEXT, _TEARDOWN),
+            suppressed=(_PARTIAL, _CANCELLED, _CONTEXT, _TEARDOWN),
         ),
         {"platform": "desktop"},
         (

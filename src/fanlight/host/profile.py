@@ -19,7 +19,7 @@ class Profile:
     """Capabilities whose requests are refused. One that is merely not advertised still works, as in some hosts."""
     display_modes: Collection[str] = ("inline", "fullscreen", "pip")
     """The display modes that Views may use."""
-    silent: Collection[str] = ()
+    suppressed: Collection[str] = ()
     """Methods that are never sent to Views."""
     withheld: Collection[str] = ()
     """Keys of the host context that Views do not get, such as "toolInfo"."""

@@ -1,26 +1,26 @@
-"""The host's end of one link, as a state machine: feed it what the View said, deliver what it hands back.
+"""The host's end of one link, as a state machine: pass it each message of the View, and deliver what it returns.
 
 The states, and what passes in each:
 
-    NEW       The document loads. `ping` is answered and `ui/initialize` leads on; any other request is
-              refused. Nothing but answers is sent (SBX-09).
-    GREETED   `ui/initialize` was answered. Requests are served; still nothing but answers is sent.
-    READY     `ui/notifications/initialized` came. What was held back goes out: first the last partial or the
-              input, then the outcome, then what changed in the context. From now on each goes out as it comes.
-    CLOSING   `ui/resource-teardown` was sent. Answers pass both ways, and what a View needs to save what it has;
-              nothing else does.
-    CLOSED    Nothing passes.
+    NEW           The document loads. `ping` is answered, `ui/initialize` moves on, and any other request is rejected.
+                  Only responses are sent (SBX-09).
+    INITIALIZING  `ui/initialize` was answered. Requests are served, and still only responses are sent.
+    READY         `ui/notifications/initialized` arrived. Queued messages go out: first the last partial or the input,
+                  then the outcome, then changes of the context. From now on, messages go out at once.
+    CLOSING       `ui/resource-teardown` was sent. Responses pass both ways, and the requests that a View needs to save
+                  its data; nothing else does.
+    CLOSED        Nothing passes.
 
 The order of a tool call, whatever the caller does:
 
-    partials  any number, before the input (TIP-01, TIP-04); while nothing can be sent, the last one counts
-    input     once (TIN-01, TIN-02)
-    outcome   once, after the input: the result (TIN-03, TRS-01) or the cancellation (TCX-01)
+    partials      any number, before the input (TIP-01, TIP-04); before READY, only the last one is kept
+    input         once (TIN-01, TIN-02)
+    outcome       once, after the input: the result (TIN-03, TRS-01) or the cancellation (TCX-01)
 
-Our ids are integers from 1; the View's are echoed as they came, 0 and strings included.
+Our request ids are integers from 1; the View's are echoed unchanged, 0 and strings included.
 
-The bridge knows no clock and does no I/O. A request that somebody has to decide on becomes an event, and
-`respond` or `refuse` answers it; what the bridge can answer from what it knows, it answers itself.
+The bridge has no clock and does no I/O. A request that needs a decision becomes an event, and `respond` or
+`respond_error` answers it; the bridge answers by itself what it can answer from its own state.
 """
 
 import itertools
@@ -31,26 +31,26 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from fanlight.protocol import jsonrpc
-from fanlight.protocol.dialects import Dialect, Speech
+from fanlight.protocol.dialects import Dialect, Row, Translator
 from fanlight.protocol.errors import LocalProtocolError
 from fanlight.protocol.events import (
-    Answered,
     AppToolsChanged,
     Cancelled,
     ContextUpdated,
     DisplayModeRequested,
     DownloadRequested,
-    Dropped,
     Event,
-    Greeted,
+    HandshakeStarted,
     LinkRequested,
     Logged,
     MessageRequested,
     Ready,
+    Rejected,
+    ResponseReceived,
     SamplingRequested,
-    ServerAsked,
+    ServerRequested,
     SizeChanged,
-    StateKept,
+    StateSaved,
     TeardownRequested,
     ToolCalled,
 )
@@ -58,10 +58,10 @@ from fanlight.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NO
 
 PROTOCOL_VERSION: Final = "2026-01-26"
 KNOWN_VERSIONS: Final = frozenset({PROTOCOL_VERSION})
-KEEP_STATE: Final = "fanlight/keep-state"
-"""What the shim for ChatGPT's Views asks: the one word that is not of the standard, which has none for it."""
+SAVE_STATE: Final = "fanlight/save-state"
+"""The one method that is not in the standard: the shim for ChatGPT's Views sends it, and the standard has no equal."""
 
-# What the server answers, and the capability that offers it (D-STD-01, SBX-11).
+# Requests that the server answers, with the capability that offers each (D-STD-01, SBX-11).
 _SERVER_METHODS: Final[Mapping[str, str | None]] = {
     "tools/list": "serverTools",
     "resources/read": "serverResources",
@@ -74,21 +74,21 @@ _LISTS: Final[Mapping[str, str | None]] = {
     "resources": "serverResources",
     "prompts": None,
 }
-# What a View that is about to go may still ask: the host waits for it so that nothing is lost (TDN-03).
+# Requests that a View may still send while it is being closed, so that it can save its data (TDN-03).
 _LAST_REQUESTS: Final = frozenset({"tools/call", "resources/read", "ui/update-model-context"})
 _LEVELS: Final = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
 
 
 class State(Enum):
     NEW = auto()
-    GREETED = auto()
+    INITIALIZING = auto()
     READY = auto()
     CLOSING = auto()
     CLOSED = auto()
 
 
-class _Fault(Exception):
-    """What the View asked is answered with an error."""
+class _ErrorResponse(Exception):
+    """The request of the View is answered with an error."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -98,12 +98,17 @@ class _Fault(Exception):
 class Bridge:
     """The host's end of one link.
 
-    `tools` names the tools of the View's own server that the View may call: those that are listed there with
-    "app" in their visibility. Any other name is refused (VIS-03, VIS-04, VIS-05).
-
-    `pinned` is context that holds whatever `set_context` says of the same keys; who changes it calls `refresh`. What is
-    `silent` is never sent, as by hosts that do not send it. `advertised` is what the View is told of `capabilities`,
-    which are all served. `of_server` is the dialect in which its server links to the View, if it is not today's.
+    Args:
+        info: The `hostInfo` of the handshake.
+        capabilities: The capabilities of the host. Requests that need another one are rejected.
+        context: The `hostContext` of the handshake.
+        tools: The names of tools that the View may call: those of its own server with "app" in their visibility. Calls
+            of others are rejected (VIS-03, VIS-04, VIS-05).
+        dialects: Whether messages of older dialects are translated. Otherwise they are rejected.
+        pinned: Context that overrides `set_context`. Call `refresh_context` after changing it.
+        suppressed: Methods that are never sent, to imitate hosts that do not send them.
+        advertised: The `hostCapabilities` of the handshake, if they are not all of `capabilities`.
+        server_dialect: The dialect in which the server links to the View, if it is an older one.
     """
 
     def __init__(
@@ -115,9 +120,9 @@ class Bridge:
         tools: Collection[str] = (),
         dialects: bool = True,
         pinned: Mapping[str, Any] | None = None,
-        silent: Collection[str] = (),
+        suppressed: Collection[str] = (),
         advertised: JSONObject | None = None,
-        of_server: Dialect | None = None,
+        server_dialect: Dialect | None = None,
     ) -> None:
         self.state = State.NEW
         self.info = info
@@ -125,20 +130,20 @@ class Bridge:
         self.tools: Collection[str] = tools
         self.app_info: JSONObject = {}
         self.app_capabilities: JSONObject = {}
-        self.keeps_state = False
-        """Whether the View may keep a state with the host, as Views for ChatGPT do."""
+        self.can_save_state = False
+        """Whether the View may save a state with the host, as Views for ChatGPT do."""
         self._dialects = dialects
-        self._speech = Speech(of_server)
-        self.older_words: Mapping[str, str] = self._speech.older
-        """Words of older dialects that this View used, with today's."""
+        self._translator = Translator(server_dialect)
+        self.older_names: Mapping[str, str] = self._translator.older_names
+        """The names of older dialects that this View used, with the current ones."""
         self._pinned = {} if pinned is None else pinned
-        self._silent = silent
+        self._suppressed = suppressed
         self._advertised = capabilities if advertised is None else advertised
         self._own_context: JSONObject = dict(context)
         self._sent_context: JSONObject = {}
         self._outgoing: deque[Message] = deque()
         self._ids = itertools.count(1)
-        self._asked: dict[int, str] = {}
+        self._pending: dict[int, str] = {}
         self._open: dict[RequestId, str] = {}
         self._tokens: dict[RequestId, RequestId] = {}
         self._partial: JSONObject | None = None
@@ -153,7 +158,7 @@ class Bridge:
             "ui/download-file": self._download_file,
             "tools/call": self._call_tool,
             "sampling/createMessage": self._create_message,
-            KEEP_STATE: self._keep_state,
+            SAVE_STATE: self._keep_state,
         }
         self._notifications: Mapping[str, Callable[[JSONObject], Event | None]] = {
             "ui/notifications/initialized": self._initialized,
@@ -164,20 +169,20 @@ class Bridge:
             "notifications/tools/list_changed": self._app_tools_changed,
         }
 
-    # What the View says
+    # From the View
 
     def receive(self, message: object) -> Event | None:
-        """Take what came from the View and return the news in it, if somebody has to act on it. Never raises."""
+        """Process a message of the View and return the event that the host has to handle, if any. Never raises."""
         if self.state is State.CLOSED:
             return None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return Dropped("not a JSON-RPC 2.0 message")  # SEC-02
-        message, older = self._speech.from_view(message)
+            return Rejected("not a JSON-RPC 2.0 message")  # SEC-02
+        message, older = self._translator.from_view(message)
         if older is not None and not self._dialects:
-            return self._refuse_older(message, older.older, older.today)
+            return self._reject_older(message, older)
         method, id = message.get("method"), message.get("id")
         if self._dialects and (older is not None or method == "ui/initialize"):
-            self._speech.heard(message, older)
+            self._translator.learn(message, older)
         if isinstance(method, str):
             params = message.get("params")
             if "id" not in message:
@@ -186,18 +191,18 @@ class Bridge:
                 return self._malformed("a request's id is a number or a string")
             return self._receive_request(id, method, params)
         if method is None and jsonrpc.is_id(id) and ("result" in message) != ("error" in message):
-            return self._receive_answer(id, message)
-        return self._malformed("a message is a request, a notification, or an answer with a result or an error")
+            return self._receive_response(id, message)
+        return self._malformed("a message is a request, a notification, or a response with a result or an error")
 
-    def _refuse_older(self, message: Message, older: str, today: str) -> Dropped:
-        reason = f"{older} is of an older dialect, which this host refuses. Say {today}."
+    def _reject_older(self, message: Message, row: Row) -> Rejected:
+        reason = f"{row.older} belongs to an older dialect, which this host does not accept. Send {row.today}."
         id = message.get("id")
         if jsonrpc.is_id(id) and id not in self._open:
             self._outgoing.append(jsonrpc.error(id, METHOD_NOT_FOUND, reason))
-        return Dropped(reason)
+        return Rejected(reason)
 
-    def turn_away(self, message: object, reason: str) -> None:
-        """Refuse a message unread, as one that is too much. What is no request is dropped."""
+    def reject(self, message: object, reason: str) -> None:
+        """Answer a request with an error without processing it, and ignore any other message; for rate limits."""
         if self.state is State.CLOSED or not isinstance(message, dict):
             return
         id = message.get("id")
@@ -207,21 +212,23 @@ class Bridge:
     def _receive_request(self, id: RequestId, method: str, params: object) -> Event | None:
         try:
             if id in self._open:
-                raise _Fault(INVALID_REQUEST, f"The id {id!r} belongs to a request that is not answered yet.")
+                raise _ErrorResponse(
+                    INVALID_REQUEST, f"The id {id!r} belongs to a request that has not been answered yet."
+                )
             if method == "ping":
                 self._outgoing.append(jsonrpc.result(id, {}))  # INI-06: at any time
                 return None
             if self.state is State.CLOSING and method not in _LAST_REQUESTS:
-                raise _Fault(INVALID_REQUEST, "This View is being closed.")
+                raise _ErrorResponse(INVALID_REQUEST, "This View is being closed.")
             if self.state is State.NEW and method != "ui/initialize":
-                raise _Fault(INVALID_REQUEST, f"{method} came before ui/initialize.")
+                raise _ErrorResponse(INVALID_REQUEST, f"{method} came before ui/initialize.")
             if not isinstance(params, dict | None):
-                raise _Fault(INVALID_PARAMS, f"{method}: params is {_kind(params)}, expected an object.")
+                raise _ErrorResponse(INVALID_PARAMS, f"{method}: params is {_kind(params)}, expected an object.")
             event = self._dispatch(id, method, params or {})
-        except _Fault as fault:
+        except _ErrorResponse as fault:
             self._outgoing.append(jsonrpc.error(id, fault.code, str(fault)))
-            return Dropped(str(fault))
-        if event is not None and not isinstance(event, Greeted):
+            return Rejected(str(fault))
+        if event is not None and not isinstance(event, HandshakeStarted):
             self._open[id] = method
             token = _object(params, "_meta").get("progressToken")
             if jsonrpc.is_id(token):
@@ -230,32 +237,32 @@ class Bridge:
 
     def _dispatch(self, id: RequestId, method: str, params: JSONObject) -> Event | None:
         if method in _SERVER_METHODS:
-            self._need(_SERVER_METHODS[method], method)
-            return ServerAsked(id, method, _without_token(params))
+            self._require(_SERVER_METHODS[method], method)
+            return ServerRequested(id, method, _without_token(params))
         handler = self._requests.get(method)
         if handler is None:
-            raise _Fault(METHOD_NOT_FOUND, f"Method not found: {method}")
+            raise _ErrorResponse(METHOD_NOT_FOUND, f"Method not found: {method}")
         return handler(id, params)
 
     def _receive_notification(self, method: str, params: JSONObject) -> Event | None:
         if method.startswith("ui/notifications/sandbox-"):
-            return Dropped(f"{method} is the sandbox proxy's word, not the View's")  # SBX-08
+            return Rejected(f"{method} is reserved for the sandbox proxy")  # SBX-08
         handler = self._notifications.get(method)
         if handler is None:
             return None  # JSON-RPC: an unknown notification is ignored
         if self.state is State.NEW:
-            return Dropped(f"{method} came before ui/initialize")
+            return Rejected(f"{method} came before ui/initialize")
         return handler(params)
 
-    def _receive_answer(self, id: RequestId, message: Message) -> Event:
-        method = self._asked.pop(id, None) if isinstance(id, int) else None
+    def _receive_response(self, id: RequestId, message: Message) -> Event:
+        method = self._pending.pop(id, None) if isinstance(id, int) else None
         if method is None or not isinstance(id, int):
-            return Dropped(f"an answer to {id!r}, which was not asked")
+            return Rejected(f"a response to {id!r}, which is not the id of a pending request")
         if method == "ui/resource-teardown":
-            self.close()  # whatever the answer: a View without a handler says "method not found", which means go ahead
+            self.close()  # also after an error: a View without a handler answers "method not found"
         if "error" in message:
-            return Answered(id, method, None, _object(message, "error"))
-        return Answered(id, method, _object(message, "result"), None)
+            return ResponseReceived(id, method, None, _object(message, "error"))
+        return ResponseReceived(id, method, _object(message, "result"), None)
 
     def describe_sandbox(self, sandbox: JSONObject) -> None:
         """Set the approved domains and granted permissions that the host's capabilities describe, if they do."""
@@ -263,13 +270,13 @@ class Bridge:
             if "sandbox" in capabilities:
                 capabilities["sandbox"] = sandbox
 
-    def _malformed(self, reason: str) -> Dropped:
+    def _malformed(self, reason: str) -> Rejected:
         self._outgoing.append(jsonrpc.error(None, INVALID_REQUEST, f"Invalid request: {reason}."))
-        return Dropped(reason)
+        return Rejected(reason)
 
     def _initialize(self, id: RequestId, params: JSONObject) -> Event:
         version = params.get("protocolVersion")
-        again = self.state is not State.NEW  # answered again, with nothing sent twice: the state stays
+        again = self.state is not State.NEW  # a repeated handshake is answered, and leaves the state alone
         self.app_info = _object(params, "appInfo")
         self.app_capabilities = _object(params, "appCapabilities")
         result = {
@@ -281,11 +288,13 @@ class Bridge:
         self._outgoing.append(jsonrpc.result(id, result))  # INI-02, INI-03
         self._sent_context = context
         if not again:
-            self.state = State.GREETED
-        return Greeted(self.app_info, self.app_capabilities, version if isinstance(version, str) else "", again)
+            self.state = State.INITIALIZING
+        return HandshakeStarted(
+            self.app_info, self.app_capabilities, version if isinstance(version, str) else "", again
+        )
 
     def _initialized(self, params: JSONObject) -> Event | None:
-        if self.state is not State.GREETED:
+        if self.state is not State.INITIALIZING:
             return None
         self.state = State.READY
         if self._input is not None:
@@ -317,7 +326,7 @@ class Bridge:
         id = params.get("requestId")
         if not jsonrpc.is_id(id) or id not in self._open:
             return None
-        self._forget(id)
+        self._close_request(id)
         reason = params.get("reason")
         return Cancelled(id, reason if isinstance(reason, str) else None)
 
@@ -325,21 +334,21 @@ class Bridge:
         return AppToolsChanged() if "tools" in self.app_capabilities else None
 
     def _open_link(self, id: RequestId, params: JSONObject) -> Event:
-        self._need("openLinks", "ui/open-link")
+        self._require("openLinks", "ui/open-link")
         return LinkRequested(id, _text(params, "url"))
 
     def _message(self, id: RequestId, params: JSONObject) -> Event:
         role = _text(params, "role")
         if role != "user":
-            raise _Fault(INVALID_PARAMS, f'role is {role!r}, expected "user".')
+            raise _ErrorResponse(INVALID_PARAMS, f'role is {role!r}, expected "user".')
         content = params.get("content")
-        # The standard's text shows one block, every peer sends a list: both are taken.
+        # The standard shows one block, every peer sends a list: accept both.
         return MessageRequested(id, role, _blocks([content] if isinstance(content, dict) else content, "content"))
 
     def _update_model_context(self, id: RequestId, params: JSONObject) -> Event:
         structured = params.get("structuredContent")
         if not isinstance(structured, dict | None):
-            raise _Fault(INVALID_PARAMS, f"structuredContent is {_kind(structured)}, expected an object.")
+            raise _ErrorResponse(INVALID_PARAMS, f"structuredContent is {_kind(structured)}, expected an object.")
         return ContextUpdated(id, _blocks(params.get("content", []), "content"), structured)
 
     def _request_display_mode(self, id: RequestId, params: JSONObject) -> Event | None:
@@ -354,36 +363,38 @@ class Bridge:
         return DisplayModeRequested(id, mode)
 
     def _download_file(self, id: RequestId, params: JSONObject) -> Event:
-        self._need("downloadFile", "ui/download-file")
+        self._require("downloadFile", "ui/download-file")
         return DownloadRequested(id, _blocks(params.get("contents"), "contents"))
 
     def _call_tool(self, id: RequestId, params: JSONObject) -> Event:
-        self._need("serverTools", "tools/call")
+        self._require("serverTools", "tools/call")
         name = _text(params, "name")
         arguments = params.get("arguments", {})
         if not isinstance(arguments, dict | None):
-            raise _Fault(INVALID_PARAMS, f"arguments is {_kind(arguments)}, expected an object.")
+            raise _ErrorResponse(INVALID_PARAMS, f"arguments is {_kind(arguments)}, expected an object.")
         if name not in self.tools:  # VIS-03, VIS-04: fail closed
-            raise _Fault(INVALID_PARAMS, f"Unknown tool, or one that a View may not call: {name!r}.")
+            raise _ErrorResponse(INVALID_PARAMS, f"Unknown tool, or one that Views may not call: {name!r}.")
         return ToolCalled(id, name, arguments or {}, _object(_without_token(params), "_meta"))
 
     def _create_message(self, id: RequestId, params: JSONObject) -> Event:
-        self._need("sampling", "sampling/createMessage")
+        self._require("sampling", "sampling/createMessage")
         if params.get("tools") and "tools" not in self.capabilities["sampling"]:
-            raise _Fault(METHOD_NOT_FOUND, "sampling/createMessage: this host does not offer sampling with tools.")
+            raise _ErrorResponse(
+                METHOD_NOT_FOUND, "sampling/createMessage: this host does not offer sampling with tools."
+            )
         _blocks(params.get("messages"), "messages")
         return SamplingRequested(id, _without_token(params))
 
     def _keep_state(self, id: RequestId, params: JSONObject) -> Event:
-        if not self.keeps_state:
-            raise _Fault(METHOD_NOT_FOUND, f"Method not found: {KEEP_STATE}")
-        return StateKept(id, params.get("state"))
+        if not self.can_save_state:
+            raise _ErrorResponse(METHOD_NOT_FOUND, f"Method not found: {SAVE_STATE}")
+        return StateSaved(id, params.get("state"))
 
-    def _need(self, capability: str | None, method: str) -> None:
+    def _require(self, capability: str | None, method: str) -> None:
         if capability is not None and capability not in self.capabilities:
-            raise _Fault(METHOD_NOT_FOUND, f"{method}: this host does not offer {capability}.")
+            raise _ErrorResponse(METHOD_NOT_FOUND, f"{method}: this host does not offer {capability}.")
 
-    # What the host says
+    # To the View
 
     @property
     def display_mode(self) -> str:
@@ -392,20 +403,20 @@ class Bridge:
 
     @property
     def context(self) -> JSONObject:
-        """What the View is told of its surroundings."""
+        """The `hostContext`, with pinned values."""
         return {**self._own_context, **self._pinned}
 
     def outgoing(self) -> Iterator[Message]:
-        """Hand over what must be delivered to the View now, in order."""
+        """Yield the messages to deliver to the View now, in order."""
         while self._outgoing:
             message = self._outgoing.popleft()
-            if message.get("method") not in self._silent:
-                yield self._speech.to_view(message)
+            if message.get("method") not in self._suppressed:
+                yield self._translator.to_view(message)
 
     def tool_input_partial(self, arguments: JSONObject) -> None:
-        """Send the arguments as far as the model has written them."""
+        """Send the arguments that the model has written so far."""
         if self._input is not None:
-            raise LocalProtocolError("A partial input came after the complete one (TIP-04).")
+            raise LocalProtocolError("A partial input was sent after the complete input (TIP-04).")
         self._partial = arguments
         if self.state is State.READY:
             self._send("ui/notifications/tool-input-partial", {"arguments": arguments})
@@ -413,47 +424,47 @@ class Bridge:
     def tool_input(self, arguments: JSONObject) -> None:
         """Send the complete arguments, once."""
         if self._input is not None:
-            raise LocalProtocolError("The tool input was given twice (TIN-02).")
+            raise LocalProtocolError("The tool input was sent twice (TIN-02).")
         self._input, self._partial = arguments, None
         if self.state is State.READY:
             self._send_input()
 
     def tool_result(self, result: JSONObject) -> None:
-        """Send what the tool returned, after the input."""
+        """Send the result of the tool, after the input."""
         self._finish("ui/notifications/tool-result", result)
 
     def tool_cancelled(self, reason: str | None = None) -> None:
-        """Tell the View that the call will bring no result. The input may be missing, if it never was complete."""
+        """Notify the View that the call has no result. The input may be missing, if it was never complete."""
         self._finish("ui/notifications/tool-cancelled", {} if reason is None else {"reason": reason})
 
     def _finish(self, method: str, params: JSONObject) -> None:
         if self._outcome is not None:
-            raise LocalProtocolError("The tool call has its outcome already.")
+            raise LocalProtocolError("The tool call already has an outcome.")
         if method == "ui/notifications/tool-result" and self._input is None:
-            raise LocalProtocolError("A result came before the tool input (TIN-03).")
+            raise LocalProtocolError("A tool result was sent before the tool input (TIN-03).")
         self._outcome = jsonrpc.notification(method, params)
         if self.state is State.READY:
             self._outgoing.append(self._outcome)
 
     def set_context(self, changes: JSONObject) -> None:
-        """Change the host's context: the View is told the top-level values that differ, whole (HCC-01, DSP-08)."""
+        """Change the host's context, and send the top-level values that differ (HCC-01, DSP-08)."""
         self._own_context |= changes
-        self.refresh()
+        self.refresh_context()
 
-    def refresh(self) -> None:
-        """Tell the View what differs from the context it knows."""
+    def refresh_context(self) -> None:
+        """Send what differs from the context that the View has."""
         if self.state is State.READY:
             self._send_context()
 
     def list_changed(self, kind: str) -> None:
-        """Relay that the server's tools, resources or prompts have changed."""
+        """Notify the View that the server's tools, resources or prompts have changed."""
         capability = _LISTS[kind]
         offered = capability is None or self.capabilities.get(capability, {}).get("listChanged")
         if self.state is State.READY and offered:
             self._send(f"notifications/{kind}/list_changed", {})
 
     def progress(self, id: RequestId, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Relay the progress of a request of the View, under the token that the View chose."""
+        """Send the progress of a View's request, with the token that the View chose."""
         token = self._tokens.get(id)
         if token is None or id not in self._open:
             return
@@ -463,60 +474,63 @@ class Bridge:
         )
 
     def respond(self, id: RequestId, result: JSONObject) -> None:
-        """Answer a request of the View. One that the View gave up is not answered."""
-        method = self._forget(id)
+        """Answer a request of the View. Do nothing if the View has cancelled it."""
+        method = self._close_request(id)
         if method is None:
             return
         if method == "ui/update-model-context":
-            result = {}  # exactly: strict Views refuse any other key
+            result = {}  # strict Views reject any other key
         self._outgoing.append(jsonrpc.result(id, result))
 
-    def refuse(self, id: RequestId, message: str, code: int = jsonrpc.REFUSED, data: Any = None) -> None:
-        """Answer a request of the View with an error (LNK-02)."""
-        if self._forget(id) is not None:
+    def respond_error(self, id: RequestId, message: str, code: int = jsonrpc.REFUSED, data: Any = None) -> None:
+        """Answer a request of the View with an error (LNK-02). Do nothing if the View has cancelled it."""
+        if self._close_request(id) is not None:
             self._outgoing.append(jsonrpc.error(id, code, message, data))
 
-    def ask(self, method: str, params: JSONObject | None = None) -> int:
-        """Send a request to the View and return its id; the answer comes as an `Answered`."""
+    def request(self, method: str, params: JSONObject | None = None) -> int:
+        """Send a request to the View and return its id. The response comes as a `ResponseReceived` event."""
         if self.state is not State.READY:
-            raise LocalProtocolError(f"{method} cannot be asked: the View is {self.state.name}, not READY (SBX-09).")
+            raise LocalProtocolError(f"{method} cannot be sent: the View is {self.state.name}, not READY (SBX-09).")
         if method.startswith("tools/") and "tools" not in self.app_capabilities:
-            raise LocalProtocolError(f"{method} cannot be asked: the View offers no tools (D-STD-01).")
-        return self._ask(method, params or {})
+            raise LocalProtocolError(f"{method} cannot be sent: the View offers no tools (D-STD-01).")
+        return self._request(method, params or {})
 
-    def give_up(self, id: int, reason: str | None = None) -> None:
-        """Stop waiting for the answer to a request of ours, and tell the View so."""
-        if self._asked.pop(id, None) is not None and self.state in (State.READY, State.CLOSING):
+    def cancel_request(self, id: int, reason: str | None = None) -> None:
+        """Cancel a request to the View, and notify the View."""
+        if self._pending.pop(id, None) is not None and self.state in (State.READY, State.CLOSING):
             params = {"requestId": id} if reason is None else {"requestId": id, "reason": reason}
             self._send("notifications/cancelled", params)
 
     def teardown(self, reason: str | None = None) -> int | None:
-        """Ask the View to get ready to go (TDN-01, D-TDN-05). None if it never was ready, and need not be asked."""
-        if self.state is not State.READY or "ui/resource-teardown" in self._silent:
+        """Request teardown and return the request's id (TDN-01, D-TDN-05).
+
+        If the View was never ready, close the link and return None.
+        """
+        if self.state is not State.READY or "ui/resource-teardown" in self._suppressed:
             self.close()
             return None
-        id = self._ask("ui/resource-teardown", {} if reason is None else {"reason": reason})
+        id = self._request("ui/resource-teardown", {} if reason is None else {"reason": reason})
         self.state = State.CLOSING
         return id
 
     def close(self) -> None:
-        """End the link. What is open on it will not be answered."""
+        """Close the link. Open requests get no response."""
         self.state = State.CLOSED
-        for pending in (self._open, self._tokens, self._asked, self._outgoing):
+        for pending in (self._open, self._tokens, self._pending, self._outgoing):
             pending.clear()
 
     @property
     def open_requests(self) -> Mapping[RequestId, str]:
-        """The View's requests that are not answered yet, with their methods."""
+        """The View's requests that have not been answered yet, with their methods."""
         return self._open
 
-    def _ask(self, method: str, params: JSONObject) -> int:
+    def _request(self, method: str, params: JSONObject) -> int:
         id = next(self._ids)
-        self._asked[id] = method
+        self._pending[id] = method
         self._outgoing.append(jsonrpc.request(id, method, params))
         return id
 
-    def _forget(self, id: RequestId) -> str | None:
+    def _close_request(self, id: RequestId) -> str | None:
         self._tokens.pop(id, None)
         return self._open.pop(id, None)
 
@@ -547,24 +561,24 @@ def _text(params: JSONObject, key: str) -> str:
     value = params.get(key)
     if isinstance(value, str):
         return value
-    raise _Fault(INVALID_PARAMS, f"{key} is {_kind(value)}, expected a string.")
+    raise _ErrorResponse(INVALID_PARAMS, f"{key} is {_kind(value)}, expected a string.")
 
 
 def _blocks(value: object, key: str) -> tuple[JSONObject, ...]:
     if isinstance(value, list) and all(isinstance(block, dict) for block in value):
         return tuple(value)
-    raise _Fault(INVALID_PARAMS, f"{key} is {_kind(value)}, expected a list of objects.")
+    raise _ErrorResponse(INVALID_PARAMS, f"{key} is {_kind(value)}, expected a list of objects.")
 
 
 def _size(value: object) -> float | None:
-    """A size that makes sense: finite and not negative."""
+    """Return a size that is finite and not negative, else None."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max:
         return value
     return None
 
 
 def _without_token(params: JSONObject) -> JSONObject:
-    """The params without the View's progress token, which could clash with one of the host's own."""
+    """Return params without the View's progress token, which could clash with one of the host's own."""
     meta = _object(params, "_meta")
     if "progressToken" not in meta:
         return params
@@ -574,6 +588,6 @@ def _without_token(params: JSONObject) -> JSONObject:
 
 
 def _kind(value: object) -> str:
-    """What JSON calls the value."""
+    """Return what JSON calls a value."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "missing or null"}
     return names.get(type(value), "a number")

@@ -107,26 +107,26 @@ def _why_not(value: object) -> str:
     if not value:
         return f"an empty string, not an origin. {example}"
     if re.search(r"[\s\x00-\x1f\x7f]", value):
-        return f"which holds white space or a control character: each entry is one origin. {example}"
+        return f"which contains white space or a control character: each entry is one origin. {example}"
     if re.search(r"[;,]", value):
-        return f"which holds a separator of the CSP header: each entry is one origin. {example}"
+        return f"which contains a separator of the CSP header: each entry is one origin. {example}"
     if re.search(r"[\"'`]", value):
-        return f"which holds a quote: keywords such as 'self' cannot be declared. {example}"
+        return f"which contains a quote: keywords such as 'self' cannot be declared. {example}"
     if value == "*" or value.endswith("://*"):
         return f"which would allow every host. Name the hosts. {example}"
     if value.lower().rstrip(":/") in _SCHEMES:
         return f"a bare scheme, which would allow every host. Name the hosts. {example}"
     if not value.isascii():
-        return f"which holds non-ASCII characters. Write the name in its punycode form. {example}"
+        return f"which contains non-ASCII characters. Write the name in punycode. {example}"
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", value)
     if scheme and scheme[1].lower() not in ("http", "https", "ws", "wss"):
-        return f"whose scheme a View cannot use, only http, https, ws and wss. {example}"
+        return f"which has a scheme that Views cannot use: only http, https, ws and wss are allowed. {example}"
     if "[" in value:
-        return f"an IPv6 address, for which a policy has no form. {example}"
+        return f"an IPv6 address, which CSP does not support. {example}"
     if "_" in value:
-        return f"which holds a character that no host in a policy may hold. {example}"
+        return f"which contains an underscore, which CSP does not allow in hosts. {example}"
     if re.match(r"(?:(?i:https?|wss?)://)?[^/?#]*[/?#]", value):
-        return f"not an origin: it goes on after the host. {example}"
+        return f"not an origin: it has a path, query or fragment. {example}"
     return f"not an origin. {example}"
 
 
@@ -169,6 +169,6 @@ class Csp:
             object.__setattr__(self, field.name, checked)
 
     def wire(self) -> dict[str, list[str]]:
-        """Return the value of `_meta.ui.csp`. An empty list means the same as none and is left out (CSP-09)."""
+        """Return the value of `_meta.ui.csp`. Empty lists are left out, because they mean the same as none (CSP-09)."""
         lists = {name: list(getattr(self, field)) for name, field in CSP_LISTS.items()}
         return {name: domains for name, domains in lists.items() if domains}

@@ -1,9 +1,11 @@
-"""Other dialects, in today's words: older drafts, mcp-ui, and ChatGPT's. One table, read at the edges; nothing else
-knows them.
+"""Names of other dialects (older drafts, mcp-ui, ChatGPT) and their translation to the standard.
 
-`ROWS` is the table. What stands in it as "method", "key", "field", "type" or "extension" is translated here, and
-"result" where results are read; "heard" is what only Views of ours understand (browser/view.js); "action", "message"
-and "member" are what the shims translate inside a View's own document (browser/shim-*.js).
+`ROWS` is the table of all of them; no other module knows these names. The kinds of a row:
+
+    method, key, field, type, extension   translated in this module
+    result                                translated where results are read
+    accepted                              understood by Views with browser/view.js only
+    action, message, member               translated by browser/shim-*.js, in the View's own document
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,23 +21,22 @@ from fanlight.protocol.jsonrpc import JSONObject
 Message = dict[str, Any]
 
 Dialect = Literal["first draft", "early drafts", "guides", "mcp-ui", "ChatGPT"]
-Kind = Literal["method", "heard", "key", "field", "type", "result", "extension", "action", "message", "member"]
-Speaker = Literal["view", "host", "server"]
-
+Kind = Literal["method", "accepted", "key", "field", "type", "result", "extension", "action", "message", "member"]
+Sender = Literal["view", "host", "server"]
 
 EMBEDDED: Final = "embedded ui:// resource"
-"""How a View is named that comes inside a tool's result."""
+"""The name, in this table, of a View that a tool result embeds."""
 
 
 class Row(NamedTuple):
-    """One word of another dialect. `today` is "" where there is no equivalent."""
+    """One name of another dialect, and its equal in the standard."""
 
     kind: Kind
     dialect: Dialect
-    speaker: Speaker
-    """Who says it."""
+    sender: Sender
     older: str
     today: str
+    """The name in the standard; "" if there is none."""
     note: str = ""
 
 
@@ -57,7 +58,7 @@ _SIZE: Final = "ui/notifications/size-changed"
 _CONTEXT: Final = "ui/notifications/host-context-changed"
 _SANDBOX_READY: Final = "ui/notifications/sandbox-proxy-ready"
 _SANDBOX_RESOURCE: Final = "ui/notifications/sandbox-resource-ready"
-_NOT_THE_VIEWS: Final = "the proxy's word: dropped if a View says it"
+_NOT_THE_VIEWS: Final = "reserved for the proxy: rejected from a View"
 _GUIDE_VERSION: Final = "2025-01-01"
 _WIDGET_PREFIXES: Final[tuple[tuple[str, Dialect], ...]] = (("mcp-ui", "first draft"), ("openai", "ChatGPT"))
 
@@ -65,7 +66,7 @@ _WIDGET_PREFIXES: Final[tuple[tuple[str, Dialect], ...]] = (("mcp-ui", "first dr
 def _rows() -> Iterator[Row]:
     yield Row(
         *("method", "early drafts", "view", "initialize", "ui/initialize"),
-        "with `clientInfo` and `capabilities`; the answer has `serverInfo` and `capabilities` beside today's",
+        "with `clientInfo` and `capabilities`; the response adds `serverInfo` and `capabilities`",
     )
     yield Row("method", "early drafts", "view", "notifications/initialized", "ui/notifications/initialized")
     for method in _VIEW_METHODS:
@@ -85,23 +86,23 @@ def _rows() -> Iterator[Row]:
     yield Row("method", "guides", "host", "ui/toolResult", "ui/notifications/tool-result", version)
     yield Row("method", "guides", "host", "ui/teardown", "ui/resource-teardown", version)
 
-    # No View gives away that it wants this word and not today's, so our host does not say it.
+    # No message of a View shows that it expects this name, so our host never sends it.
     yield Row(
-        *("heard", "early drafts", "host", "ui/notifications/host-context-change", _CONTEXT),
-        "by Views with `view.js`, from older hosts, as the words of early drafts and guides above",
+        *("accepted", "early drafts", "host", "ui/notifications/host-context-change", _CONTEXT),
+        "by Views with `view.js`, from older hosts, like the names of early drafts and guides above",
     )
 
     yield Row("field", "early drafts", "view", "clientInfo", "appInfo", "of `initialize`")
     yield Row("field", "early drafts", "view", "capabilities", "appCapabilities", "of `initialize`")
     yield Row(
         *("field", "early drafts", "host", "viewport", "containerDimensions"),
-        "beside it, to a View that speaks an older version",
+        "sent in addition, to a View of an older version",
     )
 
     yield Row("key", "early drafts", "server", "ui/resourceUri", "ui.resourceUri")
     yield Row(
         *("key", "first draft", "server", "mcp-ui/resourceUri", "ui.resourceUri"),
-        "its View is taken to hear the first draft, if it says `initialize`",
+        "its View is sent the names of the first draft, if it sends `initialize`",
     )
     yield Row("key", "ChatGPT", "server", "openai/outputTemplate", "ui.resourceUri")
     yield Row(
@@ -128,20 +129,22 @@ def _rows() -> Iterator[Row]:
 
     yield Row("result", "mcp-ui", "server", EMBEDDED, "ui.resourceUri", "one View each, if the tool has no link to one")
 
-    both = "servers are told both; from a client either counts"
+    both = "sent to servers under both names; from a client either is accepted"
     yield Row("extension", "first draft", "host", OLDER_EXTENSION_ID, EXTENSION_ID, both)
     yield Row(
         *("extension", "early drafts", "host", "capabilities.experimental", "capabilities.extensions"),
-        "servers are told in both places (one in the host's own program in today's); from a client either counts",
+        "sent to servers in both places (in the same process: only the current one); from a client either is accepted",
     )
 
     yield Row("action", "mcp-ui", "view", "tool", "tools/call")
     yield Row("action", "mcp-ui", "view", "prompt", "ui/message")
-    yield Row("action", "mcp-ui", "view", "intent", "ui/message", "its name and parameters as a text")
+    yield Row("action", "mcp-ui", "view", "intent", "ui/message", "its name and parameters as text")
     yield Row("action", "mcp-ui", "view", "link", "ui/open-link")
     yield Row("action", "mcp-ui", "view", "notify", "notifications/message", 'level "info"')
-    yield Row("message", "mcp-ui", "host", "ui-message-received", "", "at once, for each action with its `messageId`")
-    yield Row("message", "mcp-ui", "host", "ui-message-response", "", "the answer to the request, or its error")
+    yield Row(
+        "message", "mcp-ui", "host", "ui-message-received", "", "sent at once for each action, with its `messageId`"
+    )
+    yield Row("message", "mcp-ui", "host", "ui-message-response", "", "the response to the request, or its error")
     yield Row("message", "mcp-ui", "view", "ui-lifecycle-iframe-ready", "", "answered with the render data")
     yield Row(
         *("message", "mcp-ui", "host", "ui-lifecycle-iframe-render-data", "ui/notifications/tool-input"),
@@ -159,8 +162,8 @@ def _rows() -> Iterator[Row]:
         ("toolInput", "ui/notifications/tool-input", "also the partial one"),
         ("toolOutput", "ui/notifications/tool-result", "its `structuredContent`"),
         ("toolResponseMetadata", "ui/notifications/tool-result", "its `_meta`"),
-        ("widgetState", "", "kept in the host's store for each View"),
-        ("setWidgetState", "", "the model is not told, unless the rule `widget_state` says so"),
+        ("widgetState", "", "saved in the host's store for each View"),
+        ("setWidgetState", "", "the model gets it only if the rule `widget_state` allows it"),
         ("theme", "hostContext.theme", ""),
         ("locale", "hostContext.locale", ""),
         ("displayMode", "hostContext.displayMode", ""),
@@ -181,44 +184,44 @@ def _rows() -> Iterator[Row]:
         *("view", "viewMode", "viewParams", "requestModal", "setOpenInAppUrl", "uploadFile", "selectFiles"),
         *("getFileDownloadUrl", "requestCheckout", "notifyNavigation"),
     ):
-        yield Row("member", "ChatGPT", "view", member, "", "undefined, so that a View can tell")
+        yield Row("member", "ChatGPT", "view", member, "", "undefined, so that a View can detect it")
 
 
 ROWS: Final = tuple(_rows())
 
-_FROM_VIEW: Final = {row.older: row for row in ROWS if row.kind == "method" and row.speaker == "view"}
+_FROM_VIEW: Final = {row.older: row for row in ROWS if row.kind == "method" and row.sender == "view"}
 _TO_VIEW: Final[Mapping[Dialect, Mapping[str, str]]] = {
     dialect: {
-        row.today: row.older for row in ROWS if (row.kind, row.speaker, row.dialect) == ("method", "host", dialect)
+        row.today: row.older for row in ROWS if (row.kind, row.sender, row.dialect) == ("method", "host", dialect)
     }
     for dialect in ("first draft", "early drafts", "guides")
 }
-_INITIALIZE_FIELDS: Final = {row.older: row.today for row in ROWS if (row.kind, row.speaker) == ("field", "view")}
-_CSP_FIELDS: Final = {row.older: row.today for row in ROWS if (row.kind, row.speaker) == ("field", "server")}
+_INITIALIZE_FIELDS: Final = {row.older: row.today for row in ROWS if (row.kind, row.sender) == ("field", "view")}
+_CSP_FIELDS: Final = {row.older: row.today for row in ROWS if (row.kind, row.sender) == ("field", "server")}
 _KEYS: Final = tuple((row.older, row.today.removeprefix("ui.")) for row in ROWS if row.kind == "key")
 _VERSION: Final = "2026-01-26"
 
 
-# What Views say, and hear
+# Messages of Views
 
 
-class Speech:
-    """How one View speaks: its words become today's, and ours become those that it knows.
+class Translator:
+    """Translates the messages of one View to the standard, and ours to the dialect of the View.
 
-    `of_server` is the dialect of its server's link to it. A View that greets as in core MCP says no more of itself, so
-    that is taken for its own.
+    `server_dialect` is the dialect in which the server links to the View. It decides where a View does not show which
+    draft it follows: one that sends core MCP's `initialize`.
     """
 
-    def __init__(self, of_server: Dialect | None = None) -> None:
-        self._of_server = of_server
-        self.older: dict[str, str] = {}
-        """The words that this View used, with today's."""
-        self._words: Mapping[str, str] = {}
+    def __init__(self, server_dialect: Dialect | None = None) -> None:
+        self._server_dialect = server_dialect
+        self.older_names: dict[str, str] = {}
+        """The names of older dialects that this View used, with the current ones."""
+        self._methods: Mapping[str, str] = {}
         self._is_older = False
-        self._greetings: dict[Any, JSONObject | None] = {}
+        self._handshakes: dict[Any, JSONObject | None] = {}
 
     def from_view(self, message: Message) -> tuple[Message, Row | None]:
-        """Return a View's message in today's words, and the row of the older word if it used one."""
+        """Return a View's message with current names, and the row of its method if that was an older one."""
         method = message.get("method")
         row = _FROM_VIEW.get(method) if isinstance(method, str) else None
         if row is None:
@@ -229,16 +232,16 @@ class Speech:
             translated["params"] = {_INITIALIZE_FIELDS.get(key, key): value for key, value in params.items()}
         return translated, row
 
-    def heard(self, message: Message, row: Row | None) -> None:
-        """Learn from a message in today's words how the View speaks."""
+    def learn(self, message: Message, row: Row | None) -> None:
+        """Detect the dialect of the View from a translated message and the row of its method."""
         if row is not None:
-            self.older[row.older] = row.today
+            self.older_names[row.older] = row.today
             self._is_older = True
-            # A View of the guides says `initialize`, too; a notification of its own tells the drafts apart.
+            # Views of the guides send `initialize`, too, so it takes another message to recognise a draft.
             if row.dialect == "first draft" or row.older == "ui/size-change":
-                self._words = _TO_VIEW[row.dialect]
-            elif row.older == "initialize" and self._of_server == "first draft":
-                self._words = _TO_VIEW["first draft"]
+                self._methods = _TO_VIEW[row.dialect]
+            elif row.older == "initialize" and self._server_dialect == "first draft":
+                self._methods = _TO_VIEW["first draft"]
         if message.get("method") == "ui/initialize" and isinstance(message.get("id"), int | str):
             params = message.get("params")
             version = params.get("protocolVersion") if isinstance(params, dict) else None
@@ -246,13 +249,13 @@ class Speech:
                 return
             self._is_older = True
             bare = row is not None and row.older == "initialize"
-            self._greetings = {message["id"]: {"protocolVersion": version} if bare else None}
+            self._handshakes = {message["id"]: {"protocolVersion": version} if bare else None}
             if version == _GUIDE_VERSION:
-                self._words = _TO_VIEW["guides"]
-                self.older[f"protocolVersion {version}"] = _VERSION
+                self._methods = _TO_VIEW["guides"]
+                self.older_names[f"protocolVersion {version}"] = _VERSION
 
     def to_view(self, message: Message) -> Message:
-        """Return a message of ours in the words that the View knows."""
+        """Return a message of the host in the dialect of the View."""
         if not self._is_older:
             return message
         method = message.get("method")
@@ -260,20 +263,20 @@ class Speech:
             params = message.get("params")
             if method == _CONTEXT and isinstance(params, dict):
                 message = {**message, "params": _with_viewport(params)}
-            return {**message, "method": self._words.get(method, method)}
-        if message.get("id") in self._greetings and isinstance(message.get("result"), dict):
-            return {**message, "result": _greeting(message["result"], self._greetings.pop(message["id"]))}
+            return {**message, "method": self._methods.get(method, method)}
+        if message.get("id") in self._handshakes and isinstance(message.get("result"), dict):
+            return {**message, "result": _handshake(message["result"], self._handshakes.pop(message["id"]))}
         return message
 
 
-def _greeting(result: JSONObject, bare: JSONObject | None) -> JSONObject:
-    """Return the answer to a View that greets in an older way, with what it looks for beside today's."""
+def _handshake(result: JSONObject, bare: JSONObject | None) -> JSONObject:
+    """Return the response to an older handshake, with the fields that it expects in addition."""
     context = result.get("hostContext")
     answer = {**result, "hostContext": _with_viewport(context if isinstance(context, dict) else {})}
     if bare is None:
         return answer
     version = bare["protocolVersion"]
-    # A client of core MCP leaves if it is answered with a version that it did not name.
+    # A client of core MCP disconnects if the response has another version than its request.
     return {
         **answer,
         "protocolVersion": version if isinstance(version, str) else answer["protocolVersion"],
@@ -287,30 +290,30 @@ def _with_viewport(context: JSONObject) -> JSONObject:
     return {**context, "viewport": dimensions} if isinstance(dimensions, dict) else context
 
 
-# What servers are told
+# Requests to servers
 
 
-def in_both_places(method: str, params: JSONObject) -> JSONObject:
-    """Return the params of a request to a server with our extension also where older servers look for it.
+def with_experimental(method: str, params: JSONObject) -> JSONObject:
+    """Return the params of a request to a server with our extension also under `experimental`, for older servers.
 
-    Clients of the handshake say in `initialize` what they can do, those of 2026-07-28 with each request.
+    Capabilities are in `initialize` or, since 2026-07-28, in every request.
     """
     meta = params.get("_meta")
     if isinstance(meta, dict) and CLIENT_CAPABILITIES_META_KEY in meta:
-        told = _also_experimental(meta[CLIENT_CAPABILITIES_META_KEY])
-        return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: told}}
+        capabilities = _copy_to_experimental(meta[CLIENT_CAPABILITIES_META_KEY])
+        return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: capabilities}}
     if method == "initialize":
-        return {**params, "capabilities": _also_experimental(params.get("capabilities"))}
+        return {**params, "capabilities": _copy_to_experimental(params.get("capabilities"))}
     return params
 
 
-def _also_experimental(capabilities: Any) -> Any:
+def _copy_to_experimental(capabilities: Any) -> Any:
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     ours = {id: settings for id, settings in (extensions or {}).items() if id in (EXTENSION_ID, OLDER_EXTENSION_ID)}
     return {**capabilities, "experimental": ours} if ours else capabilities
 
 
-# What servers say of tools and Views
+# Metadata of tools and Views
 
 _CHATGPT_VISIBILITY: Final = ("openai/outputTemplate", "openai/widgetAccessible", "openai/visibility")
 
@@ -323,8 +326,8 @@ def meta_of(thing: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def ui_of(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
-    """Return the `ui` object of a `_meta` with what older keys add to it, and those keys. Today's win."""
+def translate_meta(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
+    """Return the `ui` object of a `_meta` with what older keys add to it, and these keys. Current keys win."""
     nested = meta.get("ui")
     ui: JSONObject = dict(nested) if isinstance(nested, Mapping) else {}
     used: list[str] = []
@@ -338,9 +341,9 @@ def ui_of(meta: Mapping[str, Any]) -> tuple[JSONObject, tuple[str, ...]]:
     return ui, tuple(used)
 
 
-def link_of(meta: Mapping[str, Any]) -> Row | None:
-    """Return the row of the older key that links a tool to its View, if today's does not."""
-    used = ui_of(meta)[1]
+def older_link(meta: Mapping[str, Any]) -> Row | None:
+    """Return the row of the older key that links a tool to its View, or None if it has a current one."""
+    used = translate_meta(meta)[1]
     return next((row for row in ROWS if row.today == "ui.resourceUri" and row.older in used), None)
 
 
@@ -363,7 +366,7 @@ def _value(today: str, value: Any) -> Any:
     return value
 
 
-def type_of(mime: object) -> Row | None:
+def older_type(mime: object) -> Row | None:
     """Return the row of a MIME type of another dialect."""
     essence = str(mime).partition(";")[0].strip().lower().removesuffix("+javascript")
     return next((row for row in ROWS if row.kind == "type" and row.older == essence), None)

@@ -1,6 +1,6 @@
-"""The news of a link: what `Bridge.receive` hands to the session, one frozen class per kind.
+"""The events of a link, one class each, as returned by `Bridge.receive`.
 
-`id` is the View's own request id; answer with `Bridge.respond` or `Bridge.refuse`.
+`id` is the View's request id. Answer it with `Bridge.respond` or `Bridge.respond_error`.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from fanlight.protocol.jsonrpc import JSONObject, RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class Greeted:
-    """The View introduced itself, and was answered."""
+class HandshakeStarted:
+    """The View sent `ui/initialize` and was answered."""
 
     app: JSONObject
     capabilities: JSONObject
@@ -21,12 +21,12 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The View is initialized; what was held back is going out."""
+    """The View is initialized, and queued messages go out."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeChanged:
-    """The View's content has this size now. Width is the viewport's and is not to be fed back."""
+    """The View's content has this size. The width is that of the viewport, so do not apply it to the frame."""
 
     width: float | None
     height: float | None
@@ -66,7 +66,7 @@ class MessageRequested:
 
 @dataclass(frozen=True, slots=True)
 class ContextUpdated:
-    """What the View wants the model to know; it replaces what it said before (MCX-01)."""
+    """The View sets its context for the model, which replaces the previous one (MCX-01)."""
 
     id: RequestId
     content: tuple[JSONObject, ...]
@@ -74,8 +74,8 @@ class ContextUpdated:
 
 
 @dataclass(frozen=True, slots=True)
-class StateKept:
-    """What a View for ChatGPT wants to find again when it is loaded anew."""
+class StateSaved:
+    """A View for ChatGPT saves a state, to get it back when it is loaded again."""
 
     id: RequestId
     state: Any
@@ -83,7 +83,7 @@ class StateKept:
 
 @dataclass(frozen=True, slots=True)
 class DisplayModeRequested:
-    """The View wants a mode that both sides offer."""
+    """The View requests a display mode that both sides offer."""
 
     id: RequestId
     mode: str
@@ -97,18 +97,18 @@ class DownloadRequested:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """The View calls a tool of its own server that it may call (VIS-03, VIS-04)."""
+    """The View calls a tool of its own server, which is one that it may call (VIS-03, VIS-04)."""
 
     id: RequestId
     name: str
     arguments: JSONObject
     meta: JSONObject
-    """The request's `_meta` without the View's progress token, which stays on the link."""
+    """The request's `_meta` without the View's progress token, which is not for the server."""
 
 
 @dataclass(frozen=True, slots=True)
-class ServerAsked:
-    """A request that the server answers: resources, prompts, tools/list."""
+class ServerRequested:
+    """The View sends a request that its server answers: resources, prompts, tools/list."""
 
     id: RequestId
     method: str
@@ -123,15 +123,15 @@ class SamplingRequested:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The View gave up a request of its own; no answer will be sent."""
+    """The View cancelled one of its requests, which gets no response."""
 
     id: RequestId
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The View answered a request of ours."""
+class ResponseReceived:
+    """The View answered a request of the host."""
 
     id: int
     method: str
@@ -140,14 +140,14 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A message that is no message, or that nobody asked for. It was answered if it could be."""
+class Rejected:
+    """A message was invalid, unexpected or not allowed. If it was a request, it was answered with an error."""
 
     reason: str
 
 
 Event = (
-    Greeted
+    HandshakeStarted
     | Ready
     | SizeChanged
     | TeardownRequested
@@ -156,13 +156,13 @@ Event = (
     | LinkRequested
     | MessageRequested
     | ContextUpdated
-    | StateKept
+    | StateSaved
     | DisplayModeRequested
     | DownloadRequested
     | ToolCalled
-    | ServerAsked
+    | ServerRequested
     | SamplingRequested
     | Cancelled
-    | Answered
-    | Dropped
+    | ResponseReceived
+    | Rejected
 )

@@ -1,4 +1,4 @@
-"""The extension's names on the wire, and whether a client negotiated it."""
+"""The names of the MCP Apps extension, and whether a client negotiated it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ URI_SCHEME: Final = "ui://"
 SERVER_SETTINGS: Final = {"mimeTypes": [MIME_TYPE]}
 """What a server advertises under `capabilities.extensions[EXTENSION_ID]`."""
 OLDER_SETTINGS: Final = {"mimeTypes": [MIME_TYPE, "text/html+mcp", "text/html"]}
-"""What a host advertises under the older name, with the types that servers looked for there."""
+"""What a host advertises under the older name, with the MIME types that older servers expect."""
 
 
 def is_view_uri(value: object) -> bool:
@@ -20,9 +20,9 @@ def is_view_uri(value: object) -> bool:
 
 
 def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
-    """Tell whether client capabilities name the extension with our MIME type (NEG-01, NEG-02).
+    """Return whether client capabilities have the extension with our MIME type (NEG-01, NEG-02).
 
-    Older hosts send the extension under `experimental`, so both places are read.
+    Older hosts send it under `experimental`.
     """
     if not capabilities:
         return False
@@ -30,7 +30,7 @@ def negotiated(capabilities: Mapping[str, Any] | None) -> bool:
 
 
 def has_our_type(extensions: object) -> bool:
-    """Tell whether a map of extensions names ours with our MIME type. Asked at every request, so it is quick."""
+    """Return whether a map of extensions has ours with our MIME type. Called for every request, so it must be fast."""
     if not isinstance(extensions, dict):
         return False
     settings = extensions.get(EXTENSION_ID) or extensions.get(OLDER_EXTENSION_ID)
@@ -41,5 +41,5 @@ def has_our_type(extensions: object) -> bool:
 
 
 def _is_our_type(value: object) -> bool:
-    # We send the type byte for byte and read it as a MIME type: case, spaces and quotes do not matter.
+    # Compared as a MIME type: case, spaces and quotes do not matter.
     return isinstance(value, str) and "".join(value.split()).replace('"', "").lower() == MIME_TYPE

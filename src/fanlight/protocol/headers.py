@@ -1,11 +1,11 @@
-"""The response headers that hold a View: what it may reach, and what it may use.
+"""The response headers that confine a View: Content-Security-Policy, Permissions-Policy and Connection-Allowlist.
 
-A policy is built as directives, each a tuple of sources, and only then joined; no text of a server gets in but
-origins that were checked one by one. Two profiles:
+A policy is built as directives, each a tuple of sources, and joined last. The only text of a server in it are origins
+that were validated one by one. There are two profiles:
 
     strict   exactly the standard (CSP-01 to CSP-03, CSP-09, SBX-06)
     compat   adds 'unsafe-eval', blob: and data: for scripts and workers, as some large hosts do: published Views
-             with WebGL or PDF engines need it and have no way to declare it
+             with WebGL or PDF engines need them and cannot declare them
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from typing import Final, Literal
 from fanlight.protocol.csp import Csp, check_source
 from fanlight.protocol.metadata import PERMISSION_KEYS, Permission
 
-Profile = Literal["strict", "compat"]
+CspProfile = Literal["strict", "compat"]
 Directives = Mapping[str, tuple[str, ...]]
 
 _SELF: Final = "'self'"
@@ -23,20 +23,20 @@ _INLINE: Final = "'unsafe-inline'"
 _SAMPLE: Final = "'report-sample'"
 
 REPORT_PATH: Final = "/report"
-"""Where a View's browser tells of what it blocked, at the View's own origin. It changes nothing that a View may do."""
+"""Where the browser reports violations, at the View's own origin. It does not change what a View may do."""
 
-# Powerful features that no View can ask for, so none gets them.
+# Powerful features that Views cannot request, so none gets them.
 _NEVER: Final = (
     *("accelerometer", "autoplay", "browsing-topics", "clipboard-read", "display-capture", "encrypted-media"),
     *("gamepad", "gyroscope", "hid", "idle-detection", "local-fonts", "magnetometer", "midi", "payment"),
-    *("picture-in-picture",),  # a window without the bar that says whose it is
+    *("picture-in-picture",),  # a window without an address bar
     *("publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "storage-access"),
     *("usb", "window-management", "xr-spatial-tracking"),
 )
 
 
-def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: Profile = "strict") -> Directives:
-    """Return the policy of a View's document. `ancestors` are the origins of every frame around it."""
+def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: CspProfile = "strict") -> Directives:
+    """Return the policy of a View's document. `ancestors` are the origins of all frames around it."""
     declared = csp or Csp()
     resources = tuple(declared.resource_domains)
     connects = tuple(declared.connect_domains)
@@ -69,10 +69,10 @@ def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: Profile 
 
 
 def proxy_directives(host: str, views: str | None) -> Directives:
-    """Return the policy of the sandbox proxy: it runs its own script and holds a View, and can do nothing else.
+    """Return the policy of the sandbox proxy, which runs its own script, frames a View, and can do nothing else.
 
-    Without an origin for Views the proxy takes HTML by message. Such a document inherits the proxy's policy, so
-    the proxy sets that itself, from what the document declares, before it makes the frame.
+    Without an origin for Views, the proxy gets HTML by message. Such a document inherits the proxy's policy, so the
+    proxy sets that itself, from the document's declaration, before it creates the frame.
     """
     if views is None:
         return {"frame-ancestors": (check_source(host, "host"),)}
@@ -88,7 +88,7 @@ def proxy_directives(host: str, views: str | None) -> Directives:
 
 
 def warm_directives(host: str) -> Directives:
-    """Return the policy of an empty page at an app's origin: nothing, in a frame of the host page alone."""
+    """Return the policy of the empty page that warms up an app's origin: it loads nothing, and the host frames it."""
     return {
         "default-src": (_NONE,),
         "base-uri": (_NONE,),
@@ -103,10 +103,10 @@ def policy(directives: Directives) -> str:
 
 
 def connection_allowlist(csp: Csp | None) -> str:
-    """Return the Connection-Allowlist of a View's document: its own origin and what it declared.
+    """Return the Connection-Allowlist of a View's document: its own origin and the declared ones.
 
-    Where a browser knows it, it closes what a policy leaves open: WebRTC, DNS prefetch, preconnect, speculation rules.
-    Within it, the policy decides, so a pattern names a host and leaves the scheme open.
+    In browsers that support it, it blocks what a CSP cannot: WebRTC, DNS prefetch, preconnect, speculation rules. The
+    CSP still applies, so a pattern has a host and leaves the scheme open.
     """
     declared = csp or Csp()
     sources = (*declared.connect_domains, *declared.resource_domains, *declared.frame_domains)
@@ -116,19 +116,19 @@ def connection_allowlist(csp: Csp | None) -> str:
 
 def _pattern(source: str) -> str:
     host, _, port = source.rpartition("://")[2].partition(":")
-    # The port of a scheme is none in a URL.
+    # A URL has no port if it is the default port of its scheme.
     return f'"*://{host}{":*" if port in ("80", "443", "*") else f":{port}" if port else ""}/*"'
 
 
 def permissions_policy(granted: Iterable[Permission]) -> str:
-    """Return the Permissions-Policy of a View's document: what was granted to itself, and nothing else to anybody."""
+    """Return the Permissions-Policy of a View's document: granted features for itself, and no others."""
     allowed = set(granted)
-    asked = (f"{name}=({'self' if name in allowed else ''})" for name in PERMISSION_KEYS)
-    return ", ".join((*asked, *(f"{name}=()" for name in _NEVER)))
+    grants = (f"{name}=({'self' if name in allowed else ''})" for name in PERMISSION_KEYS)
+    return ", ".join((*grants, *(f"{name}=()" for name in _NEVER)))
 
 
 def proxy_permissions_policy() -> str:
-    """Return the Permissions-Policy of the proxy: what no View gets cannot be handed on to one."""
+    """Return the Permissions-Policy of the proxy: it cannot delegate what no View gets."""
     return ", ".join(f"{name}=()" for name in _NEVER)
 
 

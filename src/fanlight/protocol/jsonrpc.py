@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as the link speaks it: what a message is, and how errors are numbered."""
+"""JSON-RPC 2.0 messages and error codes."""
 
 from typing import Any, Final, TypeGuard
 
@@ -12,11 +12,11 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 REFUSED: Final = -32000
-"""Denied by policy or by the user, or failed: the code of the standard's own examples (LNK-02)."""
+"""Denied by the policy or the user, or failed: the code in the examples of the standard (LNK-02)."""
 
 
 def is_id(value: object) -> TypeGuard[RequestId]:
-    """Tell whether a value may be a request's id. Zero and the empty string may; null and booleans may not."""
+    """Return whether a value is a request id. Zero and the empty string are; null and booleans are not."""
     return isinstance(value, int | str) and not isinstance(value, bool)
 
 

@@ -1,4 +1,4 @@
-"""The `_meta` of tools and UI resources: built for the wire, checked, and taken off again."""
+"""The `_meta` of tools and UI resources: validate, build and remove it."""
 
 import difflib
 import re
@@ -10,7 +10,7 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import URI_SCHEME
 
 UI_KEY: Final = "ui"
-FLAT_URI_KEY: Final = "ui/resourceUri"  # deprecated, and all that some hosts read (DSC-07)
+FLAT_URI_KEY: Final = "ui/resourceUri"  # deprecated, but the only key that some hosts read (DSC-07)
 UI_KEYS: Final = (UI_KEY, FLAT_URI_KEY)
 
 Visibility = Literal["model", "app"]
@@ -32,14 +32,14 @@ def check_uri(value: object) -> str:
         return value
     if isinstance(value, str) and value.startswith(URI_SCHEME):
         raise RegistrationError(
-            f"{value!r} is not a URI: it is empty after ui:// or holds a character that a URI may not hold. "
+            f"{value!r} is not a URI: it is empty after ui:// or contains a character that URIs do not allow. "
             'Write something like "ui://clock/view", with other characters percent-encoded.'
         )
     raise RegistrationError(f'The URI of a View is {value!r}, not a ui:// URI. Write "ui://clock/view".')
 
 
 def check_visibility(value: object) -> tuple[Visibility, ...] | None:
-    """Return who may see a tool, or raise with what to write instead. None means model and app (VIS-01)."""
+    """Return a valid visibility, or raise with what to write instead. None means model and app (VIS-01)."""
     if value is None:
         return None
     chosen = _checked_names(value, get_args(Visibility), "visibility")
@@ -52,7 +52,7 @@ def check_visibility(value: object) -> tuple[Visibility, ...] | None:
 
 
 def check_permissions(value: object) -> tuple[Permission, ...]:
-    """Return the permissions a View asks for, or raise with what to write instead."""
+    """Return the permissions that a View requests, or raise with what to write instead."""
     if value is None:
         return ()
     return tuple(dict.fromkeys(_checked_names(value, get_args(Permission), "permissions")))
@@ -75,7 +75,7 @@ def _suggestion(value: object, known: tuple[str, ...], option: str) -> str:
 
 
 def tool_meta(uri: str | None, visibility: Iterable[Visibility] | None = None) -> dict[str, Any]:
-    """Build a tool's `_meta`: nested keys, and the flat one beside them."""
+    """Build a tool's `_meta`, with the deprecated flat key in addition."""
     ui: dict[str, Any] = {}
     if uri is not None:
         ui["resourceUri"] = uri
@@ -104,7 +104,7 @@ def resource_meta(
 
 
 def read_resource_meta(ui: object, uri: str) -> dict[str, Any]:
-    """Return what a UI resource's `_meta.ui` declares, checked, by the names of a View's options."""
+    """Validate a UI resource's `_meta.ui` and return it as keyword arguments of `View`."""
     if not isinstance(ui, Mapping):
         raise RegistrationError(
             f'The _meta.ui of {uri} is {ui!r}, expected an object such as {{"prefersBorder": true}}.'
@@ -125,7 +125,7 @@ def read_resource_meta(ui: object, uri: str) -> dict[str, Any]:
 
 
 def without_ui(item: dict[str, Any], keys: tuple[str, ...] = UI_KEYS) -> dict[str, Any]:
-    """Return a wire object without its UI metadata, which is under `keys`; the object itself when it has none."""
+    """Return a tool or resource without its UI metadata, which is under `keys`; the same object if it has none."""
     meta = item.get("_meta")
     if not isinstance(meta, Mapping) or meta.keys().isdisjoint(keys):
         return item

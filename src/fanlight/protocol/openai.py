@@ -17,7 +17,7 @@ from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.metadata import Visibility
 
-Dialect = Literal["openai"]
+MetadataFormat = Literal["openai"]
 
 OUTPUT_TEMPLATE: Final = "openai/outputTemplate"
 WIDGET_ACCESSIBLE: Final = "openai/widgetAccessible"
@@ -29,25 +29,25 @@ WIDGET_DOMAIN: Final = "openai/widgetDomain"
 WIDGET_PREFERS_BORDER: Final = "openai/widgetPrefersBorder"
 
 IMPLIED_KEYS: Final = (OUTPUT_TEMPLATE, WIDGET_ACCESSIBLE, VISIBILITY)
-"""Those of a tool that follow from its View and visibility, so that nobody has to write them."""
+"""The keys of a tool that follow from its View and visibility."""
 
 KEYS: Final = (*IMPLIED_KEYS, INVOKING, INVOKED, WIDGET_CSP, WIDGET_DOMAIN, WIDGET_PREFERS_BORDER)
 
 _LONGEST_STATUS = 64
 
 
-def check_dialects(value: object) -> tuple[Dialect, ...]:
-    """Return what is also to be spoken, or raise with what to write instead."""
+def check_formats(value: object) -> tuple[MetadataFormat, ...]:
+    """Return the formats of metadata to write in addition, or raise with what to write instead."""
     if not isinstance(value, list | tuple | set | frozenset):
         raise RegistrationError(f'also is {value!r}, not a list. Write also=["openai"].')
     for entry in value:
         if entry != "openai":
-            raise RegistrationError(f'also has {entry!r}, and Fanlight knows "openai" alone. Write also=["openai"].')
+            raise RegistrationError(f'also has {entry!r}, expected "openai". Write also=["openai"].')
     return ("openai",) if value else ()
 
 
 def check_status(value: object, field: str) -> str:
-    """Return a line that ChatGPT shows while or after a tool runs, or raise with what to write instead."""
+    """Return a status that ChatGPT shows while or after a tool runs, or raise with what to write instead."""
     if isinstance(value, str) and 0 < len(value) <= _LONGEST_STATUS:
         return value
     raise RegistrationError(
@@ -62,7 +62,7 @@ def tool_meta(
     invoking: str | None = None,
     invoked: str | None = None,
 ) -> dict[str, Any]:
-    """Build a tool's keys. ChatGPT lets a View call no tool unless told, and the standard every tool: so it is told."""
+    """Build a tool's keys, with the defaults of the standard: in ChatGPT, Views may call no tool by default."""
     chosen = ("model", "app") if visibility is None else tuple(visibility)
     meta: dict[str, Any] = {} if uri is None else {OUTPUT_TEMPLATE: uri}
     meta[WIDGET_ACCESSIBLE] = "app" in chosen
@@ -75,7 +75,7 @@ def tool_meta(
 
 
 def resource_meta(csp: Csp | None, domain: str | None, prefers_border: bool | None) -> dict[str, Any]:
-    """Build a UI resource's keys. A View that declares no domains may reach none, which is written out here."""
+    """Build a UI resource's keys. Without domains, write empty lists: the View may reach none."""
     declared = csp or Csp()
     domains = {"connect_domains": list(declared.connect_domains), "resource_domains": list(declared.resource_domains)}
     if declared.frame_domains:
@@ -89,5 +89,5 @@ def resource_meta(csp: Csp | None, domain: str | None, prefers_border: bool | No
 
 
 def is_chatgpt(experimental: object) -> bool:
-    """Tell whether experimental client capabilities are those of ChatGPT, which has not always named the extension."""
+    """Return whether experimental client capabilities are those of ChatGPT, which has not always sent the extension."""
     return isinstance(experimental, Mapping) and VISIBILITY in experimental

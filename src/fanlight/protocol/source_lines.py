@@ -1,7 +1,7 @@
-"""Which line of which file each line of a bundled document is: what a server that is developed tells its host.
+"""A source map from a bundled document to the author's files, written by servers for `fanlight dev` and `check`.
 
-The host names a folder in the server's environment; the server writes a file into it for each document, under the
-document's hash: `runs`, and the `folder` that their files are in. Nothing of it is in the document.
+The tool names a folder in the server's environment. For each document, the server writes a file into it that is named
+by the document's hash, with the `runs` and the `folder` that their files are in. Nothing of this is in the document.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ VARIABLE: Final = "FANLIGHT_LINES"
 
 
 class Run(NamedTuple):
-    """Lines that follow each other: where they begin, from 1, and the file and line that they are of.
+    """Consecutive lines: where they begin in the document, from 1, and the file and line that they come from.
 
-    `file` is empty for what the author did not write.
+    `file` is empty for lines that the author did not write.
     """
 
     line: int
@@ -24,12 +24,12 @@ class Run(NamedTuple):
 
 
 def after(text: str, line: int, column: int) -> tuple[int, int]:
-    """Return the place after a text that begins at a place."""
+    """Return the line and column behind a text that begins at a line and column."""
     count = text.count("\n")
     return (line + count, len(text) - text.rfind("\n")) if count else (line, column + len(text))
 
 
 def find(runs: Sequence[Run], line: int, column: int) -> tuple[str, int] | None:
-    """Return the file and line that a place in a document is; None for what the author did not write."""
+    """Return the file and line that a place in a document comes from; None for what the author did not write."""
     found = next((run for run in reversed(runs) if run[:2] <= (line, column)), None)
     return (found.file, found.source + line - found.line) if found and found.file else None

@@ -11,7 +11,7 @@ from mcp_types import EmbeddedResource
 from fanlight.protocol import metadata, openai
 from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.metadata import UI_KEYS, Visibility
-from fanlight.protocol.openai import Dialect
+from fanlight.protocol.openai import MetadataFormat
 from fanlight.server import negotiation
 from fanlight.server.html_source import HtmlFunction, resolve
 from fanlight.server.negotiation import Mode
@@ -50,7 +50,7 @@ class Apps:
     """
 
     def __init__(
-        self, server: "MCPServer[Any] | FastMCP[Any]", negotiate: Mode = "strict", also: Iterable[Dialect] = ()
+        self, server: "MCPServer[Any] | FastMCP[Any]", negotiate: Mode = "strict", also: Iterable[MetadataFormat] = ()
     ) -> None:
         if isinstance(server, Server):
             raise RegistrationError(
@@ -58,7 +58,7 @@ class Apps:
                 "and use view.tool_meta(), view.resource() and view.contents() in the handlers."
             )
         self.server = server
-        self._also = openai.check_dialects(also)
+        self._also = openai.check_formats(also)
         self._adapter = _adapter(server)
         self._registry = Registry(self._adapter.find_meta)
         negotiation.install(server, negotiate, self._also, self._registry)

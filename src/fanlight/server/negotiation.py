@@ -28,7 +28,7 @@ from fanlight.protocol.content import embeds_view, links_view
 from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME, has_our_type, negotiated
 from fanlight.protocol.metadata import UI_KEYS, without_ui
-from fanlight.protocol.openai import Dialect
+from fanlight.protocol.openai import MetadataFormat
 from fanlight.protocol.visibility import for_model
 from fanlight.server.registry import Registry
 
@@ -53,7 +53,7 @@ _MAX_PAGES = 1000
 
 
 def negotiate(
-    server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode = "strict", also: Iterable[Dialect] = ()
+    server: "Server[Any] | MCPServer[Any] | FastMCP[Any]", mode: Mode = "strict", also: Iterable[MetadataFormat] = ()
 ) -> None:
     """Make a server negotiate MCP Apps, for tools with Views that other code registered.
 
@@ -70,11 +70,11 @@ def negotiate(
 def install(
     server: "Server[Any] | MCPServer[Any] | FastMCP[Any]",
     mode: Mode,
-    also: Iterable[Dialect] = (),
+    also: Iterable[MetadataFormat] = (),
     registry: Registry | None = None,
 ) -> None:
     """Make a server negotiate. Options and registry are merged with those of an earlier call."""
-    chatgpt = "openai" in openai.check_dialects(also)
+    chatgpt = "openai" in openai.check_formats(also)
     if mode not in ("strict", "always"):
         raise RegistrationError(f'negotiate is {mode!r}, expected "strict" or "always".')
     middleware = lowlevel(server).middleware

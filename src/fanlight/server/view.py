@@ -15,7 +15,7 @@ from fanlight.protocol.csp import Csp, check_host_name
 from fanlight.protocol.errors import ArgumentError, RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.metadata import Permission, Visibility
-from fanlight.protocol.openai import Dialect
+from fanlight.protocol.openai import MetadataFormat
 from fanlight.server.bundle.document import as_document
 from fanlight.server.bundle.source_map import in_development
 from fanlight.server.html_source import FileSource, FunctionSource, HtmlFunction, HtmlSource, TextSource, resolve
@@ -85,7 +85,7 @@ class View:
         source: "str | Path | HtmlFunction | _Text",
         uri: str | None = None,
         *,
-        also: Iterable[Dialect] = (),
+        also: Iterable[MetadataFormat] = (),
         **options: Unpack[ViewOptions],
     ) -> None:
         _check_options(options)
@@ -97,7 +97,7 @@ class View:
         self.prefers_border = options.get("prefers_border")
         self.encoding: Encoding = options.get("encoding", "text")
         self.listed = options.get("listed", True)
-        self.also = openai.check_dialects(also)
+        self.also = openai.check_formats(also)
         self.meta = self._built_meta(source.meta if isinstance(source, _Text) else {})
         self._source = resolve(source) if isinstance(source, str | Path) else source
         self._html = _html_source(self._source, self.csp or _NO_DOMAINS, "openai" in self.also)
@@ -112,7 +112,7 @@ class View:
         text: str,
         uri: str | None = None,
         *,
-        also: Iterable[Dialect] = (),
+        also: Iterable[MetadataFormat] = (),
         **options: Unpack[ViewOptions],
     ) -> Self:
         """Create a View from a string. It needs a `uri`; the other arguments are those of `View`."""
@@ -123,7 +123,7 @@ class View:
         return cls(_Text(text), uri, also=also, **options)
 
     @classmethod
-    def embedded(cls, resource: EmbeddedResource, also: Iterable[Dialect] = ()) -> Self:
+    def embedded(cls, resource: EmbeddedResource, also: Iterable[MetadataFormat] = ()) -> Self:
         """Create a View from an embedded resource, such as those of `fanlight.mcpui`.
 
         The URI, the HTML and what `_meta` declares are those of the resource. An HTML fragment becomes a document.
@@ -159,14 +159,14 @@ class View:
         """The values that stand for this View: its function, or its file and, for an index.html, the folder."""
         return self._html.sources
 
-    def bind(self, server_name: str, also: Iterable[Dialect]) -> None:
+    def bind(self, server_name: str, also: Iterable[MetadataFormat]) -> None:
         """Set what the View still lacks for a server: its default URI, and the dialects of the server's `Apps`."""
         if self._uri is None:
             if self._html.stem is None:
                 raise RegistrationError(_NEEDS_URI)
             parts = (urllib.parse.quote(part, safe="-._~") for part in (server_name, self._html.stem))
             self._uri = metadata.check_uri("ui://" + "/".join(parts))
-        dialects = openai.check_dialects((*self.also, *also))
+        dialects = openai.check_formats((*self.also, *also))
         if dialects != self.also:
             self.also = dialects
             self.meta = self._built_meta(self.meta)
@@ -235,7 +235,7 @@ class View:
 def tool_meta(
     uri: str | None,
     visibility: Iterable[Visibility] | None,
-    also: Iterable[Dialect],
+    also: Iterable[MetadataFormat],
     invoking: str | None = None,
     invoked: str | None = None,
 ) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 
 from fanlight.host.consent.policy import Policy
-from fanlight.protocol.headers import Profile
+from fanlight.protocol.headers import CspProfile
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.live_view import LiveView, StageError, Step, UnsettledError
 from fanlight.testing.permissive import ALLOW_ALL
@@ -93,7 +93,7 @@ class Shot:
     """How many seconds to wait for the View."""
     browser: str | Path | None = None
     """The path of a browser to start. Default: one that is found."""
-    profile: Profile = "strict"
+    profile: CspProfile = "strict"
     """The Content-Security-Policy of the View: `"strict"` or `"compat"`."""
 
     async def take(self) -> tuple[bytes, list[Picture]]:

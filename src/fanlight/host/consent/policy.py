@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Self, get_args
 from fanlight.host.errors import PolicyError
 from fanlight.protocol.csp import Csp, check_source, host_covers, host_of, is_declared
 from fanlight.protocol.errors import RegistrationError
-from fanlight.protocol.headers import Profile
+from fanlight.protocol.headers import CspProfile
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import Permission, check_permissions
 from fanlight.protocol.origin import Origin
@@ -107,7 +107,7 @@ class Rules:
     """Whether the model gets what a View for ChatGPT keeps with `setWidgetState`. It is kept in any case."""
     permissions: tuple[Permission, ...] = ()
     """The permissions that are granted to Views that ask for them."""
-    profile: Profile = "strict"
+    profile: CspProfile = "strict"
     """The CSP of Views: "strict" follows the standard, "compat" also allows `eval`, `blob:` and `data:`."""
     allow_domains: tuple[str, ...] | None = None
     """If given, Views reach no other domains, whatever they declare."""
@@ -241,7 +241,7 @@ class Policy:
             return Allow()
         return Deny(f"{permission} is not granted here.")
 
-    def profile(self, app: App) -> Profile:
+    def profile(self, app: App) -> CspProfile:
         """Choose the profile of the View's Content-Security-Policy."""
         return self.rules(app).profile
 
@@ -301,7 +301,7 @@ def reachable(csp: Csp | None) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("tools", "app_tools"), get_args(ToolChoice)),
     **dict.fromkeys(("links", "downloads", "messages", "sampling", "model_context", "widget_state"), get_args(Choice)),
-    "profile": get_args(Profile),
+    "profile": get_args(CspProfile),
 }
 
 

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from fanlight.host.upstream.config import Command, Streams, Url
 from fanlight.host.upstream.malformed import in_place_of_failure, in_words, unreadable
 from fanlight.host.upstream.process import Child, Launcher, open_child
-from fanlight.protocol.dialects import in_both_places
+from fanlight.protocol.dialects import with_experimental
 
 TransportStreams = tuple[Any, Any]
 Tap = Callable[[Literal["sent", "received"], dict[str, Any]], None]
@@ -126,7 +126,7 @@ class Attempt:
             return item
         match item:
             case SessionMessage(message=types.JSONRPCRequest(method=method, params=dict(params)) as message):
-                worded = in_both_places(method, params)
+                worded = with_experimental(method, params)
                 return SessionMessage(message.model_copy(update={"params": worded}), item.metadata)
         return item
 

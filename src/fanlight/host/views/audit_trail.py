@@ -7,7 +7,7 @@ from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
 from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.records import ViewRecords
-from fanlight.protocol.events import Dropped, Event
+from fanlight.protocol.events import Rejected, Event
 from fanlight.protocol.jsonrpc import JSONObject, Message
 
 
@@ -48,7 +48,7 @@ class AuditTrail:
 
     def log_notification(self, view: str, message: ViewMessage, event: Event | None) -> None:
         """Record a message that needs no response."""
-        self._log_message(view, message, f"dropped: {event.reason}" if isinstance(event, Dropped) else "ok")
+        self._log_message(view, message, f"dropped: {event.reason}" if isinstance(event, Rejected) else "ok")
 
     def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
         """Record a message that exceeded a limit."""

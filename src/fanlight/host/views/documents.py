@@ -17,7 +17,7 @@ import anyio
 from fanlight.host.errors import CallCancelledError, ServerError, ViewError, ViewUnavailableError
 from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
 from fanlight.protocol.csp import CSP_LISTS, Csp, check_host_name, check_source
-from fanlight.protocol.dialects import ROWS, Row, link_of, meta_of, type_of, ui_of
+from fanlight.protocol.dialects import ROWS, Row, meta_of, older_link, older_type, translate_meta
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME, is_view_uri
 from fanlight.protocol.jsonrpc import JSONObject
@@ -91,18 +91,18 @@ class ViewDocument:
 
 def view_uri(tool: Mapping[str, Any], *, dialects: bool = True) -> str | None:
     """Return the URI of a tool's View, or None if it has none that may be shown (DSC-07: nested wins)."""
-    uri = (ui_of(meta_of(tool))[0] if dialects else _ui(tool)).get("resourceUri")
+    uri = (translate_meta(meta_of(tool))[0] if dialects else _ui(tool)).get("resourceUri")
     return uri if is_view_uri(uri) else None
 
 
 def link_row(tool: Mapping[str, Any]) -> Row | None:
     """Return the row of the key of another dialect that links a tool to its View, if it is not today's."""
-    return link_of(meta_of(tool))
+    return older_link(meta_of(tool))
 
 
 def link_problem(tool: Mapping[str, Any]) -> str | None:
     """Say what is wrong with a tool's link to its View, if it has one that cannot be followed."""
-    uri = ui_of(meta_of(tool))[0].get("resourceUri")
+    uri = translate_meta(meta_of(tool))[0].get("resourceUri")
     if uri is None or view_uri(tool) is not None:
         return None
     return f'The tool {tool.get("name")!r} names the View {uri!r}, not a ui:// URI. Write "ui://clock/view".'
@@ -207,7 +207,7 @@ _Described = tuple[Mapping[str, Any], tuple[str, ...]]
 
 def _described(thing: Mapping[str, Any], dialects: bool) -> _Described:
     """Return the metadata of a View, and the older keys that say something of it; without dialects, in vain."""
-    ui, keys = ui_of(meta_of(thing))
+    ui, keys = translate_meta(meta_of(thing))
     return (ui if dialects else _ui(thing)), keys
 
 
@@ -235,7 +235,7 @@ def _document(uri: str, item: JSONObject, described: _Described, dialects: bool)
     words = {row.older: row.today for row in ROWS if row.kind == "key" and row.older in keys}
     older, refused = (words, {}) if dialects else ({}, words)
     try:
-        row = None if _is_standard(mime) else type_of(mime)
+        row = None if _is_standard(mime) else older_type(mime)
         if row is not None and not dialects:
             raise _Unreadable(
                 f"has the MIME type {mime!r}, of another dialect ({row.dialect}), which this host refuses."

@@ -228,7 +228,7 @@ class Session:
 
     def can_resume(self, seen: int) -> bool:
         """Return whether a page that shows the View, and received frames up to `seen`, can continue with it."""
-        return self._bridge.state in (State.GREETED, State.READY) and self._channel.can_resume(seen)
+        return self._bridge.state in (State.INITIALIZING, State.READY) and self._channel.can_resume(seen)
 
     async def resume(self, socket: PageSocket, seen: int) -> None:
         """Use the socket of a page that still shows the View, and send what it has missed."""
@@ -325,15 +325,15 @@ class Session:
         if received.id is not None and received.id not in self._bridge.open_requests:
             self._open[received.id] = received
         if excess is not None:
-            self._bridge.turn_away(message, excess)
+            self._bridge.reject(message, excess)
             self._log.log_rejected(self.id, received, excess)
             await self.flush()
             await anyio.sleep(_RATE_LIMIT_PAUSE)
             return
-        known = len(self._bridge.older_words)
+        known = len(self._bridge.older_names)
         event = self._bridge.receive(message)
-        if len(self._bridge.older_words) > known:
-            for older, today in tuple(self._bridge.older_words.items())[known:]:
+        if len(self._bridge.older_names) > known:
+            for older, today in tuple(self._bridge.older_names.items())[known:]:
                 self._log.log_dialect(self.id, older, today)
         if received.id is None:
             self._log.log_notification(self.id, received, event)
@@ -407,13 +407,13 @@ class Session:
                 self._open.pop(id, None)
                 if (scope := self._running.pop(id, None)) is not None:
                     scope.cancel()
-            case events.Answered(id=id, result=result, error=error):
+            case events.ResponseReceived(id=id, result=result, error=error):
                 if (pending := self._responses.pop(id, None)) is not None:
                     pending.settle(result or {}, None if error is None else _view_error(error))
             case events.ToolCalled(id=id, name=name, arguments=arguments):
                 work = self._requests.call_tool(self, name, arguments, self._progress_of(id))
                 self._start(id, self._respond(id, work))
-            case events.ServerAsked(id=id, method=method, params=params):
+            case events.ServerRequested(id=id, method=method, params=params):
                 self._start(id, self._respond(id, self._requests.ask_server(self, method, params)))
             case events.SamplingRequested(id=id, params=params):
                 self._start(id, self._respond(id, self._requests.sample(self, params)))
@@ -424,7 +424,7 @@ class Session:
                 if structured is not None:
                     update["structuredContent"] = structured
                 self._start(id, self._respond(id, _empty(self._requests.update_context(self, update))))
-            case events.StateKept(id=id, state=state):
+            case events.StateSaved(id=id, state=state):
                 self._start(id, self._respond(id, _empty(self._requests.keep_state(self, state))))
             case events.LinkRequested(id=id, url=url):
                 self._start(id, self._respond(id, self._open_link(url)))
@@ -459,11 +459,11 @@ class Session:
                 result = await work
             except RequestError as failed:
                 mark_refused(span, str(failed))
-                self._bridge.refuse(id, str(failed), failed.code, failed.data)
+                self._bridge.respond_error(id, str(failed), failed.code, failed.data)
             except Exception as error:
                 logger.exception("View %s: unhandled error while serving a request", self.id)
                 mark_crashed(span, error)
-                self._bridge.refuse(id, "The host failed to answer.", INTERNAL_ERROR)
+                self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
             else:
                 self._bridge.respond(id, result)
         await self.flush()
@@ -543,7 +543,7 @@ class Session:
 
     def refresh_context(self) -> None:
         """Notify the View after a change of the context that is pinned for all Views."""
-        self._bridge.refresh()
+        self._bridge.refresh_context()
         self._flush_soon()
 
     def list_changed(self, kind: str) -> None:
@@ -553,11 +553,11 @@ class Session:
 
     def allow_state(self) -> None:
         """Let the View keep a state with the host, as Views for ChatGPT do."""
-        self._bridge.keeps_state = True
+        self._bridge.can_save_state = True
 
     async def ask(self, method: str, params: JSONObject) -> JSONObject:
         """Send the View a request, such as `tools/call` for one of its own tools, and return the result."""
-        id = self._bridge.ask(method, params)
+        id = self._bridge.request(method, params)
         pending = self._responses[id] = _Pending()
         await self.flush()
         try:
@@ -567,7 +567,7 @@ class Session:
             raise RequestError(f"The View did not answer {method} in {self._timeouts.app_tool:g} seconds.") from None
         finally:
             if self._responses.pop(id, None) is not None:
-                self._bridge.give_up(id)
+                self._bridge.cancel_request(id)
                 await self.flush()
 
     def close_soon(self) -> None:

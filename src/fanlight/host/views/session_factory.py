@@ -101,9 +101,9 @@ class SessionFactory:
             tools=_CallableTools(connection),
             dialects=self._dialects,
             pinned=self._pinned,
-            silent=profile.silent,
+            suppressed=profile.suppressed,
             advertised=profile.advertised(capabilities),
-            of_server=row.dialect if (row := link_row(tool or {})) is not None else None,
+            server_dialect=row.dialect if (row := link_row(tool or {})) is not None else None,
         )
         labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
         if record.conversation is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fanlight.host.web.document_headers import view_headers
 from fanlight.protocol.csp import Csp
-from fanlight.protocol.headers import Profile
+from fanlight.protocol.headers import CspProfile
 from fanlight.protocol.metadata import Permission
 
 
@@ -31,7 +31,7 @@ def served_document(
     csp: Csp | None,
     granted: Iterable[Permission],
     ancestors: Iterable[str],
-    profile: Profile = "strict",
+    profile: CspProfile = "strict",
 ) -> ServedDocument:
     """Encode, compress and hash a View's HTML, and give it its headers."""
     headers = view_headers(csp, granted, ancestors, profile)
@@ -40,7 +40,7 @@ def served_document(
     return ServedDocument(label, digest, body, gzip.compress(body, 6, mtime=0), {**headers, "etag": f'"{digest}"'})
 
 
-_Key = tuple[str, str, Csp | None, tuple[Permission, ...], tuple[str, ...], Profile]
+_Key = tuple[str, str, Csp | None, tuple[Permission, ...], tuple[str, ...], CspProfile]
 
 
 class DocumentCache:
@@ -60,7 +60,7 @@ class DocumentCache:
         csp: Csp | None,
         granted: tuple[Permission, ...],
         ancestors: tuple[str, ...],
-        profile: Profile = "strict",
+        profile: CspProfile = "strict",
     ) -> ServedDocument:
         """Add a View's HTML at its app's origin, and return it as it will be served."""
         key = (label, html, csp, granted, ancestors, profile)

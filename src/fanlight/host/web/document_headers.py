@@ -8,7 +8,7 @@ from typing import Final
 
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import (
-    Profile,
+    CspProfile,
     connection_allowlist,
     permissions_policy,
     policy,
@@ -38,7 +38,7 @@ APP_ORIGIN_HEADERS: Final = {"origin-agent-cluster": "?1"}
 
 
 def view_headers(
-    csp: Csp | None, granted: Iterable[Permission], ancestors: Iterable[str], profile: Profile
+    csp: Csp | None, granted: Iterable[Permission], ancestors: Iterable[str], profile: CspProfile
 ) -> dict[str, str]:
     """Return the headers of a View's document."""
     return {
