@@ -417,7 +417,7 @@ INVALID: dict[str, tuple[Any, str]] = {
         "Two Views have the URI ui://clock/ok",
     ),
     "a string View without URI": (lambda apps, tmp: View.html(PAGE), r'Write View\.html\(text, uri="ui://'),
-    "a lambda without URI": (lambda apps, tmp: apps.view(lambda: PAGE), "has no file name to make its URI of"),
+    "a lambda without URI": (lambda apps, tmp: apps.view(lambda: PAGE), "has no file name from which to make its URI"),
     "unknown visibility": (lambda apps, tmp: apps.tool(visibility=["user"]), "expected a list with any of model, app"),
     "unknown permission": (view_of(permissions=["usb"]), "expected a list with any of camera"),
     "a bad domain": (view_of(domain="https://a.example.com"), "not a host name"),

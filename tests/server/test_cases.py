@@ -96,7 +96,7 @@ async def test_another_mime_type_degrades_silently(connect: Open, settings: dict
 
 @pytest.mark.case("mcp-apps-cap-05")
 @negotiation
-async def test_a_ui_tool_answers_a_client_without_ui_in_text(connect: Open) -> None:
+async def test_a_ui_tool_returns_text_to_a_client_without_ui(connect: Open) -> None:
     client = await connect(NO_UI)
     result = await client.call("show_cart")
     assert not result.get("isError")
@@ -211,7 +211,7 @@ async def test_a_tool_for_model_and_app_is_listed_and_called(connect: Open) -> N
 
 @pytest.mark.case("mcp-apps-tool-04")
 @negotiation
-async def test_an_app_only_tool_exists_for_clients_with_ui_and_for_no_other(connect: Open) -> None:
+async def test_an_app_only_tool_exists_only_for_clients_with_ui(connect: Open) -> None:
     with_ui, without = await connect(UI), await connect(NO_UI)
     assert (await all_tools(with_ui))["pay"]["_meta"]["ui"]["visibility"] == ["app"]
     assert not (await with_ui.call("pay", amount=3)).get("isError")
@@ -221,7 +221,7 @@ async def test_an_app_only_tool_exists_for_clients_with_ui_and_for_no_other(conn
 
 @pytest.mark.case("mcp-apps-tool-05")
 @on_both
-async def test_a_model_only_tool_is_listed_as_such_for_the_host_to_guard(connect: Open) -> None:
+async def test_a_model_only_tool_is_listed_with_its_visibility(connect: Open) -> None:
     assert (await (await connect(UI)).tools())["ask"]["_meta"]["ui"]["visibility"] == ["model"]
     without = await connect(NO_UI)
     assert "ask" in await without.tools()
@@ -230,7 +230,7 @@ async def test_a_model_only_tool_is_listed_as_such_for_the_host_to_guard(connect
 
 @pytest.mark.case("mcp-apps-tool-06")
 @on_both
-async def test_a_tool_without_visibility_leaves_it_out_which_means_both(connect: Open) -> None:
+async def test_a_tool_without_visibility_has_no_visibility_key(connect: Open) -> None:
     client = await connect(UI)
     assert "visibility" not in (await client.tools())["show_cart"]["_meta"]["ui"]
     assert not (await client.call("show_cart")).get("isError")
@@ -239,7 +239,7 @@ async def test_a_tool_without_visibility_leaves_it_out_which_means_both(connect:
 @pytest.mark.case("mcp-apps-tool-07")
 @on_both
 @pytest.mark.parametrize("visibility", [["everyone"], "app", 7, [["app"]], {"app": True}, None])
-async def test_invalid_visibility_is_refused_by_us_and_survived_from_others(
+async def test_invalid_visibility_raises_here_and_is_tolerated_from_other_code(
     kind: Kind, version: str, visibility: Any
 ) -> None:
     server: MCPServer[Any] | FastMCP[Any] = MCPServer("odd") if kind == "MCPServer" else FastMCP("odd")
@@ -274,7 +274,7 @@ async def test_a_client_without_ui_uses_the_server_as_plain_text(connect: Open) 
 @pytest.mark.case("mcp-apps-reg-02")
 @negotiation
 @pytest.mark.parametrize("capabilities", [UI, NO_UI], ids=["ui", "no ui"])
-async def test_every_protocol_version_works_as_before(connect: Open, capabilities: dict[str, Any]) -> None:
+async def test_every_protocol_version_works(connect: Open, capabilities: dict[str, Any]) -> None:
     client = await connect(capabilities)
     assert "tools" in client.server_capabilities
     assert "plain" in await all_tools(client)
@@ -295,7 +295,7 @@ async def test_tools_with_and_without_ui_live_side_by_side(connect: Open) -> Non
 
 @pytest.mark.case("mcp-apps-reg-04")
 @negotiation
-async def test_an_ordinary_resource_reads_as_always(connect: Open) -> None:
+async def test_an_ordinary_resource_can_be_read(connect: Open) -> None:
     for capabilities in (UI, NO_UI):
         assert (await (await connect(capabilities)).read("note://hello"))["text"] == "a note"
 

@@ -1,4 +1,4 @@
-"""fanlight.mcpui: what it makes, beside what the published packages make, and its widgets in a real browser."""
+"""fanlight.mcpui compared with the published packages, and its widgets in a real browser."""
 
 import base64
 import importlib
@@ -86,7 +86,7 @@ def published(*calls: tuple[Any, ...]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.process
-def test_html_is_what_version_6_makes_and_on_request_what_version_5_makes() -> None:
+def test_html_equals_that_of_version_6_or_with_legacy_that_of_version_5() -> None:
     all_options = [{"uri": "ui://a/b", **options} for options in OPTIONS]
     of_six = published(*((6, "createUIResource", options) for options in all_options))
     of_five = published(*((5, "createUIResource", options) for options in all_options))
@@ -100,13 +100,13 @@ def test_html_is_what_version_6_makes_and_on_request_what_version_5_makes() -> N
 @pytest.mark.parametrize("content", [URL, REACT, WEB])
 @pytest.mark.parametrize("encoding", ["text", "blob"])
 @pytest.mark.process
-def test_older_kinds_of_content_are_what_version_5_makes(content: dict[str, str], encoding: str) -> None:
+def test_older_kinds_of_content_equal_those_of_version_5(content: dict[str, str], encoding: str) -> None:
     options = {"uri": "ui://a/b", "content": content, "encoding": encoding}
     (five,) = published((5, "createUIResource", options))
     assert create_ui_resource(options, legacy=True).to_dict() == five["value"]
 
 
-def test_the_keyword_form_makes_the_same_as_the_dict() -> None:
+def test_keywords_give_the_same_resource_as_a_dict() -> None:
     made = create_ui_resource(
         uri="ui://a/b",
         content=HTML,
@@ -134,7 +134,7 @@ def test_the_keyword_form_makes_the_same_as_the_dict() -> None:
 
 
 @pytest.mark.process
-def test_an_adapter_gives_the_mime_type_that_the_published_ones_give() -> None:
+def test_an_adapter_has_the_mime_type_of_the_published_one() -> None:
     configs: list[dict[str, Any]] = [
         {"appsSdk": {"enabled": True}},
         {"appsSdk": {"enabled": True, "mimeType": "text/html+other"}},
@@ -164,7 +164,7 @@ def test_an_adapter_gives_the_mime_type_that_the_published_ones_give() -> None:
         ("<p>$& $1", "", "<p>$& $1"),
     ],
 )
-def test_an_adapter_stands_before_every_script_of_the_widget(html: str, before: str, after: str) -> None:
+def test_an_adapter_comes_before_every_script_of_the_widget(html: str, before: str, after: str) -> None:
     content = {"type": "rawHtml", "htmlString": html}
     text = create_ui_resource(uri="ui://a/b", content=content, adapters={"mcpApps": {"enabled": True}}).to_dict()
     assert text["resource"]["text"].startswith(f"{before}<script>globalThis[")
@@ -182,7 +182,7 @@ def test_a_page_on_the_web_is_framed_and_its_origin_declared() -> None:
     assert six["value"]["resource"]["text"] == URL["iframeUrl"] != resource["text"]
 
 
-def test_a_page_that_is_given_data_is_told_to_wait_for_it() -> None:
+def test_a_page_with_render_data_gets_the_parameter_to_wait_for_it() -> None:
     for url, waiting in (
         ("https://a.com/p?x=1+2&y=%20#top", "https://a.com/p?x=1+2&amp;y=%20&amp;waitForRenderData=true#top"),
         ("https://a.com", "https://a.com?waitForRenderData=true"),
@@ -192,7 +192,7 @@ def test_a_page_that_is_given_data_is_told_to_wait_for_it() -> None:
         assert f'src="{waiting}"' in made.to_dict()["resource"]["text"]
 
 
-def test_a_framed_page_keeps_what_else_its_server_declares() -> None:
+def test_a_framed_page_keeps_the_other_declarations_of_its_server() -> None:
     ui = {"csp": {"frameDomains": ["https://b.com"], "connectDomains": ["https://c.com"]}, "prefersBorder": True}
     made = create_ui_resource(uri="ui://a/b", content=URL, metadata={"ui": ui}).to_dict()
     assert made["resource"]["_meta"]["ui"] == {
@@ -219,12 +219,12 @@ def test_a_framed_page_keeps_what_else_its_server_declares() -> None:
     ],
 )
 @pytest.mark.parametrize("legacy", [False, True])
-def test_what_is_no_address_of_a_page_is_refused(url: str, legacy: bool) -> None:
+def test_an_invalid_address_of_a_page_raises(url: str, legacy: bool) -> None:
     with pytest.raises(InvalidContentError, match="iframeUrl"):
         create_ui_resource(uri="ui://a/b", content={"type": "externalUrl", "iframeUrl": url}, legacy=legacy)
 
 
-def test_an_address_cannot_leave_its_attribute() -> None:
+def test_an_address_cannot_end_its_attribute() -> None:
     url = 'https://example.com/"><script>alert(1)</script>'
     made = create_ui_resource(uri="ui://a/b", content={"type": "externalUrl", "iframeUrl": url}).to_dict()
     assert "<script>alert" not in made["resource"]["text"]
@@ -269,7 +269,7 @@ def test_render_data_cannot_end_the_script() -> None:
         ),
     ],
 )
-def test_what_cannot_be_made_is_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_invalid_options_raise(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         create_ui_resource(options)
     assert issubclass(error, MCPUIServerError)
@@ -292,13 +292,13 @@ def test_what_cannot_be_made_is_refused(options: dict[str, Any], error: type[Exc
         ({"adapters": {"mcpApps": {"config": 5}}}, "config is 5, not a dict"),
     ],
 )
-def test_an_option_of_the_wrong_kind_is_refused_where_it_is_written(option: dict[str, Any], words: str) -> None:
+def test_an_option_of_the_wrong_type_raises_with_its_name(option: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidContentError, match=words):
         create_ui_resource({"uri": "ui://a/b", "content": HTML, **option})
 
 
 @pytest.mark.process
-def test_actions_are_what_the_published_ones_make() -> None:
+def test_actions_equal_the_published_ones() -> None:
     ours: list[UIActionResult] = [
         ui_action_result_tool_call("t", {"a": 1}),
         ui_action_result_prompt("p"),
@@ -321,7 +321,7 @@ def test_actions_are_what_the_published_ones_make() -> None:
             deserialize_ui_action_result(wrong)
 
 
-def test_resources_are_written_as_they_go_over_the_wire() -> None:
+def test_resources_are_serialized_in_their_wire_form() -> None:
     resource = create_ui_resource(uri="ui://a/b", content=HTML, metadata={"m": 1})
     for written in (resource.to_dict(), serialize_ui_resource(resource), create_mcp_tool_result_content(resource)):
         assert written == {
@@ -348,7 +348,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("module", NAMES)
-def test_what_is_imported_from_a_module_of_mcp_ui_server_is_there_under_the_same_name(module: str) -> None:
+def test_every_name_of_mcp_ui_server_can_be_imported_from_the_same_module(module: str) -> None:
     found = importlib.import_module(f"fanlight.mcpui{module}")
     assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
 
@@ -362,7 +362,7 @@ def make(kind: Kind, **options: Any) -> tuple[Any, Apps]:
 
 
 @kinds
-async def test_a_tool_hands_a_resource_over_in_its_result(kind: Kind) -> None:
+async def test_a_tool_returns_a_resource_in_its_result(kind: Kind) -> None:
     server: Any = MCPServer("shop") if kind == "MCPServer" else FastMCP("shop")
 
     @server.tool()  # type: ignore[untyped-decorator]
@@ -432,7 +432,7 @@ async def test_apps_takes_a_resource_wherever_it_takes_a_view(kind: Kind, encodi
 
 
 @pytest.mark.parametrize("content", [URL, REACT])
-def test_what_is_not_html_cannot_be_a_view(content: dict[str, str]) -> None:
+def test_a_resource_that_is_not_html_cannot_be_a_view(content: dict[str, str]) -> None:
     _, apps = make("MCPServer")
     resource = create_ui_resource(uri="ui://a/b", content=content, legacy=True)
     with pytest.raises(RegistrationError, match="only HTML can be a View"):
@@ -445,7 +445,7 @@ def test_what_is_not_html_cannot_be_a_view(content: dict[str, str]) -> None:
     "ui",
     [{"csp": {"connectDomains": ["*"]}}, {"csp": []}, {"permissions": {"everything": {}}}, "yes", {"domain": "a b"}],
 )
-def test_a_resource_cannot_declare_what_a_view_cannot(ui: object) -> None:
+def test_invalid_declarations_of_a_resource_raise(ui: object) -> None:
     _, apps = make("MCPServer")
     with pytest.raises(RegistrationError):
         apps.view(create_ui_resource(uri="ui://a/b", content=HTML, metadata={"ui": ui}))
@@ -493,7 +493,7 @@ def adder() -> MCPServer[Any]:
 
 
 async def check_actions(stage: Any, widget: Any) -> None:
-    """Press the widget's button, and see its actions arrive at the host as the standard has them."""
+    """Press the button of the widget, and assert that its actions arrive as messages of the standard."""
     await expect(widget.locator("#data")).to_contain_text('"theme":"light"')
     await expect(widget.locator("#data")).to_contain_text('"first":true')
     await stage.run("add", {"a": 1, "b": 2})
@@ -529,7 +529,7 @@ async def test_a_widget_with_the_adapter_runs_in_an_mcp_apps_host(browser: Brows
         assert {"width": 300, "height": 321} in sizes
 
 
-async def test_a_framed_page_that_speaks_mcp_ui_runs_in_an_mcp_apps_host(browser: Browser) -> None:
+async def test_a_framed_page_written_for_mcp_ui_runs_in_an_mcp_apps_host(browser: Browser) -> None:
     async def page(request: object) -> HTMLResponse:
         return HTMLResponse(f"<!doctype html><title>w</title>{WIDGET}")
 
@@ -555,7 +555,7 @@ async def test_a_framed_page_that_speaks_mcp_ui_runs_in_an_mcp_apps_host(browser
             await expect(stage.view.locator("#page")).to_have_css("height", "321px")
 
 
-async def test_html_with_communication_has_its_word(browser: Browser) -> None:
+async def test_html_with_communication_can_post_messages(browser: Browser) -> None:
     html = wrap_html_with_communication("<!doctype html><title>w</title><p>hi")
     assert wrap_html_with_communication(html, include_script=False) == html
     page = await browser.new_page()

@@ -95,7 +95,7 @@ async def test_a_client_gets_all_of_the_apps_or_none_of_them_over_stdio(kind: Ki
 
 @versions
 @kinds
-async def test_the_capability_is_read_under_experimental_too(kind: Kind, version: str) -> None:
+async def test_the_capability_is_also_read_from_experimental(kind: Kind, version: str) -> None:
     older = {"experimental": {EXTENSION_ID: {"mimeTypes": [MIME_TYPE]}}}
     async with in_memory(build(kind), version, older) as client:
         await assert_sees_everything(client)
@@ -104,7 +104,7 @@ async def test_the_capability_is_read_under_experimental_too(kind: Kind, version
 @pytest.mark.parametrize(
     "spelling", ["text/html; profile=mcp-app", "TEXT/HTML;PROFILE=mcp-app", 'text/html;profile="mcp-app"']
 )
-async def test_a_mime_type_spelled_otherwise_means_the_same(spelling: str) -> None:
+async def test_equivalent_spellings_of_the_mime_type_are_accepted(spelling: str) -> None:
     capabilities = {"extensions": {EXTENSION_ID: {"mimeTypes": ["text/plain", spelling]}}}
     async with in_memory(build("MCPServer"), "2025-11-25", capabilities) as client:
         await assert_sees_everything(client)
@@ -117,7 +117,7 @@ async def test_always_sends_everything_to_everyone(kind: Kind, version: str) -> 
         await assert_sees_everything(client)
 
 
-async def test_one_modern_connection_is_judged_request_by_request() -> None:
+async def test_a_modern_connection_negotiates_for_each_request() -> None:
     async with in_memory(build("MCPServer"), "2026-07-28", UI) as client:
         await assert_sees_everything(client)
         client._capabilities = NO_UI
@@ -208,7 +208,7 @@ async def test_ui_resource_templates_are_hidden_with_the_rest() -> None:
             await client.read("ui://templates/one")
 
 
-async def test_answers_that_differ_by_client_are_never_publicly_cacheable() -> None:
+async def test_responses_that_differ_between_clients_are_not_publicly_cacheable() -> None:
     public = CacheHint(ttl_ms=60_000, scope="public")
     hints: Any = {"tools/list": public, "resources/list": public, "server/discover": public, "resources/read": public}
     for mode, scope in (("strict", "private"), ("always", "public")):
@@ -288,7 +288,7 @@ async def test_the_first_of_two_tools_with_one_name_stays_hidden_if_the_server_k
         assert "paid" not in await outcome(client, "pay")
 
 
-async def test_a_server_that_takes_any_name_for_known_still_hides_what_is_hidden() -> None:
+async def test_a_server_that_accepts_any_name_still_hides_apps() -> None:
     view = View.html(CART_HTML, uri="ui://any/view")
     hidden = types.Tool(name="poke", input_schema={"type": "object"}, _meta=view.tool_meta(visibility=["app"]))
 
@@ -315,7 +315,7 @@ async def test_a_server_that_takes_any_name_for_known_still_hides_what_is_hidden
 
 
 @pytest.mark.parametrize("name", ["back\\slash", "new\nline", "quo'te"])
-async def test_a_hidden_name_that_python_would_escape_shows_nothing_of_the_hiding(name: str) -> None:
+async def test_the_response_for_a_hidden_name_with_escapes_does_not_reveal_the_decoy(name: str) -> None:
     server: FastMCP[Any] = FastMCP("odd")
     apps = Apps(server)
     apps.tool(name, visibility=["app"])(lambda: "x")
@@ -323,7 +323,7 @@ async def test_a_hidden_name_that_python_would_escape_shows_nothing_of_the_hidin
         assert "hidden" not in await outcome(client, name)
 
 
-async def test_a_stateless_server_says_once_that_it_cannot_know_the_client(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stateless_server_warns_once_that_it_does_not_know_the_client(caplog: pytest.LogCaptureFixture) -> None:
     server = build("MCPServer")
     app = server.streamable_http_app(stateless_http=True)
     with serving(app) as address, caplog.at_level(logging.WARNING, logger="fanlight"):
@@ -335,7 +335,7 @@ async def test_a_stateless_server_says_once_that_it_cannot_know_the_client(caplo
     assert "negotiate='always'" in ours[0]
 
 
-async def test_a_paginating_server_that_never_ends_does_not_hang_a_call() -> None:
+async def test_endless_pagination_does_not_hang_a_call() -> None:
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
         number = int(params.cursor or 0)
         tool = types.Tool(name=f"tool{number}", input_schema={"type": "object"})
@@ -388,19 +388,19 @@ def test_a_server_negotiates_once_and_in_one_mode() -> None:
 
 
 @pytest.mark.parametrize("mode", ["lax", "", None])
-def test_an_unknown_mode_is_refused(mode: Any) -> None:
+def test_an_unknown_mode_raises(mode: Any) -> None:
     with pytest.raises(RegistrationError, match='expected "strict" or "always"'):
         negotiate(MCPServer("x"), mode)
 
 
 @pytest.mark.parametrize("server", [None, "server.py", object()])
-def test_what_is_no_server_is_refused_with_what_would_be(server: Any) -> None:
+def test_an_object_that_is_not_a_server_raises_with_the_accepted_types(server: Any) -> None:
     with pytest.raises(RegistrationError, match=r"Expected an mcp\.server\.MCPServer"):
         negotiate(server)
     with pytest.raises(RegistrationError, match=r"Expected an mcp\.server\.MCPServer"):
         Apps(server)
 
 
-def test_apps_sends_the_author_of_a_lowlevel_server_to_negotiate() -> None:
+def test_apps_for_a_lowlevel_server_raises_with_a_reference_to_negotiate() -> None:
     with pytest.raises(RegistrationError, match=r"Call negotiate\(server\)"):
         Apps(Server("low"))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""ChatGPT's keys beside the standard ones: which, where, with which values, and for whom."""
+"""ChatGPT's metadata keys next to those of the standard."""
 
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ kinds = pytest.mark.parametrize("kind", ALL_KINDS)
     "client_capabilities", [UI, CHATGPT, OLDER_CHATGPT], ids=["any host", "ChatGPT", "older ChatGPT"]
 )
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-async def test_tools_and_views_have_both_kinds_of_keys(
+async def test_tools_and_views_have_the_keys_of_the_standard_and_of_chatgpt(
     kind: Kind, client_capabilities: dict[str, Any], version: str
 ) -> None:
     async with in_memory(build(kind), version, client_capabilities) as client:
@@ -143,7 +143,7 @@ async def test_tools_and_views_have_both_kinds_of_keys(
 
 
 @kinds
-async def test_a_client_that_asked_for_nothing_sees_neither_kind(kind: Kind) -> None:
+async def test_a_client_without_apps_sees_neither_kind_of_keys(kind: Kind) -> None:
     async with in_memory(build(kind), "2025-11-25", NO_UI) as client:
         tools = await client.tools()
         assert set(tools) == {"show", "ask"}
@@ -160,14 +160,14 @@ async def test_a_client_that_asked_for_nothing_sees_neither_kind(kind: Kind) -> 
 
 
 @kinds
-async def test_always_means_everyone(kind: Kind) -> None:
+async def test_always_shows_the_keys_to_every_client(kind: Kind) -> None:
     async with in_memory(build(kind, "always"), "2025-11-25", NO_UI) as client:
         assert (await client.tools())["show"]["_meta"]["openai/outputTemplate"] == "ui://shop/cart"
         assert "openai/widgetCSP" in (await client.read("ui://shop/cart"))["_meta"]
 
 
 @kinds
-async def test_without_also_there_are_no_such_keys_and_chatgpt_is_a_client_as_any(kind: Kind) -> None:
+async def test_without_also_there_are_no_keys_for_chatgpt_and_it_is_an_ordinary_client(kind: Kind) -> None:
     async with in_memory(build(kind, also=()), "2025-11-25", UI) as client:
         tools = await client.tools()
         assert not [key for name in ("show", "pay") for key in tools[name]["_meta"] if key.startswith("openai/")]
@@ -180,7 +180,7 @@ async def test_without_also_there_are_no_such_keys_and_chatgpt_is_a_client_as_an
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_tool_learns_that_chatgpt_shows_apps(version: str) -> None:
+async def test_supported_is_true_for_chatgpt(version: str) -> None:
     server: MCPServer[Any] = MCPServer("shop")
     apps = Apps(server, also=["openai"])
 
@@ -194,7 +194,7 @@ async def test_a_tool_learns_that_chatgpt_shows_apps(version: str) -> None:
 
 
 @pytest.mark.parametrize("kind", HIGH_LEVEL)
-async def test_files_folders_functions_and_ready_views_all_run_on_window_openai(kind: Kind, tmp_path: Path) -> None:
+async def test_files_folders_functions_and_existing_views_run_on_window_openai(kind: Kind, tmp_path: Path) -> None:
     server: Any = MCPServer("shop") if kind == "MCPServer" else FastMCP("shop")
     apps = Apps(server, also=["openai"])
     (tmp_path / "file.html").write_text(PAGE, encoding="utf-8")
@@ -215,13 +215,13 @@ async def test_files_folders_functions_and_ready_views_all_run_on_window_openai(
 
 
 @pytest.mark.parametrize("also", ["openai", ["chatgpt"], None, ["openai", 1]])
-def test_a_dialect_that_there_is_not_is_refused(also: Any) -> None:
+def test_an_unknown_dialect_raises(also: Any) -> None:
     for make in (lambda: Apps(MCPServer("a"), also=also), lambda: View.html(PAGE, uri="ui://a/b", also=also)):
         with pytest.raises(RegistrationError, match=r'Write also=\["openai"\]'):
             make()
 
 
-def test_what_the_view_and_visibility_imply_cannot_be_written_otherwise() -> None:
+def test_keys_that_view_and_visibility_imply_cannot_be_given() -> None:
     apps = Apps(MCPServer("a"), also=["openai"])
     for key in ("openai/outputTemplate", "openai/widgetAccessible", "openai/visibility"):
         with pytest.raises(RegistrationError, match=f"{key}.* itself"):
@@ -229,7 +229,7 @@ def test_what_the_view_and_visibility_imply_cannot_be_written_otherwise() -> Non
     for words in ("", "x" * 65, 1):
         with pytest.raises(RegistrationError, match="1 to 64"):
             apps.tool(invoking=words)  # type: ignore[arg-type]
-    with pytest.raises(RegistrationError, match="for ChatGPT alone"):
+    with pytest.raises(RegistrationError, match="options for ChatGPT"):
         Apps(MCPServer("a")).tool(invoked="Done")
-    with pytest.raises(RegistrationError, match="for ChatGPT alone"):
+    with pytest.raises(RegistrationError, match="options for ChatGPT"):
         View.html(PAGE, uri="ui://a/b").tool_meta(invoking="Doing")

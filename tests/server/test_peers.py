@@ -1,4 +1,4 @@
-"""Clients that we did not write, against servers that use Fanlight: the SDK's own, and FastMCP's."""
+"""Servers that use Fanlight, with the clients of the SDK and of FastMCP."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ WITH_APPS: Sequence[ClientExtension] = [advertise(EXTENSION_ID, {"mimeTypes": [M
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_sdks_client_gets_apps_when_it_asks(kind: Kind, mode: Any) -> None:
+async def test_the_client_of_the_sdk_gets_apps_if_it_negotiates_them(kind: Kind, mode: Any) -> None:
     server = build(kind)
     core = server if kind != "FastMCP" else server._mcp_server
     async with Client(core, mode=mode, extensions=WITH_APPS) as client:
@@ -36,7 +36,7 @@ async def test_the_sdks_client_gets_apps_when_it_asks(kind: Kind, mode: Any) -> 
 
 
 @pytest.mark.parametrize("kind", HIGH_LEVEL)
-async def test_fastmcps_client_gets_apps_when_it_asks(kind: Kind) -> None:
+async def test_the_client_of_fastmcp_gets_apps_if_it_negotiates_them(kind: Kind) -> None:
     server = build(kind)
     async with FastMCPClient(server, extensions=WITH_APPS) as client:
         assert "pay" in [tool.name for tool in await client.list_tools()]

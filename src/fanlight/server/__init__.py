@@ -1,1 +1,1 @@
-"""For people who write MCP servers: link tools to Views, bundle a View, negotiate."""
+"""For authors of MCP servers: link tools to Views, bundle Views, negotiate MCP Apps."""

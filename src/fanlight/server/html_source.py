@@ -27,8 +27,8 @@ _Stamp = tuple[int, int, int, int]
 class HtmlSource(abc.ABC):
     """The source of one HTML document, read for each request of a host.
 
-    `stem` is what a default URI and name are made of, and `sources` are the values that an author may give for this
-    document: its path, its folder or its function.
+    The default URI and name are made of `stem`. `sources` are the values by which an author may refer to this document:
+    its path, its folder or its function.
     """
 
     stem: str | None = None

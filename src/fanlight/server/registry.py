@@ -1,11 +1,11 @@
-"""What `Apps` has registered on a server, as far as its negotiation needs to know."""
+"""The apps that are registered on a server, as its negotiation needs them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 FindMeta = Callable[[str], Awaitable[Mapping[str, Any] | None]]
-"""Returns the `_meta` of a tool by its name, or None if there is no such tool or it has none."""
+"""Returns the `_meta` of a tool by name, or None if the tool does not exist or has no `_meta`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A View: one `ui://` document with what it declares, and its parts for the wire."""
+"""A View: one `ui://` document with its declarations, and its parts for the wire."""
 
 import base64
 import logging
@@ -27,7 +27,7 @@ Encoding = Literal["text", "blob"]
 _NO_DOMAINS = Csp()
 _TEXT_FIELDS: Final = ("name", "title", "description")
 _NEEDS_URI: Final = (
-    "A View made from a string or a lambda has no file name to make its URI of. "
+    "A View made from a string or a lambda has no file name from which to make its URI. "
     'Write View.html(text, uri="ui://<server>/<name>"), for example "ui://clock/view".'
 )
 
@@ -126,7 +126,8 @@ class View:
     def embedded(cls, resource: EmbeddedResource, also: Iterable[MetadataFormat] = ()) -> Self:
         """Create a View from an embedded resource, such as those of `fanlight.mcpui`.
 
-        The URI, the HTML and what `_meta` declares are those of the resource. An HTML fragment becomes a document.
+        The View has the URI, the HTML and the declarations in `_meta` of the resource. A fragment of HTML becomes a
+        document.
         """
         contents = resource.resource
         kind = (contents.mime_type or "").split(";")[0].strip().lower()
@@ -156,21 +157,21 @@ class View:
 
     @property
     def sources(self) -> tuple[Hashable, ...]:
-        """The values that stand for this View: its function, or its file and, for an index.html, the folder."""
+        """The values by which an author may refer to this View: its function, its file, or that file's folder."""
         return self._html.sources
 
     def bind(self, server_name: str, also: Iterable[MetadataFormat]) -> None:
-        """Set what the View still lacks for a server: its default URI, and the dialects of the server's `Apps`."""
+        """Set the default URI for a server, unless the View has a URI, and add the formats of the server's `Apps`."""
         if self._uri is None:
             if self._html.stem is None:
                 raise RegistrationError(_NEEDS_URI)
             parts = (urllib.parse.quote(part, safe="-._~") for part in (server_name, self._html.stem))
             self._uri = metadata.check_uri("ui://" + "/".join(parts))
-        dialects = openai.check_formats((*self.also, *also))
-        if dialects != self.also:
-            self.also = dialects
+        formats = openai.check_formats((*self.also, *also))
+        if formats != self.also:
+            self.also = formats
             self.meta = self._built_meta(self.meta)
-            self._html = _html_source(self._source, self.csp or _NO_DOMAINS, "openai" in dialects)
+            self._html = _html_source(self._source, self.csp or _NO_DOMAINS, "openai" in formats)
 
     def tool_meta(
         self,
@@ -178,7 +179,7 @@ class View:
         invoking: str | None = None,
         invoked: str | None = None,
     ) -> dict[str, Any]:
-        """The `_meta` of a tool that shows this View. ChatGPT says `invoking` while it runs and `invoked` after."""
+        """Return the `_meta` of a tool that shows this View. `invoking` and `invoked` are as for `apps.tool`."""
         chosen = metadata.check_visibility(visibility)
         return tool_meta(self.uri, chosen, self.also, invoking, invoked)
 
@@ -239,12 +240,12 @@ def tool_meta(
     invoking: str | None = None,
     invoked: str | None = None,
 ) -> dict[str, Any]:
-    """Build a tool's `_meta` in all dialects."""
+    """Build the `_meta` of a tool in all formats."""
     meta = metadata.tool_meta(uri, visibility)
     if "openai" in also:
         return meta | openai.tool_meta(uri, visibility, invoking, invoked)
     if invoking is not None or invoked is not None:
-        raise RegistrationError('invoking and invoked are for ChatGPT alone. Write also=["openai"] as well.')
+        raise RegistrationError('invoking and invoked are options for ChatGPT. Write also=["openai"], too.')
     return meta
 
 
@@ -256,7 +257,7 @@ def _decoded(contents: BlobResourceContents) -> str:
 
 
 def _check_options(options: ViewOptions) -> None:
-    """Raise unless every option exists and has the right type. Permissions and domain have checks of their own."""
+    """Raise unless every option exists and has the right type. Permissions and domain are checked elsewhere."""
     for key in options:
         if key not in ViewOptions.__annotations__:
             known = ", ".join(ViewOptions.__annotations__)

@@ -1,4 +1,4 @@
-"""Bundled Views run in a real browser under the standard's default CSP, alone with themselves."""
+"""Bundled Views run in a real browser under the default CSP of the standard, and request nothing else."""
 
 import struct
 import threading
@@ -32,7 +32,7 @@ addEventListener("securitypolicyviolation", (e) => violations.push(`${e.violated
 
 @contextmanager
 def _served(document: str) -> Iterator[tuple[str, list[str]]]:
-    """Serve one document with the default CSP; yield its URL and the paths that were asked for."""
+    """Serve one document with the default CSP, and yield its URL and the list of requested paths."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ def _served(document: str) -> Iterator[tuple[str, list[str]]]:
 
 
 async def _open(browser: Browser, document: str, expression: str) -> tuple[Any, list[str]]:
-    """Open a document alone, wait for `window.done`, and return an expression's value and all that went wrong."""
+    """Open a document, wait for `window.done`, and return the value of an expression and all errors."""
     problems: list[str] = []
     with _served(document) as (url, asked):
         page = await browser.new_page()
@@ -80,7 +80,7 @@ async def _open(browser: Browser, document: str, expression: str) -> tuple[Any, 
 
 
 async def _run(browser: Browser, folder: Path, expression: str) -> Any:
-    """Bundle view.html, open it, and return the value of an expression if nothing went wrong."""
+    """Bundle view.html, open it, and return the value of an expression; there must be no errors."""
     result, problems = await _open(browser, bundle_file(folder / "view.html", Csp()).html, expression)
     assert problems == []
     return result
@@ -96,7 +96,7 @@ def _png(width: int, height: int) -> bytes:
 
 
 def _font() -> bytes:
-    """Make the smallest TrueType font that a browser takes: an empty glyph for A that is 5 em wide."""
+    """Return the smallest TrueType font that browsers accept, with an empty glyph for A that is 5 em wide."""
     tables = {
         b"OS/2": struct.pack(
             ">HhHHH11h10s4I4s3H3h2H", 0, 5000, 400, 5, *[0] * 12, b"", *[0] * 4, b"", *[65] * 3, *[0] * 5
@@ -216,7 +216,7 @@ async def test_modules_bundled_by_esbuild_run_and_share_the_sdk(browser: Browser
     assert found == {"text": "120000</script>", "same": True, "done": "120000!"}
 
 
-async def test_a_view_laid_out_for_vite_runs_as_it_is(browser: Browser, tmp_path: Path) -> None:
+async def test_a_view_with_the_layout_of_vite_runs_unchanged(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.png").write_bytes(_png(7, 5))
@@ -245,7 +245,7 @@ async def test_a_view_laid_out_for_vite_runs_as_it_is(browser: Browser, tmp_path
     assert done == ["function", "rgb(1, 2, 3)", 50, 'url("data:image/png;']
 
 
-async def test_what_ends_a_script_is_escaped_without_changing_what_the_script_does(
+async def test_end_tags_in_a_script_are_escaped_without_changing_its_behaviour(
     browser: Browser, tmp_path: Path
 ) -> None:
     script = """
@@ -264,7 +264,7 @@ async def test_what_ends_a_script_is_escaped_without_changing_what_the_script_do
     assert done == ["</script>", "<!--<script>", "</SCRIPT <!--", True, False, False]
 
 
-async def test_captions_of_a_video_load_from_the_document(browser: Browser, tmp_path: Path) -> None:
+async def test_captions_of_a_video_are_loaded_from_the_document(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "a.vtt").write_text("WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n")
     (tmp_path / "view.html").write_text(
         PAGE + '<video><track id="track" default src="a.vtt" onload="window.done = true"></video>'
@@ -273,7 +273,7 @@ async def test_captions_of_a_video_load_from_the_document(browser: Browser, tmp_
     assert await _run(browser, tmp_path, "track.track.cues[0].text") == "Hello"
 
 
-async def test_the_default_csp_blocks_what_the_bundler_avoids(browser: Browser) -> None:
+async def test_the_default_csp_blocks_the_forms_that_the_bundler_avoids(browser: Browser) -> None:
     document = (
         f"{PAGE}<style>@font-face {{ font-family: x; src: url(data:font/ttf;base64,AAAA) }} p {{ font: 9px x }}</style>"
         "<p>A<script src='data:text/javascript,1'></script><link rel=stylesheet href='data:text/css,'>"

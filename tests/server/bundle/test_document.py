@@ -1,4 +1,4 @@
-"""One document in, one document out: only what has to change is changed."""
+"""A document is bundled into one document with as few changes as possible."""
 
 import base64
 import os
@@ -15,7 +15,7 @@ PNG = "data:image/png;base64," + base64.b64encode(b"png").decode()
 
 
 def _bundle(folder: Path, text: str, csp: Csp | None = None, **files: str | bytes) -> Bundle:
-    """Write a document, and beside it files whose names have `_` for `.`, and bundle them."""
+    """Write a document and further files, in whose names `_` stands for `.`, and bundle them."""
     for name, content in files.items():
         path = folder / name.replace("_", ".")
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -52,7 +52,7 @@ def _body(folder: Path, text: str, csp: Csp | None = None, **files: str | bytes)
         HEAD + "<embed src='data:text/plain,x'><object></object><base target=_blank>",
     ],
 )
-def test_a_document_that_refers_to_nothing_comes_out_character_for_character(tmp_path: Path, text: str) -> None:
+def test_a_document_without_references_is_unchanged(tmp_path: Path, text: str) -> None:
     bundle = _bundle(tmp_path, text)
 
     assert bundle.html == text
@@ -76,19 +76,19 @@ def test_a_document_that_refers_to_nothing_comes_out_character_for_character(tmp
         ("<!-- never closed <!doctype html>", "is empty"),
     ],
 )
-def test_what_is_no_html5_document_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_text_that_is_not_an_html5_document_raises(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BundleError, match=message):
         _bundle(tmp_path, text)
 
 
-def test_a_file_that_is_not_utf_8_is_refused_with_the_line_of_the_bad_byte(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_raises_with_the_line_of_the_invalid_byte(tmp_path: Path) -> None:
     (tmp_path / "view.html").write_bytes(b"<!doctype html>\n<p>caf\xe9")
 
     with pytest.raises(BundleError, match=r"view\.html:2: not UTF-8: byte 0xe9 at offset 22\. Save the file as UTF-8"):
         bundle_file(tmp_path / "view.html", Csp())
 
 
-def test_a_document_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_document_raises(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"view\.html: cannot be read: No such file"):
         bundle_file(tmp_path / "view.html", Csp())
 
@@ -112,20 +112,20 @@ def test_a_document_without_them_has_no_title_and_no_description() -> None:
 # Scripts
 
 
-def test_a_script_file_stands_where_its_element_stood(tmp_path: Path) -> None:
+def test_a_script_file_is_inlined_in_place_of_its_element(tmp_path: Path) -> None:
     text = "a<script id=x src=a.js integrity=sha256-x crossorigin></script>b"
 
     assert _body(tmp_path, text, a_js="let a;\n") == "a<script id=x>let a;\n</script>b"
 
 
-def test_a_module_file_stands_where_its_element_stood(tmp_path: Path) -> None:
+def test_a_module_file_is_inlined_in_place_of_its_element(tmp_path: Path) -> None:
     text = "<SCRIPT Type=module async SRC='a.js?v=2'>ignored</SCRIPT >"
 
     assert _body(tmp_path, text, a_js="\ufefflet a") == "<script Type=module async>let a</script>"
 
 
 @pytest.mark.parametrize("attribute", ["defer", "async", "async defer"])
-def test_a_script_that_waits_is_moved_to_the_end_of_the_body(tmp_path: Path, attribute: str) -> None:
+def test_a_deferred_script_moves_to_the_end_of_the_body(tmp_path: Path, attribute: str) -> None:
     text = f"<body><script {attribute} src=a.js></script><script src=b.js></script><p>x</p></body></html>"
 
     found = _body(tmp_path, text, a_js="a", b_js="b")
@@ -133,7 +133,7 @@ def test_a_script_that_waits_is_moved_to_the_end_of_the_body(tmp_path: Path, att
     assert found == "<body><script>b</script><p>x</p><script>a</script></body></html>"
 
 
-def test_scripts_that_wait_keep_their_order(tmp_path: Path) -> None:
+def test_deferred_scripts_keep_their_order(tmp_path: Path) -> None:
     text = "<script defer src=a.js></script><script defer src=b.js></script><p>"
 
     assert _body(tmp_path, text, a_js="a", b_js="b") == "<p><script>a</script><script>b</script>"
@@ -156,23 +156,23 @@ def test_a_script_file_cannot_end_its_element(tmp_path: Path, script: str, expec
     assert _body(tmp_path, "<script src=a.js></script>", a_js=script) == f"<script>{expected}</script>"
 
 
-def test_in_a_module_the_beginning_of_a_comment_is_operators(tmp_path: Path) -> None:
+def test_in_a_module_an_html_comment_is_a_sequence_of_operators(tmp_path: Path) -> None:
     text = "<script type=module src=a.js></script>"
 
     assert _body(tmp_path, text, a_js="if (a<!--b) c") == "<script type=module>if (a< !--b) c</script>"
 
 
-def test_a_tagged_template_that_ends_the_script_is_refused(tmp_path: Path) -> None:
+def test_a_tagged_template_that_ends_the_script_raises(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"a\.js:2: \"</script\" in a tagged template"):
         _bundle(tmp_path, HEAD + "<script src=a.js></script>", a_js="\nString.raw`</script>`")
 
 
-def test_a_script_element_that_is_never_closed_is_refused(tmp_path: Path) -> None:
+def test_a_script_element_without_end_tag_raises(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"view\.html:3: this <script> has no </script>"):
         _bundle(tmp_path, HEAD + "<script src=a.js>", a_js="")
 
 
-def test_a_script_file_in_svg_is_refused(tmp_path: Path) -> None:
+def test_a_script_file_in_svg_raises(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="Move the <script> out of the <svg>"):
         _bundle(tmp_path, HEAD + "<svg><script href=a.js></script></svg>", a_js="")
 
@@ -194,7 +194,7 @@ def test_the_references_of_style_elements_and_attributes_are_inlined(tmp_path: P
     )
 
 
-def test_styles_in_svg_are_read_too(tmp_path: Path) -> None:
+def test_styles_in_svg_are_inlined(tmp_path: Path) -> None:
     text = "<svg><style>a{b:url(a.png)}</style><rect style='c:url(a.png)'/></svg>"
 
     assert _body(tmp_path, text, a_png=b"png").count(PNG) == 2
@@ -235,8 +235,8 @@ def test_a_stylesheet_that_needs_several_elements_keeps_its_media_on_each(tmp_pa
 
 
 @pytest.mark.parametrize("attributes", ["rel='alternate stylesheet'", "rel=stylesheet disabled"])
-def test_a_stylesheet_that_is_off_is_refused(tmp_path: Path, attributes: str) -> None:
-    with pytest.raises(BundleError, match="a style sheet that is off cannot be inlined"):
+def test_a_disabled_or_alternate_stylesheet_raises(tmp_path: Path, attributes: str) -> None:
+    with pytest.raises(BundleError, match="a disabled or alternate stylesheet cannot be inlined"):
         _bundle(tmp_path, HEAD + f"<link {attributes} href=a.css>", a_css="")
 
 
@@ -280,7 +280,7 @@ def test_an_image_or_media_file_becomes_a_data_uri(tmp_path: Path, before: str, 
     assert _body(tmp_path, before, a_png=b"png") == after.replace("@", PNG)
 
 
-def test_a_comma_without_a_space_is_part_of_an_address_in_a_srcset(tmp_path: Path) -> None:
+def test_a_comma_without_a_space_is_part_of_a_url_in_a_srcset(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r'no file "a\.png,b\.png"'):
         _body(tmp_path, "<img srcset='a.png,b.png 2x'>", a_png=b"", b_png=b"")
 
@@ -306,7 +306,7 @@ def test_a_fragment_is_kept_and_cannot_end_the_attribute(tmp_path: Path) -> None
         ("a", "application/octet-stream"),
     ],
 )
-def test_the_media_type_follows_from_the_name_of_the_file(tmp_path: Path, name: str, expected: str) -> None:
+def test_the_media_type_follows_from_the_suffix(tmp_path: Path, name: str, expected: str) -> None:
     (tmp_path / name).write_bytes(b"")
 
     assert f'src="data:{expected};base64,"' in _body(tmp_path, f"<img src={name}>")
@@ -322,7 +322,7 @@ def test_a_file_above_the_folder_is_read(tmp_path: Path) -> None:
     assert bundle.files == (tmp_path / "views" / "view.html", tmp_path / "a.png")
 
 
-def test_every_file_is_listed_once_with_the_document_first(tmp_path: Path) -> None:
+def test_every_file_is_listed_once_and_the_document_is_first(tmp_path: Path) -> None:
     text = "<link rel=stylesheet href=a.css><script src=a.js></script><img src=a.png><img src=a.png>"
 
     bundle = _bundle(
@@ -344,17 +344,17 @@ def test_every_file_is_listed_once_with_the_document_first(tmp_path: Path) -> No
             "<img src=nothing-like-it.gif>",
             r'view\.html:3: there is no file "nothing-like-it.gif" in .*Correct the path',
         ),
-        ("<img src=images/logo.png>", 'there is no folder ".*images", so no "logo.png" in it'),
+        ("<img src=images/logo.png>", 'there is no folder ".*images" for "logo.png"'),
         ("<img src=folder>", 'folder" is a folder, expected a file'),
         ("<img src=/lgo.png>", '"/lgo.png" is an absolute path.*Write a relative path'),
         ("<img src=C:/logo.png>", "is an absolute path"),
         ("<img src=file:///logo.png>", "is an absolute path"),
         ("<img src=%00.png>", "cannot be read"),
-        ("<p>\n<iframe src=a.html></iframe>", r"view\.html:4: <iframe src=\"a.html\"> is a file of its own.*srcdoc"),
+        ("<p>\n<iframe src=a.html></iframe>", r"view\.html:4: <iframe src=\"a.html\"> is a separate document.*srcdoc"),
         ("<object data=a.svg></object>", "<object> is blocked by every host"),
         ("<embed src=https://a.com/x>", "<embed> is blocked by every host"),
-        ("<svg><use href='a.svg#x'/></svg>", "browsers take no data: URI here.*refer to its id"),
-        ("<base href=assets/>", "is a local folder, which a host does not have. Remove it"),
+        ("<svg><use href='a.svg#x'/></svg>", "browsers allow no data: URI here.*refer to its id"),
+        ("<base href=assets/>", "is a local folder, and hosts cannot read local files. Remove it"),
         ("<p style='x:url(lgo.png)'>", r'view\.html:3: there is no file "lgo.png".*Did you mean "logo.png"\?'),
         ("<style>\na{b:url(lgo.png)}</style>", r'view\.html:4: there is no file "lgo.png"'),
         ("<img src=/>", "is an absolute path"),
@@ -367,7 +367,7 @@ def test_every_file_is_listed_once_with_the_document_first(tmp_path: Path) -> No
         ("<img src=../../../../../../../../../../dev/zero>", 'zero" is a pipe, a socket or a device, expected a file'),
     ],
 )
-def test_a_reference_that_cannot_work_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_reference_raises_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "folder").mkdir()
 
     with pytest.raises(BundleError, match=message):
@@ -386,7 +386,7 @@ def test_a_reference_that_cannot_work_is_refused_with_its_line(tmp_path: Path, t
         "<style>@font-face{font-family:A;src:url(pipe) format('woff2')}</style>",
     ],
 )
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, text: str) -> None:
+def test_a_pipe_raises_without_blocking(tmp_path: Path, text: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     os.mkfifo(tmp_path / "pipe.ts")
 
@@ -397,10 +397,10 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, text: str) -> None
 # Sizes
 
 
-def test_a_document_that_becomes_too_large_is_refused_where_it_does(tmp_path: Path) -> None:
+def test_a_document_over_the_size_limit_raises_with_the_position_of_the_reference(tmp_path: Path) -> None:
     image = b"x" * 10_000_000
 
-    with pytest.raises(BundleError, match=r"view\.html:6: with this, more than 50 MB are inlined into the View"):
+    with pytest.raises(BundleError, match=r"view\.html:6: with this file, more than 50 MB are inlined into the View"):
         _bundle(tmp_path, HEAD + "<img src=a.png>\n" * 10_000, a_png=image)
 
 
@@ -422,11 +422,11 @@ def test_every_kind_of_file_counts_towards_the_size(
     monkeypatch.setattr(reference, "MAX_SIZE", 1000)
     large, half = "x" * 1001, "x" * 350
 
-    with pytest.raises(BundleError, match=rf"{message}: with this, more than 0\.001 MB are inlined"):
+    with pytest.raises(BundleError, match=rf"{message}: with this file, more than 0\.001 MB are inlined"):
         _bundle(tmp_path, HEAD + text, a_png=large, a_js=large, a_css=large, a_woff2=large, b_png=half, b_css=half)
 
 
-def test_a_document_that_inlines_nothing_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_without_inlined_files_has_no_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "MAX_SIZE", 10)
     text = HEAD + "<p>" * 100
 
@@ -446,7 +446,7 @@ def test_a_document_that_inlines_nothing_may_be_of_any_size(monkeypatch: pytest.
         ("<link rel=stylesheet href=/css/a.css>", '<style>a{b:url("@")}</style>'),
     ],
 )
-def test_a_path_from_the_root_is_in_the_folder_of_the_document(tmp_path: Path, before: str, after: str) -> None:
+def test_a_path_with_a_leading_slash_is_in_the_folder_of_the_document(tmp_path: Path, before: str, after: str) -> None:
     for folder in ("images", "css"):
         (tmp_path / folder).mkdir()
     (tmp_path / "images" / "a.png").write_bytes(b"png")
@@ -455,7 +455,7 @@ def test_a_path_from_the_root_is_in_the_folder_of_the_document(tmp_path: Path, b
     assert _body(tmp_path, before, a_js="a") == after.replace("@", PNG)
 
 
-def test_a_path_from_the_root_is_refused_in_a_string() -> None:
+def test_a_path_with_a_leading_slash_raises_in_a_string() -> None:
     with pytest.raises(BundleError, match=r'"/a\.png" is an absolute path'):
         bundle_text(HEAD + "<img src=/a.png>", Csp())
 
@@ -470,7 +470,7 @@ BUILT = HEAD + (
 )
 
 
-def test_images_that_are_not_there_are_left_alone_in_a_built_document(tmp_path: Path) -> None:
+def test_missing_images_are_ignored_in_the_output_of_a_bundler(tmp_path: Path) -> None:
     bundle = _bundle(tmp_path, BUILT)
 
     assert bundle.html == BUILT
@@ -479,7 +479,7 @@ def test_images_that_are_not_there_are_left_alone_in_a_built_document(tmp_path: 
 
 
 @pytest.mark.parametrize("sign", ["<style rel=stylesheet></style>", "<script crossorigin>x</script>"])
-def test_what_a_bundler_leaves_marks_a_document_as_built_wherever_it_stands(tmp_path: Path, sign: str) -> None:
+def test_the_output_of_a_bundler_is_detected_by_attributes_anywhere(tmp_path: Path, sign: str) -> None:
     text = f"<p style='a:url(none.png)'>{sign}"
 
     assert _body(tmp_path, text) == text
@@ -496,18 +496,16 @@ def test_what_a_bundler_leaves_marks_a_document_as_built_wherever_it_stands(tmp_
         ("<link rel=stylesheet href=a.css>", r'a\.css:2: there is no file "none.png"'),
     ],
 )
-def test_anything_but_an_image_of_a_style_is_refused_in_a_built_document_too(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_other_missing_files_raise_in_the_output_of_a_bundler(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BundleError, match=message):
         _bundle(tmp_path, BUILT + text, a_css="\na{b:url(none.png)}")
 
 
-def test_an_image_that_is_there_is_inlined_in_a_built_document_too(tmp_path: Path) -> None:
+def test_an_existing_image_is_inlined_in_the_output_of_a_bundler(tmp_path: Path) -> None:
     assert PNG in _bundle(tmp_path, BUILT, w_png=b"png").html
 
 
-def test_the_error_for_an_image_that_is_not_there_says_what_to_do_in_a_built_document(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_image_has_advice_for_the_output_of_a_bundler(tmp_path: Path) -> None:
     text = BUILT.replace(" crossorigin", "").replace(' rel="stylesheet"', "")
 
     with pytest.raises(BundleError, match=r'view\.html:4: there is no folder .*give the <style> .* rel="stylesheet"'):
@@ -537,7 +535,7 @@ REMOTE = {
 
 
 @pytest.mark.parametrize(("text", "domains"), REMOTE.items())
-def test_a_url_is_kept_if_it_is_declared_and_refused_with_the_declaration_if_not(
+def test_a_declared_url_is_kept_and_any_other_raises_with_the_declaration_to_write(
     tmp_path: Path, text: str, domains: str
 ) -> None:
     declared = Csp(**{domains: ["https://cdn.example.com"]})
@@ -551,7 +549,7 @@ def test_a_url_is_kept_if_it_is_declared_and_refused_with_the_declaration_if_not
     assert f'Csp({domains}=["https://cdn.example.com"])' in str(caught.value)
 
 
-def test_after_a_base_a_relative_path_is_a_url(tmp_path: Path) -> None:
+def test_a_relative_path_after_a_base_is_a_url(tmp_path: Path) -> None:
     text = "<base href=https://cdn.example.com/x/><img src=a.png><script type=module>import './a.js'</script>"
     csp = Csp(base_uri_domains=["https://cdn.example.com"])
 
@@ -563,7 +561,7 @@ def test_after_a_base_a_relative_path_is_a_url(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["<img src='https://'>", "<img src='https://a.com:99999/'>"])
-def test_a_url_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_url_raises(tmp_path: Path, text: str) -> None:
     with pytest.raises(BundleError, match="is not a valid URL"):
         _body(tmp_path, text)
 
@@ -571,13 +569,13 @@ def test_a_url_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["<img src=a.png>", "<script src=a.js></script>", "<style>@import 'a.css';</style>", "<p style='a:url(b)'>"]
 )
-def test_a_string_has_no_files_beside_it(text: str) -> None:
+def test_a_relative_path_in_a_string_raises(text: str) -> None:
     with pytest.raises(BundleError, match=r"View\.html\(\.\.\.\):3: .* a View that is a string has no folder"):
         bundle_text(HEAD + text, Csp())
 
 
-def test_half_of_a_surrogate_pair_is_refused_with_its_line() -> None:
-    with pytest.raises(BundleError, match=r"View\.html\(\.\.\.\):4: holds U\+D83D, half of a surrogate pair"):
+def test_half_of_a_surrogate_pair_raises_with_its_line() -> None:
+    with pytest.raises(BundleError, match=r"View\.html\(\.\.\.\):4: contains U\+D83D, half of a surrogate pair"):
         bundle_text(HEAD + "<p>\n\ud83d", Csp())
 
 

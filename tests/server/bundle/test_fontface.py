@@ -1,4 +1,4 @@
-"""Local fonts leave the stylesheet, because the default CSP has no font-src."""
+"""Local fonts are extracted from stylesheets, because the default CSP has no font-src."""
 
 import base64
 from pathlib import Path
@@ -27,7 +27,7 @@ def _data(name: str) -> str:
     return base64.b64encode(name.encode()).decode()
 
 
-def test_a_local_font_is_taken_out_with_all_its_descriptors(tmp_path: Path) -> None:
+def test_a_local_font_is_extracted_with_all_descriptors(tmp_path: Path) -> None:
     _fonts(tmp_path)
 
     sheet = _merge(
@@ -72,7 +72,7 @@ def test_a_local_font_is_taken_out_with_all_its_descriptors(tmp_path: Path) -> N
         ("src: url(a.woff2), url(missing.ttf)", "a.woff2"),
     ],
 )
-def test_the_best_local_source_is_taken(tmp_path: Path, src: str, expected: str) -> None:
+def test_the_best_local_source_is_used(tmp_path: Path, src: str, expected: str) -> None:
     _fonts(tmp_path)
 
     [face] = _merge(tmp_path, f"@font-face {{ font-family: A B ; {src} }}").faces
@@ -83,7 +83,7 @@ def test_the_best_local_source_is_taken(tmp_path: Path, src: str, expected: str)
 @pytest.mark.parametrize(
     "source", ["url(https://cdn.example.com/b.woff2)", "url(data:font/woff2;base64,AA)", "local('A')"]
 )
-def test_a_font_that_is_no_local_file_stays_in_the_stylesheet(tmp_path: Path, source: str) -> None:
+def test_a_font_that_is_not_a_local_file_stays_in_the_stylesheet(tmp_path: Path, source: str) -> None:
     text = f"@font-face {{ font-family: A; src: {source} }} a {{ b: url(#c) }}"
 
     sheet = _merge(tmp_path, text)
@@ -99,14 +99,14 @@ def test_a_font_that_is_no_local_file_stays_in_the_stylesheet(tmp_path: Path, so
         ("font-family: A;\nsrc: url(b.woff2)", r'main\.css:3: there is no file "b.woff2".*Did you mean "a.woff2"'),
     ],
 )
-def test_a_font_that_cannot_be_loaded_is_refused(tmp_path: Path, rule: str, message: str) -> None:
+def test_a_font_that_cannot_be_loaded_raises(tmp_path: Path, rule: str, message: str) -> None:
     _fonts(tmp_path)
 
     with pytest.raises(BundleError, match=message):
         _merge(tmp_path, f"\n@font-face {{ {rule} }}")
 
 
-def test_the_script_holds_nothing_that_ends_it_or_that_svg_would_read() -> None:
+def test_the_script_has_no_characters_that_end_it_or_that_svg_would_parse() -> None:
     element = font_element([Face("</script>&amp;", "AA==", {"weight": "<"})])
 
     assert element.startswith("<script>(")

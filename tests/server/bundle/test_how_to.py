@@ -1,4 +1,4 @@
-"""The how-to page on bundling says what is so."""
+"""The code and the error on the how-to page about bundling are correct."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "bundle-a-view.md").read
 FILES = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def test_the_example_is_bundled_with_all_its_files(tmp_path: Path) -> None:
+def test_the_example_of_the_page_is_bundled_with_all_files(tmp_path: Path) -> None:
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     for name in ("images/face.svg", "fonts/digits.woff2"):
@@ -27,7 +27,7 @@ def test_the_example_is_bundled_with_all_its_files(tmp_path: Path) -> None:
     assert (bundle.title, bundle.description) == ("Clock", "The time in a zone")
 
 
-def test_the_error_is_the_one_that_is_shown() -> None:
+def test_the_error_on_the_page_is_the_one_that_is_raised() -> None:
     [shown] = re.findall(r"^> `(map\.html:7: .*)`$", PAGE, re.MULTILINE)
     document = "<!doctype html>" + "\n" * 6 + '<script src="https://cdn.example.com/map.js"></script>'
 

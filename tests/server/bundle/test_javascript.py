@@ -129,7 +129,7 @@ def test_a_slash_after_a_value_divides(script: str) -> None:
         ("", []),
     ],
 )
-def test_literals_and_comments_are_found_whole(script: str, expected: list[tuple[str, str]]) -> None:
+def test_literals_and_comments_are_found_with_their_spans(script: str, expected: list[tuple[str, str]]) -> None:
     assert _kinds(script) == expected
 
 

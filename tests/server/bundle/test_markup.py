@@ -1,4 +1,4 @@
-"""The scanner sees the tags that an HTML5 parser sees."""
+"""The scanner finds the same tags as an HTML5 parser."""
 
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
@@ -101,7 +101,7 @@ def _scanned(document: str) -> list[Tag]:
 
 
 @pytest.mark.parametrize("document", NASTY.values(), ids=NASTY.keys())
-def test_the_scanner_sees_the_tags_and_attributes_that_an_html5_parser_sees(document: str) -> None:
+def test_the_scanner_finds_the_same_tags_and_attributes_as_an_html5_parser(document: str) -> None:
     expected = [found for found in _parsed(document) if found[0] in NAMES or "style" in found[1]]
 
     found = [
@@ -119,7 +119,7 @@ def _values(tag: Tag) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("document", NASTY.values(), ids=NASTY.keys())
-def test_the_text_of_a_raw_element_is_what_an_html5_parser_takes_for_it(document: str) -> None:
+def test_the_text_of_a_raw_element_is_the_same_as_in_an_html5_parser(document: str) -> None:
     tree = html5lib.parse(document, treebuilder="etree", namespaceHTMLElements=False, scripting=True)
     names = ("script", "style", "title", "textarea")
     expected = [element.text or "" for element in _elements(tree) if element.tag in names]
@@ -129,7 +129,7 @@ def test_the_text_of_a_raw_element_is_what_an_html5_parser_takes_for_it(document
     assert [document[tag.end : tag.content_end].replace("&amp;", "&") for tag in tags] == expected
 
 
-def test_spans_are_those_of_the_source() -> None:
+def test_spans_are_positions_in_the_source() -> None:
     document = "<!doctype html><script type=module\tsrc = 'a.js' >x</script\n><b>"
 
     [tag] = _scanned(document)
@@ -151,7 +151,7 @@ def test_spans_are_those_of_the_source() -> None:
         ("<p>a", ""),
     ],
 )
-def test_the_end_of_the_body_is_its_end_tag_or_that_of_the_document(document: str, expected: str) -> None:
+def test_the_end_of_the_body_is_its_end_tag_or_the_end_of_the_document(document: str, expected: str) -> None:
     scanner = Scanner(document)
     list(scanner.tags())
 
@@ -175,7 +175,7 @@ def test_the_end_of_the_body_is_its_end_tag_or_that_of_the_document(document: st
         "<a b='\"",
     ],
 )
-def test_a_hostile_document_of_a_megabyte_is_read_to_its_end(repeated: str) -> None:
+def test_a_hostile_document_of_a_megabyte_is_read_in_linear_time(repeated: str) -> None:
     scanner = Scanner(repeated * (1_000_000 // len(repeated)))
 
     list(scanner.tags())
@@ -183,7 +183,7 @@ def test_a_hostile_document_of_a_megabyte_is_read_to_its_end(repeated: str) -> N
     assert scanner.body_end >= 0
 
 
-def test_an_end_tag_of_a_paragraph_leaves_svg_as_the_standard_has_it_and_html5lib_not_yet() -> None:
+def test_the_end_tag_of_a_paragraph_ends_svg_as_in_the_standard_but_not_in_html5lib() -> None:
     document = "<!doctype html><svg></p><style><img src=no></style><img src=a.png>"
 
     assert [(tag.name, tag.foreign) for tag in _scanned(document)] == [("style", False), ("img", False)]

@@ -1,4 +1,4 @@
-"""Module scripts: the View SDK, esbuild, and what is refused."""
+"""Module scripts: imports of the View SDK, bundling with esbuild, and errors."""
 
 import stat
 import subprocess
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An empty folder from which this project's esbuild is found."""
+    """Return an empty folder in which the esbuild of this project is found."""
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
     return tmp_path
 
@@ -31,7 +31,7 @@ def no_esbuild(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _bundle(folder: Path, body: str, csp: Csp | None = None, **files: str) -> Bundle:
-    """Write a document, and beside it files whose names have `_` for `.`, and bundle them."""
+    """Write a document and further files, in whose names `_` stands for `.`, and bundle them."""
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_text(content)
     (folder / "view.html").write_text(HEAD + body)
@@ -39,7 +39,7 @@ def _bundle(folder: Path, body: str, csp: Csp | None = None, **files: str) -> Bu
 
 
 def _module(script: str) -> str:
-    """Return what a module script in a document becomes, without the SDK."""
+    """Return the bundled text of a module script, without the SDK."""
     html = bundle_text(f"{HEAD}<script type=module>{script}</script>", Csp()).html
     return html[html.index("<script type=module>") + len("<script type=module>") : -len("</script>")]
 
@@ -59,7 +59,7 @@ def test_the_sdk_comes_before_the_script_that_imports_it(package: str) -> None:
     )
 
 
-def test_the_sdk_is_inlined_once_however_many_scripts_import_it() -> None:
+def test_the_sdk_is_inlined_once_for_several_scripts() -> None:
     script = f'<script type=module>import {{ App }} from "{PACKAGE}"</script>'
 
     html = bundle_text(f"{HEAD}<script>first</script>{script}<p>{script}", Csp()).html
@@ -90,7 +90,7 @@ def test_the_sdk_is_not_inlined_where_it_is_not_imported() -> None:
         ("'import \"fanlight\"'; import 'fanlight'", "'import \"fanlight\"'; ;"),
     ],
 )
-def test_imports_of_the_sdk_become_constants_and_every_line_stays_where_it_is(before: str, after: str) -> None:
+def test_imports_of_the_sdk_become_constants_and_line_numbers_do_not_change(before: str, after: str) -> None:
     assert _module(before) == after
     assert after.count("\n") == before.count("\n")
 
@@ -104,7 +104,7 @@ def test_a_module_file_may_import_the_sdk(tmp_path: Path) -> None:
     assert bundle.files == (tmp_path / "view.html", tmp_path / "app.js")
 
 
-def test_a_script_that_is_no_module_may_import_the_sdk_when_it_runs() -> None:
+def test_a_classic_script_may_import_the_sdk_dynamically() -> None:
     html = bundle_text(HEAD + "<script>import('fanlight').then(f)</script>", Csp()).html
 
     assert html.endswith(f"</script><script>Promise.resolve({SDK}).then(f)</script>")
@@ -117,15 +117,15 @@ def test_a_script_that_is_no_module_may_import_the_sdk_when_it_runs() -> None:
         ('import { default as App } from "fanlight"', '"fanlight" has no default export'),
         ('import { app } from "fanlight"', '"fanlight" has no export "app". Did you mean "App"'),
         ('import { Qqqqqqqq } from "fanlight"', '"fanlight" has no export "Qqqqqqqq". It has: App'),
-        ('export { App } from "fanlight"', "gives nothing to anyone in a View"),
-        ('import("fanlight", {})', "takes no options here"),
+        ('export { App } from "fanlight"', "has no effect in a View"),
+        ('import("fanlight", {})', "cannot have options here"),
         (f'import {{ useApp }} from "{PACKAGE}/react"', f'the import "{PACKAGE}/react" is not in the View SDK'),
         ('import x from "/x.js"', 'the import "/x.js" is an absolute path'),
         ('import "./x.js"', "a View that is a string has none. Save the View as an .html file"),
         ('import "three"', "a View that is a string has none"),
     ],
 )
-def test_an_import_that_cannot_work_is_refused_with_its_line(statement: str, message: str) -> None:
+def test_an_invalid_import_raises_with_its_line(statement: str, message: str) -> None:
     with pytest.raises(BundleError) as caught:
         _module(f"\n\n{statement}")
 
@@ -133,7 +133,7 @@ def test_an_import_that_cannot_work_is_refused_with_its_line(statement: str, mes
     assert message in str(caught.value)
 
 
-def test_a_script_whose_imports_cannot_be_found_is_refused_with_its_file_and_line(tmp_path: Path) -> None:
+def test_a_script_whose_imports_cannot_be_found_raises_with_file_and_line(tmp_path: Path) -> None:
     script = f"const a = 1;\nconst b = 'oops;\nimport {{ App }} from '{PACKAGE}';"
 
     with pytest.raises(BundleError, match=r"view\.html:3: the string that begins here does not end on its line, so"):
@@ -142,24 +142,24 @@ def test_a_script_whose_imports_cannot_be_found_is_refused_with_its_file_and_lin
         _bundle(tmp_path, '<script type=module src="main.js"></script>', main_js=script)
 
 
-def test_a_script_that_cannot_be_read_and_imports_nothing_is_left_as_it_is() -> None:
+def test_a_script_that_cannot_be_read_and_imports_nothing_is_unchanged() -> None:
     assert _module("const a = 'oops;\nimport.meta.url") == "const a = 'oops;\nimport.meta.url"
 
 
-def test_an_import_outside_a_module_is_refused(tmp_path: Path) -> None:
+def test_a_static_import_in_a_classic_script_raises(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r'only a module can import. Write <script type="module">'):
         _bundle(tmp_path, '<script>\nimport { App } from "fanlight"</script>')
 
 
-def test_a_file_imported_outside_a_module_is_refused(folder: Path) -> None:
-    with pytest.raises(BundleError, match=r'view\.html:3: a script that is no module imports "./a.js"'):
+def test_a_file_imported_by_a_classic_script_raises(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'view\.html:3: a script that is not a module imports "./a.js"'):
         _bundle(folder, '<script>\nimport("./a.js")</script>', a_js="")
 
 
 # Import maps
 
 
-def test_an_import_map_to_declared_domains_is_kept_and_so_is_what_it_maps() -> None:
+def test_an_import_map_to_declared_domains_and_the_imports_it_maps_are_unchanged() -> None:
     text = (
         f'{HEAD}<script type=importmap>{{"imports": {{"three": "https://a.com/three.js", '
         f'"three/": "https://a.com/three/", "{PACKAGE}": "./own.js"}}}}</script>'
@@ -190,7 +190,7 @@ def test_an_import_map_does_not_replace_the_sdk() -> None:
         ('{"imports": 1}', "the import map is not valid"),
     ],
 )
-def test_an_import_map_that_cannot_work_is_refused(content: str, message: str) -> None:
+def test_an_invalid_import_map_raises(content: str, message: str) -> None:
     with pytest.raises(BundleError) as caught:
         bundle_text(f"{HEAD}<script type=importmap>{content}</script>", Csp())
 
@@ -264,7 +264,7 @@ def test_an_image_that_a_module_imports_becomes_a_data_uri(folder: Path) -> None
 
 
 @pytest.mark.process
-def test_a_module_imported_when_it_is_needed_is_in_the_document_too(folder: Path) -> None:
+def test_a_dynamically_imported_module_is_bundled(folder: Path) -> None:
     bundle = _bundle(folder, '<script type=module>await import("./a.js")</script>', a_js="console.log('here')")
 
     assert "here" in bundle.html
@@ -272,7 +272,7 @@ def test_a_module_imported_when_it_is_needed_is_in_the_document_too(folder: Path
 
 
 @pytest.mark.process
-def test_the_stylesheets_that_modules_import_stand_before_the_script_in_the_order_of_the_imports(folder: Path) -> None:
+def test_imported_stylesheets_come_before_the_script_in_import_order(folder: Path) -> None:
     bundle = _bundle(
         folder,
         "<script type=module src=/a.ts></script>",
@@ -310,7 +310,7 @@ def test_a_script_in_the_document_may_import_a_stylesheet_with_fonts(folder: Pat
 
 
 @pytest.mark.process
-def test_a_stylesheet_of_a_script_that_waits_stays_where_the_script_stood(folder: Path) -> None:
+def test_a_stylesheet_of_a_deferred_script_stays_in_the_original_position(folder: Path) -> None:
     html = _bundle(
         folder, "<script defer src=a.ts></script><p></p></body>", a_ts='import "./a.css"; x()', a_css="a{}"
     ).html
@@ -340,10 +340,8 @@ def test_an_error_in_a_stylesheet_that_a_module_imports_has_its_file_and_line(
 
 @pytest.mark.parametrize("specifier", ["./a.module.css", "./a.css?inline"])
 @pytest.mark.process
-def test_a_stylesheet_that_is_imported_for_its_value_is_refused_where_it_is_imported(
-    folder: Path, specifier: str
-) -> None:
-    with pytest.raises(BundleError, match=r'b\.ts:3: the import "\./a\..*" has a value') as caught:
+def test_a_stylesheet_imported_as_a_value_raises_with_the_position_of_the_import(folder: Path, specifier: str) -> None:
+    with pytest.raises(BundleError, match=r'b\.ts:3: the import "\./a\..*" needs a value') as caught:
         _bundle(
             folder,
             '<script type=module>import "./b.ts"</script>',
@@ -356,29 +354,31 @@ def test_a_stylesheet_that_is_imported_for_its_value_is_refused_where_it_is_impo
 
 
 @pytest.mark.process
-def test_a_stylesheet_that_is_not_there_is_reported_in_the_module_that_imports_it(folder: Path) -> None:
+def test_a_missing_stylesheet_is_reported_in_the_importing_module(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'a\.ts:2: esbuild: Could not resolve "\./none\.css"'):
         _bundle(folder, "<script type=module src=/a.ts></script>", a_ts='\nimport "./none.css"')
 
 
 @pytest.mark.parametrize("module", ["fs", "fs/promises", "node:path", "child_process"])
 @pytest.mark.process
-def test_a_module_of_node_is_refused_because_a_view_runs_in_a_browser(folder: Path, module: str) -> None:
-    with pytest.raises(BundleError, match=rf'view\.html:3: .*"{module}" is a part of Node, .* in a browser') as caught:
+def test_a_module_of_node_raises(folder: Path, module: str) -> None:
+    with pytest.raises(
+        BundleError, match=rf'view\.html:3: .*"{module}" is a module of Node, .* in a browser'
+    ) as caught:
         _bundle(folder, f'<script type=module>\nimport x from "{module}"; x()</script>')
 
     assert "npm install" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("no_esbuild")
-def test_a_module_of_node_is_refused_without_esbuild_too(tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match=r'view\.html:2: "fs" is a part of Node, and a View runs in a browser\.'):
+def test_a_module_of_node_raises_without_esbuild(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r'view\.html:2: "fs" is a module of Node, and a View runs in a browser\.'):
         _bundle(tmp_path, '<script type=module>import fs from "fs"</script>')
 
 
 @pytest.mark.parametrize("specifier", ["\\ud800", "\\u0000"])
 @pytest.mark.process
-def test_a_specifier_that_no_program_can_be_given_is_refused(folder: Path, specifier: str) -> None:
+def test_a_specifier_that_cannot_be_a_command_line_argument_raises(folder: Path, specifier: str) -> None:
     body = (
         f'<script type=importmap>{{"imports": {{"{specifier}": "https://a.com/t.js"}}}}</script>'
         '<script type=module>import "./a.js"</script>'
@@ -389,7 +389,7 @@ def test_a_specifier_that_no_program_can_be_given_is_refused(folder: Path, speci
 
 
 @pytest.mark.process
-def test_a_url_that_a_bundled_module_imports_is_checked_where_it_stands(folder: Path) -> None:
+def test_a_url_imported_by_a_bundled_module_is_checked(folder: Path) -> None:
     script = "\n\nimport x from 'https://a.com/x.js'; console.log(x)"
     body = '<script type=module>import "./a.js"</script>'
 
@@ -399,7 +399,7 @@ def test_a_url_that_a_bundled_module_imports_is_checked_where_it_stands(folder: 
 
 
 @pytest.mark.process
-def test_what_an_import_map_maps_is_left_to_it_by_esbuild(folder: Path) -> None:
+def test_mapped_specifiers_are_external_for_esbuild(folder: Path) -> None:
     body = (
         '<script type=importmap>{"imports": {"three": "https://a.com/t.js", "x/": "https://a.com/x/"}}</script>'
         '<script type=module>import "./a.js"</script>'
@@ -412,7 +412,7 @@ def test_what_an_import_map_maps_is_left_to_it_by_esbuild(folder: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_name_that_the_sdk_does_not_have_is_reported_in_the_module_that_imports_it(folder: Path) -> None:
+def test_an_unknown_export_of_the_sdk_is_reported_in_the_importing_module(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'b\.js:2: "fanlight" has no export "app"\. Did you mean "App"'):
         _bundle(
             folder,
@@ -438,13 +438,13 @@ def test_an_error_of_esbuild_in_the_document_has_the_line_of_the_document(folder
 
 
 @pytest.mark.process
-def test_a_package_that_is_not_installed_is_reported_with_how_to_install_it(folder: Path) -> None:
+def test_a_missing_package_is_reported_with_the_command_that_installs_it(folder: Path) -> None:
     with pytest.raises(BundleError, match=r"view\.html:2: .*Install it with `npm install @no/such`"):
         _bundle(folder, '<script type=module>import "@no/such/thing.js"</script>')
 
 
 @pytest.mark.process
-def test_the_react_hooks_are_refused_in_a_bundled_module_too(folder: Path) -> None:
+def test_the_react_hooks_raise_in_a_bundled_module(folder: Path) -> None:
     with pytest.raises(BundleError, match=r'a\.js:2: the import ".*/react" is not in the View SDK'):
         _bundle(
             folder,
@@ -462,13 +462,15 @@ def test_the_react_hooks_are_refused_in_a_bundled_module_too(folder: Path) -> No
         ('import "@a/b"', 'the script imports the package "@a/b".*npm install --save-dev @a/b esbuild`'),
     ],
 )
-def test_without_esbuild_the_error_names_the_import_and_how_to_get_it(tmp_path: Path, body: str, message: str) -> None:
+def test_without_esbuild_the_error_has_the_import_and_the_install_command(
+    tmp_path: Path, body: str, message: str
+) -> None:
     with pytest.raises(BundleError, match=rf"view\.html:3: {message}"):
         _bundle(tmp_path, f"<script type=module>\n{body}</script>", b_js="")
 
 
 @pytest.mark.usefixtures("no_esbuild")
-def test_without_esbuild_typescript_is_refused(tmp_path: Path) -> None:
+def test_typescript_raises_without_esbuild(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r'a\.ts:1: "a.ts" is not plain JavaScript.*esbuild'):
         _bundle(tmp_path, "<script type=module src=a.ts></script>", a_ts="let a: 1")
 
@@ -480,7 +482,7 @@ def _program(path: Path, script: str) -> Path:
     return path
 
 
-def test_the_nearest_esbuild_is_taken_before_the_one_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_esbuild_has_precedence_over_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "project" / "views"
     inner.mkdir(parents=True)
     on_path = _program(tmp_path / "bin" / "esbuild", "")
@@ -492,11 +494,11 @@ def test_the_nearest_esbuild_is_taken_before_the_one_on_path(tmp_path: Path, mon
 
 
 @pytest.mark.process
-def test_an_esbuild_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_esbuild_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _program(tmp_path / "node_modules" / ".bin" / "esbuild", "import threading; threading.Event().wait()")
     monkeypatch.setattr(esbuild, "TIMEOUT", 0.2)
 
-    with pytest.raises(BundleError, match=r"esbuild did not finish in 0\.2 s"):
+    with pytest.raises(BundleError, match=r"esbuild was stopped after 0\.2 s"):
         _bundle(tmp_path, '<script type=module>import "./a.js"</script>')
 
 
@@ -512,7 +514,7 @@ def test_an_esbuild_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_the_single_file_of_another_bundler_comes_out_character_for_character(tmp_path: Path) -> None:
+def test_the_single_file_of_another_bundler_is_unchanged(tmp_path: Path) -> None:
     script = "import { App } from 'ext-apps-2/app-with-deps'; new App({});"
     program = esbuild.find_esbuild(ROOT)
     assert program is not None

@@ -1,4 +1,4 @@
-"""Makes a View one HTML document: everything that it refers to is inlined, with no Node."""
+"""Bundles a View into one HTML document, with every file that it refers to inlined. Needs no Node."""
 
 from fanlight.server.bundle.document import Bundle, bundle_file, bundle_text
 

@@ -1,4 +1,4 @@
-"""The words of CSS that the bundler reads: comments, strings, `url()`, and where blocks end."""
+"""A CSS tokenizer for the tokens that a bundler needs: comments, strings, `url()`, brackets and at-keywords."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _STRING_BODY = r"[^{0}\\\n\r\f]*+(?:\\(?:\r\n|[\s\S])[^{0}\\\n\r\f]*+)*"
 _DOUBLE, _SINGLE = (f"{quote}{_STRING_BODY.format(quote)}" for quote in ('"', "'"))
 _UNQUOTED = r"[^\s\"'()\\]*+(?:\\[^\n\r\f][^\s\"'()\\]*+)*"
 _URL = rf"[rR][lL]\((?<![\w-][uU]..\()\s*+(?:{_DOUBLE}\"|{_SINGLE}'|{_UNQUOTED})\s*+\)"
-# Each branch begins with a plain character, which lets the regex engine skip to the next candidate.
+# Each alternative begins with a literal character, so that the regex engine can skip to the next candidate.
 _TOKEN = re.compile(rf"/\*|\{{|\}}|\(|\)|\[|\]|;|\\[\s\S]|{_DOUBLE}\"?|{_SINGLE}'?|u{_URL}|U{_URL}|@[\w-]++", re.DOTALL)
 _SPACE = re.compile(r"\s*+")
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(\r\n|[\n\r\f])|([\s\S]))")
@@ -26,7 +26,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, pos: int = 0) -> Iterator[Token]:
-    """Yield the tokens that matter, from a position on. The parenthesis of `image-set(` is told apart."""
+    """Yield the tokens from a position on. The parenthesis of `image-set(` has a value of its own."""
     while found := _TOKEN.search(text, pos):
         word, start, pos = found[0], found.start(), found.end()
         if word == "/*":
@@ -66,7 +66,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def skip_space(text: str, pos: int) -> int:
-    """Go past white space and comments."""
+    """Return the position after white space and comments."""
     while True:
         pos = _SPACE.match(text, pos).end()  # type: ignore[union-attr]  # matches the empty string
         if not text.startswith("/*", pos):
@@ -76,7 +76,7 @@ def skip_space(text: str, pos: int) -> int:
 
 
 def statement_end(text: str, pos: int) -> Token | None:
-    """Return the `;` that ends the at-rule read from `pos`, or the `{` of its block; None if the text ends."""
+    """Return the `;` that ends the at-rule at `pos`, or the `{` of its block, or None if the text ends first."""
     depth = 0
     for token in tokens(text, pos):
         if depth == 0 and (token.kind == "semicolon" or token.value == "{"):
@@ -86,7 +86,7 @@ def statement_end(text: str, pos: int) -> Token | None:
 
 
 def block_end(text: str, pos: int) -> int:
-    """Return where the block that is open at `pos` ends: the place of its `}`, or the end of the text."""
+    """Return the position of the `}` that closes the block around `pos`, or the end of the text."""
     depth = 0
     for token in tokens(text, pos):
         if token.kind == "close":

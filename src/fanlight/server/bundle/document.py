@@ -1,4 +1,4 @@
-"""A View's document and all that it refers to, made one document."""
+"""Bundles the document of a View and the files that it refers to into one document."""
 
 import re
 from dataclasses import dataclass
@@ -21,8 +21,7 @@ _HTML_TAG, _HEAD_TAG = (
 class Bundle:
     """One self-contained HTML document.
 
-    `files` are all files that went into it, the document first. `title` and `description` are those
-    that the document states.
+    `files` are the files that it was made of, the document first. `title` and `description` are those of the document.
     """
 
     html: str
@@ -32,9 +31,9 @@ class Bundle:
 
 
 def bundle_file(path: Path, csp: Csp, *, openai: bool = False) -> Bundle:
-    """Make an `.html` file and all that it refers to one document, or raise BundleError.
+    """Bundle an `.html` file and the files that it refers to, or raise BundleError.
 
-    With `openai` its View SDK also runs where there is `window.openai` and no MCP Apps host.
+    With `openai`, the inlined View SDK also runs on `window.openai`, without an MCP Apps host.
     """
     try:
         content = path.read_bytes()
@@ -44,14 +43,14 @@ def bundle_file(path: Path, csp: Csp, *, openai: bool = False) -> Bundle:
 
 
 def bundle_text(text: str, csp: Csp, *, openai: bool = False, name: str = "View.html(...)") -> Bundle:
-    """Make a document that is not in a file, so has no files beside it, ready to be served."""
+    """Bundle a document that is a string, which cannot refer to files. `name` stands for its path in errors."""
     source = Source(name, text, None)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
         raise source.error(
-            error.start, f"holds {code}, half of a surrogate pair, which UTF-8 cannot write. Remove it."
+            error.start, f"contains {code}, half of a surrogate pair, which UTF-8 cannot encode. Remove it."
         ) from None
     return _bundle(source, csp, (), openai)
 
@@ -69,13 +68,13 @@ def _bundle(source: Source, csp: Csp, files: tuple[Path, ...], openai: bool) -> 
 
 
 def as_document(text: str) -> str:
-    """Return HTML that begins as a document does: itself, or with the doctype that a piece of HTML lacks."""
+    """Return HTML with a doctype, added if it is missing."""
     doctype = find_doctype(text)
     return text if doctype and doctype.is_html5 else f"<!doctype html>\n{text}"
 
 
 def first_script(text: str) -> int:
-    """Return where a script can stand before all others: after the tags that begin the document, if it has any."""
+    """Return the position for a script that runs before all others: after the doctype, `<html>` and `<head>`."""
     doctype = find_doctype(text)
     place = doctype.end if doctype and doctype.is_html5 else 0
     for beginning in (_HTML_TAG, _HEAD_TAG):
@@ -89,11 +88,11 @@ def _folded(text: str | None) -> str | None:
 
 
 def _check_document(source: Source) -> None:
-    """Raise unless the text begins as an HTML5 document does (RES-05)."""
+    """Raise BundleError unless the text begins with the doctype of HTML5 (RES-05)."""
     text = source.text
     start = first_content(text)
     if start == len(text):
-        raise source.error(0, "is empty, expected an HTML document. Begin it with <!doctype html>.")
+        raise source.error(0, "is empty, expected an HTML document. Start it with <!doctype html>.")
     doctype = find_doctype(text)
     if doctype is None or not doctype.is_html5:
         begin = text[start : start + 40].splitlines()[0]

@@ -1,4 +1,4 @@
-"""The elements of a document that refer to something, and what each becomes."""
+"""The elements of a document that refer to files or URLs, and their replacements."""
 
 import html
 import re
@@ -34,18 +34,18 @@ _FILES_OF = {
 }
 _ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "fluid-icon"})
 _HINTS = frozenset({"preload", "prefetch", "modulepreload", "prerender"})
-# Bundlers that turn `<link rel="stylesheet" crossorigin href>` into `<style>` leave these. No author writes them.
+# Bundlers that turn `<link rel="stylesheet" crossorigin href>` into `<style>` keep these. Authors do not write them.
 _LEFT_BY_BUNDLERS = ("rel", "crossorigin")
 _IF_BUILT = (
     " If a bundler made this document, have it inline the file, or give the <style> the attribute "
-    'rel="stylesheet", as Vite does: then images that are not there are left alone.'
+    'rel="stylesheet", as Vite does: then images that do not exist are ignored.'
 )
 _CANDIDATE = re.compile(r"[\s,]*+(\S++)")
 _PAST_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*")
 
 
 class Elements:
-    """Collects the edits that make one document stand alone."""
+    """Collects the edits that make one document self-contained."""
 
     def __init__(self, source: Source, csp: Csp, openai: bool) -> None:
         self.title: str | None = None
@@ -62,11 +62,11 @@ class Elements:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that were read, in the order of first use."""
+        """The files that were read, in order of first use."""
         return tuple(self._references.files)
 
     def add(self, tag: Tag) -> None:
-        """Take the next tag of the document."""
+        """Process the next tag of the document."""
         if style := tag.attributes.get("style"):
             self._style_attribute(style)
         handler = _FOREIGN_HANDLERS.get(tag.name) if tag.foreign else _HANDLERS.get(tag.name)
@@ -74,29 +74,29 @@ class Elements:
             handler(self, tag)
 
     def apply(self, body_end: int) -> str:
-        """Return the document with all edits made."""
-        if self._references.dead and not self._is_built:
-            self._references.data_uri(*self._references.dead, advice=_IF_BUILT)  # raises
+        """Return the document with all edits applied."""
+        if self._references.missing and not self._is_built:
+            self._references.data_uri(*self._references.missing, advice=_IF_BUILT)  # raises
         if self._sdk_at is not None:
             self._edits.append((self._sdk_at, self._sdk_at, sdk_element(self._openai)))
         if self._deferred:
             self._edits.append((body_end, body_end, "".join(element for element, _, _ in self._deferred)))
-            place = self._origins[body_end, body_end] = []
+            origins = self._origins[body_end, body_end] = []
             before = 0
             for element, opening, script in self._deferred:
-                place.append((before + opening, script.lines))
+                origins.append((before + opening, script.lines))
                 before += len(element)
         return replace(self._source.text, self._edits)
 
     def lines(self) -> list[Run]:
-        """Return which line of which file each line of the document is, once all edits are made."""
+        """Return the source map of the document. Call it after `apply`."""
         return trace(self._source, self._edits, self._origins)
 
     def _set(self, attribute: Attribute, value: str) -> None:
         self._edits.append((attribute.value_start, attribute.end, f'"{escape_attribute(value)}"'))
 
     def _tag_without(self, tag: Tag, name: str, dropped: tuple[str, ...]) -> str:
-        """Return a start tag with the other attributes of `tag`, each as it was written."""
+        """Return a start tag `name` with the attributes of `tag`, except the dropped ones, as the author wrote them."""
         text = self._source.text
         kept = [text[a.start : a.end] for key, a in tag.attributes.items() if key not in dropped]
         return f"<{' '.join((name, *kept))}>"
@@ -118,7 +118,8 @@ class Elements:
         local = self._references.local(base.value, self._source, base.start, "base_uri_domains")
         if local is not None:
             raise self._source.error(
-                base.start, f'<base href="{base.value}"> is a local folder, which a host does not have. Remove it.'
+                base.start,
+                f'<base href="{base.value}"> is a local folder, and hosts cannot read local files. Remove it.',
             )
         if base.value.strip():
             self._source = changed(self._source, base=base.value.strip())
@@ -139,7 +140,7 @@ class Elements:
         if src is not None:
             self._script_file(tag, src, module)
             return
-        self._see_bundler(tag)
+        self._detect_bundler(tag)
         if not self._may_import(tag):
             return
         part = self._source.part(tag.end, tag.content_end)
@@ -165,7 +166,7 @@ class Elements:
         script = self._modules.file(file, self._source.folder, module=module)
         self._references.count(len(script.text), self._source, src.start)
         self._use(tag, script)
-        # Without a src, `async` and `defer` mean nothing on a classic script: it waits by where it stands.
+        # `async` and `defer` have no effect on an inline classic script, so it moves to the end of the body instead.
         waits = not module and ("async" in tag.attributes or "defer" in tag.attributes)
         dropped = _ONLY_WITH_SRC if module else (*_ONLY_WITH_SRC, "async", "defer")
         opening = self._tag_without(tag, "script", dropped)
@@ -177,14 +178,14 @@ class Elements:
             self._origins[tag.start, tag.close] = [(len(opening), script.lines)]
 
     def _use(self, tag: Tag, script: Script) -> None:
-        """Put in front of a script what it imports besides scripts."""
+        """Insert the stylesheets and the SDK that a script imports before the script."""
         for sheet in script.sheets:
             styles = "".join(f"<style>{style_text(text)}</style>" for text in sheet.parts)
             self._edits.append((tag.start, tag.start, styles + _fonts(sheet.faces)))
         if script.uses_sdk and self._sdk_at is None:
             self._sdk_at = tag.start
 
-    def _see_bundler(self, tag: Tag) -> None:
+    def _detect_bundler(self, tag: Tag) -> None:
         self._is_built = self._is_built or any(name in tag.attributes for name in _LEFT_BY_BUNDLERS)
 
     def _foreign_script(self, tag: Tag) -> None:
@@ -209,7 +210,7 @@ class Elements:
     def _style(self, tag: Tag) -> None:
         if (tag.value("type") or "text/css").strip().lower() != "text/css" or tag.content_end < 0:
             return
-        self._see_bundler(tag)
+        self._detect_bundler(tag)
         part = self._source.part(tag.end, tag.content_end)
         if not may_refer(part.text):
             return
@@ -234,14 +235,14 @@ class Elements:
         href = tag.attributes.get("href")
         rel = frozenset((tag.value("rel") or "").lower().split())
         if href is None:
-            if "imagesrcset" in tag.attributes:  # a hint, so never needed
+            if "imagesrcset" in tag.attributes:  # a hint, which is optional
                 self._edits.append((tag.start, tag.end, ""))
         elif "stylesheet" in rel:
             self._stylesheet(tag, href, rel)
         elif rel & _ICONS:
             self._file(href)
         elif "manifest" in rel:
-            # No directive of the CSP admits it, and a View is not installed.
+            # The CSP of Views allows no manifest, and Views are not installed.
             self._edits.append((tag.start, tag.end, ""))
         elif rel & _HINTS and self._references.local(href.value, self._source, href.start):
             self._edits.append((tag.start, tag.end, ""))
@@ -254,7 +255,7 @@ class Elements:
             return
         if "alternate" in rel or "disabled" in tag.attributes:
             raise self._source.error(
-                href.start, "a style sheet that is off cannot be inlined. Give it a media attribute instead."
+                href.start, "a disabled or alternate stylesheet cannot be inlined. Give it a media attribute instead."
             )
         sheet = merge_file(local.path, self._source, href.start, self._references)
         first, *rest = (style_text(text) for text in sheet.parts)
@@ -302,8 +303,8 @@ class Elements:
             if attribute and self._references.local(attribute.value, self._source, attribute.start):
                 raise self._source.error(
                     attribute.start,
-                    f'<use {name}="{attribute.value}"> refers to another file, and browsers take no data: URI here. '
-                    "Copy that SVG into the document and refer to its id.",
+                    f'<use {name}="{attribute.value}"> refers to another file, and browsers allow no data: URI here. '
+                    "Copy the SVG into the document and refer to its id.",
                 )
 
     def _frame(self, tag: Tag) -> None:
@@ -311,7 +312,7 @@ class Elements:
         if src and self._references.local(src.value, self._source, src.start, "frame_domains"):
             raise self._source.error(
                 src.start,
-                f'<{tag.name} src="{src.value}"> is a file of its own, and a View is one document. '
+                f'<{tag.name} src="{src.value}"> is a separate document, and a View is only one. '
                 "Write its content into the srcdoc attribute, or into the View.",
             )
 

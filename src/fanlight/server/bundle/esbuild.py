@@ -1,4 +1,4 @@
-"""Runs esbuild, the author's own, on scripts that import other files."""
+"""Runs the esbuild of the author's project on scripts that import other files."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from fanlight.protocol.errors import BundleError
 from fanlight.protocol.source_lines import Run
 from fanlight.server.bundle.source_map import in_development, of_source_map
 
-TIMEOUT = 60.0  # seconds that esbuild may take for one script
+TIMEOUT = 60.0  # seconds after which esbuild is stopped, per script
 
 _LOCATION = re.compile(r"^ {4}(.+):([0-9]+):[0-9]+:$", re.MULTILINE)
 _ERROR = re.compile(r"^\S+ \[ERROR\] (.+)$", re.MULTILINE)
@@ -41,9 +41,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What esbuild made: one script, the files in it, and what each of them imports that was left out.
+    """The output of esbuild: one script, and the files that it was made of.
 
-    `stylesheets` are the stylesheets that they import, in the order of the imports.
+    `external` has the imports that were left out, as (file, specifier). `stylesheets` are in the order of the imports.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Stylesheet:
-    """A stylesheet that a script imports: the file, as the `importer` wrote it in `specifier`."""
+    """A stylesheet file that the script `importer` imports as `specifier`."""
 
     path: Path
     importer: Path
@@ -72,7 +72,7 @@ def find_esbuild(folder: Path) -> str | None:
 
 
 def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
-    """Bundle a script with all that it imports, but for what is external."""
+    """Bundle a script with its imports, except those of the `external` specifiers."""
     with tempfile.TemporaryDirectory(prefix="fanlight-") as folder:
         script, metafile = Path(folder, "script.js"), Path(folder, "meta.json")
         done = _run([program, *_options(entry, external), f"--outfile={script}", f"--metafile={metafile}"], entry)
@@ -98,7 +98,7 @@ def _options(entry: Entry, external: Iterable[str]) -> list[str]:
         '--define:process.env.NODE_ENV="production"',
         *(f"--external:{specifier}" for specifier in external),
         *(f"--loader:.{suffix}=dataurl" for suffix in _IMAGES),
-        "--loader:.css=empty",  # stylesheets are read by Fanlight, which knows what hosts block
+        "--loader:.css=empty",  # Fanlight inlines stylesheets itself, in a form that the CSP of hosts allows
         *(["--sourcemap=external", "--sources-content=false"] if in_development() else []),
     ]
     if entry.text is None:
@@ -108,12 +108,12 @@ def _options(entry: Entry, external: Iterable[str]) -> list[str]:
 
 
 def _run(command: list[str], entry: Entry) -> subprocess.CompletedProcess[bytes]:
-    # Blank lines in front make esbuild's line numbers those of the document.
+    # Blank lines before the script give it the line numbers of the document.
     text = b"" if entry.text is None else b"\n" * (entry.line - 1) + entry.text.encode("utf-8")
     try:
         return subprocess.run(command, input=text, cwd=entry.folder, capture_output=True, timeout=TIMEOUT, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:
-        message = f"esbuild did not finish in {TIMEOUT:g} s. Bundle the script yourself and refer to the result."
+        message = f"esbuild was stopped after {TIMEOUT:g} s. Bundle the script yourself and refer to the result."
         raise BundleError(entry.path, entry.line, message) from None
     except (OSError, ValueError) as error:
         message = f"esbuild ({command[0]}) could not be started: {error}. Run `npm install esbuild` again."
@@ -127,26 +127,26 @@ def _error(entry: Entry, log: str) -> BundleError:
     if location := _LOCATION.search(log):
         path, line = _path(entry, location[1]), int(location[2])
     unresolved = _UNRESOLVED.search(message)
-    if unresolved and is_of_node(unresolved[1]):
-        message += f". {of_node(unresolved[1])}"
+    if unresolved and is_node_module(unresolved[1]):
+        message += f". {node_module_error(unresolved[1])}"
     elif unresolved and not unresolved[1].startswith((".", "/")):
         message += f". Install it with `npm install {package_name(unresolved[1])}`"
     return BundleError(path, line, f"esbuild: {message}.")
 
 
 def package_name(specifier: str) -> str:
-    """Return the package of a specifier: `three` of `three/addons/x.js`."""
+    """Return the package of a specifier, such as `three` for `three/addons/x.js`."""
     return "/".join(specifier.split("/")[: 2 if specifier.startswith("@") else 1])
 
 
-def is_of_node(specifier: str) -> bool:
-    """Tell whether a specifier is that of a module built into Node."""
+def is_node_module(specifier: str) -> bool:
+    """Return whether a specifier names a module that is built into Node."""
     return _NODE_MODULE.fullmatch(specifier) is not None
 
 
-def of_node(specifier: str) -> str:
-    """Say why a module that is built into Node cannot be imported."""
-    return f'"{specifier}" is a part of Node, and a View runs in a browser. Do this in a tool, and call the tool'
+def node_module_error(specifier: str) -> str:
+    """Return the reason why a module that is built into Node cannot be imported."""
+    return f'"{specifier}" is a module of Node, and a View runs in a browser. Do this in a tool, and call the tool'
 
 
 def _path(entry: Entry, name: str) -> Path:
@@ -173,6 +173,6 @@ def _output(entry: Entry, text: str, meta: dict[str, dict[str, dict[str, list[di
             if target.partition("?")[0].lower().endswith(".css") and not found.get("external"):
                 specifier = str(found.get("original", target))
                 imported.setdefault(target, Stylesheet(_path(entry, target), path, specifier))
-    # The inputs are in the order in which scripts run: what is imported comes before what imports it.
+    # The inputs are in execution order: an imported file comes before the files that import it.
     stylesheets = tuple(imported[name] for name in meta["inputs"] if name in imported)
     return Output(text, tuple(files), tuple(external), stylesheets)

@@ -1,4 +1,4 @@
-"""Local fonts of a View: loaded by a script, because the default CSP has no `font-src` (CSP-02)."""
+"""Local fonts of a View, loaded by a script because the default CSP has no `font-src` (CSP-02)."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ _FORMAT = re.compile(r"""\s*+format\(\s*+["']?([\w-]++)""", re.IGNORECASE)
 
 
 class Face(NamedTuple):
-    """A font to load: what the FontFace constructor takes, the data in base64."""
+    """A font to load: the arguments of the FontFace constructor, with the data in base64."""
 
     family: str
     data: str
@@ -40,7 +40,7 @@ class Face(NamedTuple):
 
 
 def font_face(block: Source, references: References) -> Face | None:
-    """Read the block of an `@font-face` rule; None if none of its sources is a local file."""
+    """Return the font of an `@font-face` rule from its block, or None if no source is a local file."""
     declared = {name: (start, value) for name, start, value in _declarations(block.text)}
     src_at, src = declared.pop("src", (0, ""))
     found = _local_sources(block, src_at, src, references)
@@ -61,19 +61,19 @@ def font_face(block: Source, references: References) -> Face | None:
 
 
 def font_element(faces: list[Face]) -> str:
-    """Return the script element that loads fonts. It holds no `<` or `&`, so it may stand inside SVG too."""
+    """Return the script element that loads fonts. It contains no `<` or `&`, so it is valid inside SVG, too."""
     data = json.dumps(faces, separators=(",", ":")).replace("<", "\\u003C").replace("&", "\\u0026")
     return f"<script>({_loader()})({data});</script>"
 
 
 @cache
 def _loader() -> str:
-    # The file is one expression; the formatter ends it with a semicolon, as it does every statement.
+    # The file is one expression. The semicolon at its end is required by the formatter.
     return files(__package__).joinpath("fontface.js").read_text(encoding="utf-8").strip().removesuffix(";")
 
 
 def _declarations(text: str) -> list[tuple[str, int, str]]:
-    """Split a block into (name, where the value begins, value)."""
+    """Split a block into (name, position of the value, value)."""
     ends = [token.start for token in tokens(text) if token.kind == "semicolon"]
     declarations: list[tuple[str, int, str]] = []
     start = 0
@@ -96,9 +96,9 @@ def _local_sources(block: Source, pos: int, src: str, references: References) ->
 
 
 def _best(found: list[tuple[Local, str | None]]) -> Local | None:
-    for wanted in _BEST_FIRST:
+    for best in _BEST_FIRST:
         for local, name in found:
-            if name is not None and name.removesuffix("-variations") == wanted:
+            if name is not None and name.removesuffix("-variations") == best:
                 return local
     return None
 

@@ -1,4 +1,4 @@
-"""Finds, in an HTML document, the tags that can refer to files: a tokenizer that skips the rest."""
+"""An HTML tokenizer that finds the tags that can refer to files, and skips the rest."""
 
 import html
 import re
@@ -13,82 +13,24 @@ _RAW_TEXT = frozenset(
     {"script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "noscript", "plaintext"}
 )
 _REFERRING = frozenset(
-    {
-        "link",
-        "img",
-        "image",
-        "source",
-        "video",
-        "audio",
-        "track",
-        "input",
-        "frame",
-        "embed",
-        "object",
-        "base",
-        "meta",
-        "use",
-        "feimage",
-    }
+    {"link", "img", "image", "source", "video", "audio", "track", "input", "frame", "embed", "object", "base", "meta"}
+    | {"use", "feimage"}
 )
 _FOREIGN_ROOTS = frozenset({"svg", "math"})
 _YIELDED = _RAW_TEXT | _REFERRING
 
 # HTML Standard, 13.2.6.5: start tags that end foreign content, and elements inside it that hold HTML.
 _BREAKOUT = frozenset(
-    {
-        "b",
-        "big",
-        "blockquote",
-        "body",
-        "br",
-        "center",
-        "code",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "em",
-        "embed",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "hr",
-        "i",
-        "img",
-        "li",
-        "listing",
-        "menu",
-        "meta",
-        "nobr",
-        "ol",
-        "p",
-        "pre",
-        "ruby",
-        "s",
-        "small",
-        "span",
-        "strong",
-        "strike",
-        "sub",
-        "sup",
-        "table",
-        "tt",
-        "u",
-        "ul",
-        "var",
-    }
+    {"b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2", "h3"}
+    | {"h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre", "ruby"}
+    | {"s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul", "var"}
 )
 _BREAKOUT_FONT = ("color", "face", "size")
 _HOLDS_HTML = {
     "svg": frozenset({"foreignobject", "desc", "title"}),
     "math": frozenset({"mi", "mo", "mn", "ms", "mtext"}),
 }
-_DEEPEST = 32  # levels of <svg> in <foreignObject> in <svg>: bounds the search for what an end tag closes
+_MAX_DEPTH = 32  # levels of <svg> in <foreignObject> in <svg>, to bound the search for the start of an end tag
 _HTML_ANNOTATIONS = ("text/html", "application/xhtml+xml")
 
 _SPACE = r"\t\n\f\r "
@@ -103,7 +45,7 @@ _ENTITY = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|([A-Za-z][A-Za-z0-9]*+(
 
 
 def _by_first_letter(names: frozenset[str]) -> str:
-    """Make an alternation that fails on its first character for most tags, which is what it mostly does."""
+    """Return an alternation that fails on the first character for most tags, because most tags are not in `names`."""
     rest: dict[str, list[str]] = {}
     for name in sorted(names):
         rest.setdefault(name[0], []).append(name[1:])
@@ -115,9 +57,9 @@ def _first_letters(names: frozenset[str]) -> str:
     return letters + letters.upper()
 
 
-# A plain tag holds no "<" and no odd quote, so the search may resume inside it: it is never matched.
-# At most 64 attributes, because each one costs the regex engine memory. A style attribute is not plain if
-# it may hold `url(` or `image-set(`, that is, if an l or a t stands before a parenthesis.
+# A plain tag contains no "<" and no unbalanced quote, so the search never matches it and may resume inside it.
+# It has at most 64 attributes, because each one costs the regex engine memory. A style attribute is not plain if
+# it may contain `url(` or `image-set(`, that is, an l or a t before a parenthesis.
 _MAY_REFER = r"[sS][tT][yY][lL][eE](?:[^<(]*+\()+?(?<=[lLtT]\()"
 _PLAIN_START = (
     rf"""[a-zA-Z][^{_SPACE}/>"'<=]*+"""
@@ -126,8 +68,8 @@ _PLAIN_START = (
 )
 _PLAIN_END = rf"[a-zA-Z][^{_SPACE}/><]*+>"
 _NAMES = _YIELDED | _FOREIGN_ROOTS
-# For speed, the tags of which most documents are made are passed over first, as far as they are simple: all end
-# tags but two, and start tags that are none of ours with attributes that are no style.
+# For speed, the most frequent tags are skipped first if they are simple: all end tags except two, and start tags of
+# common elements that cannot refer to files, without a style attribute.
 _COMMON = r"[a-z][a-z0-9]?|div|span|button|label|form|section|main|nav|table|code|pre|time|small|strong|option|select"
 _SKIPPED = rf"""(?:/(?!body|html)[a-z][a-z0-9]*+|(?:{_COMMON})(?: [a-rt-z][a-z-]*+="[^"<]*+")*+)>"""
 _HTML = re.compile(
@@ -144,7 +86,7 @@ _END_OF = {name: re.compile(rf"</(?i:{name})(?=[{_SPACE}/>])") for name in _RAW_
 
 
 class Attribute(NamedTuple):
-    """One attribute: its decoded value, the span of the whole, and the span of the value with its quotes."""
+    """An attribute: its decoded value, its span, and the start of the value with its quotes."""
 
     value: str
     start: int
@@ -169,7 +111,7 @@ class Tag:
     close: int = -1
 
     def value(self, name: str) -> str | None:
-        """Return the decoded value of an attribute, if it is there."""
+        """Return the decoded value of an attribute, or None."""
         attribute = self.attributes.get(name)
         return None if attribute is None else attribute.value
 
@@ -184,18 +126,20 @@ def _character(found: re.Match[str]) -> str:
 
 
 def escape_attribute(text: str) -> str:
-    """Write a value as it stands between double quotes."""
+    """Escape a value for use between double quotes."""
     return text.replace("&", "&amp;").replace('"', "&quot;")
 
 
 @dataclass(slots=True)
 class Scanner:
-    """One pass over a document. `body_end` is known when the pass is over."""
+    """One pass over a document. `body_end` is set at the end of the pass."""
 
     text: str
     body_end: int = -1
     _html_end: int = -1
-    _open: list[tuple[str, bool]] = field(default_factory=list)  # <svg>, <math> and, with True, what holds HTML in them
+    _open: list[tuple[str, bool]] = field(
+        default_factory=list
+    )  # <svg> and <math>, and with True the elements in them that hold HTML
 
     def tags(self) -> Iterator[Tag]:
         """Yield the start tags that can refer to files, in order."""
@@ -209,7 +153,7 @@ class Scanner:
                 pos = self._end_tag(start)
             else:
                 tag = self._start_tag(start)
-                if tag is None:  # The file ends inside the tag: browsers drop it.
+                if tag is None:  # The file ends inside the tag, so browsers drop it.
                     break
                 if tag.name in _YIELDED or "style" in tag.attributes:
                     yield tag
@@ -226,7 +170,7 @@ class Scanner:
         return len(self.text) if end < 0 else end + len(closing)
 
     def _attributes(self, pos: int) -> tuple[dict[str, Attribute], int, bool]:
-        """Read attributes up to the `>`: its position, or -1 if there is none, and whether a `/` closes the tag."""
+        """Return the attributes of a tag, the position of its `>` or -1, and whether it ends with `/>`."""
         text, size = self.text, len(self.text)
         attributes: dict[str, Attribute] = {}
         while True:
@@ -247,7 +191,7 @@ class Scanner:
 
     def _end_tag(self, start: int) -> int:
         named = _NAME.match(self.text, start + 2)
-        if named is None:  # "</>" is nothing; "</ x>" is a comment
+        if named is None:  # "</>" is ignored, and "</ x>" is a comment
             end = self.text.find(">", start)
             return len(self.text) if end < 0 else end + 1
         _, end, _ = self._attributes(named.end())
@@ -263,7 +207,7 @@ class Scanner:
             self._html_end = start
         if not self._open:
             return
-        if self._open[-1][1]:  # HTML inside foreign content: only its holder can be closed from here
+        if self._open[-1][1]:  # HTML inside foreign content: an end tag can close only the element that holds it
             if self._open[-1][0] == name:
                 self._open.pop()
         elif name in ("p", "br"):
@@ -304,7 +248,7 @@ class Scanner:
             self._read_raw_text(tag)
 
     def _push(self, name: str, *, holds_html: bool) -> None:
-        if len(self._open) < _DEEPEST:
+        if len(self._open) < _MAX_DEPTH:
             self._open.append((name, holds_html))
 
     def _foreign_tag(self, tag: Tag) -> None:
@@ -325,7 +269,7 @@ class Scanner:
         return tag.name in _HOLDS_HTML[root]
 
     def _foreign_text_end(self, pos: int) -> int:
-        """Find the end of text that is no raw text: the next tag, unless a CDATA section comes first."""
+        """Return the end of text in foreign content: the next tag, or the end of a CDATA section."""
         is_cdata = self.text.startswith("<![CDATA[", _WHITE.match(self.text, pos).end())  # type: ignore[union-attr]
         end = self.text.find("]]>" if is_cdata else "<", pos)
         return len(self.text) if end < 0 else end
@@ -343,7 +287,7 @@ class Scanner:
         return found.start() if found else len(self.text)
 
     def _script_end(self, pos: int) -> int:
-        """Find `</script`, which inside `<!-- <script>` does not end the element."""
+        """Return the position of the `</script` that ends the element, which is not one inside `<!-- <script>`."""
         while found := _SCRIPT_STATE.search(self.text, pos):
             if self.text[found.start() + 1] == "/":
                 return found.start()

@@ -1,4 +1,4 @@
-"""The media type of a file by its name, the same on every machine."""
+"""The media type of a file by its suffix, the same on every machine."""
 
 import mimetypes
 from pathlib import Path
@@ -32,11 +32,11 @@ _TYPES = {
     ".vtt": "text/vtt",
     ".cur": "image/x-icon",
 }
-# An instance of its own: the module's functions also read the operating system's registry.
+# Not the functions of the module, which also read the files and registry of the operating system.
 _OTHERS = mimetypes.MimeTypes()
 
 
 def media_type(path: Path) -> str:
-    """Return the type by the suffix, `application/octet-stream` for one that is unknown."""
+    """Return the media type for the suffix of a path, or `application/octet-stream` if it is unknown."""
     suffix = path.suffix.lower()
     return _TYPES.get(suffix) or _OTHERS.types_map[True].get(suffix) or "application/octet-stream"

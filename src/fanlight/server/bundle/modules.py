@@ -1,4 +1,4 @@
-"""Makes a script that imports other scripts into one that stands alone."""
+"""Makes a script self-contained: rewrites imports of the SDK, and bundles other imports with esbuild."""
 
 import json
 import re
@@ -15,8 +15,8 @@ from fanlight.server.bundle.esbuild import (
     Output,
     Stylesheet,
     find_esbuild,
-    is_of_node,
-    of_node,
+    is_node_module,
+    node_module_error,
     package_name,
     run_esbuild,
 )
@@ -36,7 +36,7 @@ _OTHER_URL = re.compile(r"(?:data|blob):", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What stands in a script element, and the stylesheets that the script imports."""
+    """The text of a script element, and the stylesheets that the script imports."""
 
     text: str
     uses_sdk: bool
@@ -52,7 +52,7 @@ class Modules:
         self._mapped: list[str] = []  # the specifiers of the import map; one with a final "/" is a prefix
 
     def add_import_map(self, source: Source) -> None:
-        """Take the specifiers that an import map sends to declared domains; those of the SDK do not count."""
+        """Record the specifiers that an import map maps to declared domains. Those of the SDK are ignored."""
         for specifier, address in _mappings(source):
             if specifier in SPECIFIERS:
                 continue
@@ -60,14 +60,14 @@ class Modules:
             if not isinstance(address, str) or not _URL.match(address):
                 raise source.error(
                     pos,
-                    f'the import map sends "{specifier}" to {json.dumps(address)}, expected an https URL: the files '
-                    "of a View have no address. Import the file itself, with a relative path.",
+                    f'the import map sends "{specifier}" to {json.dumps(address)}, expected an https URL: files of '
+                    "a View have no URL. Import the file itself, with a relative path.",
                 )
             self._references.check_url(address, source, pos, "resource_domains")
             self._mapped.append(specifier)
 
     def inline(self, source: Source, *, module: bool) -> Script:
-        """Return what a script written into the document becomes."""
+        """Return the replacement of a script in the document."""
         imports = _imports(source)
         if not imports:
             return Script(source.text, False)
@@ -79,7 +79,7 @@ class Modules:
         return replace(script, lines=_own_lines(source, source.folder))
 
     def file(self, source: Source, folder: Path, *, module: bool) -> Script:
-        """Return what a script file becomes. Paths in its errors and comments are relative to `folder`."""
+        """Return the replacement of a script file. Paths in errors and comments are relative to `folder`."""
         path = Path(source.path)
         if path.suffix.lower() in _COMPILED:
             entry = Entry(path, folder, None, 1, "esm" if module else "iife")
@@ -104,7 +104,7 @@ class Modules:
         return local[0] if local else None
 
     def _is_external(self, specifier: str, source: Source, pos: int) -> bool:
-        """Tell whether an import stays as it is, or raise if it can never work."""
+        """Return whether an import stays unchanged, or raise BundleError if it can never be resolved."""
         if specifier in SPECIFIERS or self._is_mapped(specifier) or _OTHER_URL.match(specifier):
             return True
         is_relative = specifier.startswith(("./", "../"))
@@ -123,7 +123,7 @@ class Modules:
         if source.folder is None:
             raise source.error(
                 pos,
-                f'the import "{specifier}" needs a folder to be found from, and a View that is a string has none. '
+                f'the import "{specifier}" is relative to a folder, and a View that is a string has none. '
                 "Save the View as an .html file.",
             )
         return False
@@ -158,14 +158,14 @@ class Modules:
         if name.endswith(".module.css") or "?" in name:
             raise importer.error(
                 pos,
-                f'the import "{found.specifier}" has a value, and Fanlight makes no values of stylesheets. '
-                'Write import "./name.css" for its rules alone, or build the View with Vite into a single file.',
+                f'the import "{found.specifier}" needs a value, and Fanlight cannot import stylesheets as values. '
+                'Write import "./name.css" to apply its rules, or build the View with Vite into a single file.',
             )
         return merge_file(found.path, importer, pos, self._references)
 
 
 class _Importers:
-    """The files that esbuild read, to point at the one that is wrong."""
+    """The files that esbuild read, for errors with the file and line of an import."""
 
     def __init__(self, source: Source, output: Output) -> None:
         self._source = source
@@ -173,17 +173,17 @@ class _Importers:
         self._sources = {Path(source.path): source}
 
     def place(self, path: Path, word: str) -> tuple[Source, int]:
-        """Return a file and where it first holds a word, in quotes if it does."""
+        """Return a file and the first position of a word in it, preferably in quotes."""
         source = self._sources.get(path)
         if source is None:
             source = self._sources[path] = Source(path, decode(path, path.read_bytes()), path.parent)
         quoted = [pos for quote in "\"'" if (pos := source.text.find(f"{quote}{word}{quote}")) >= 0]
         return source, min(quoted) if quoted else max(source.text.find(word), 0)
 
-    def fail(self, found: Import, wrong: str, message: str) -> BundleError:
-        """Make the error for an import of the SDK, in the file that holds it."""
-        places = [self.place(path, wrong) for path, name in self._output.external if name == found.specifier]
-        source, pos = next((place for place in places if wrong in place[0].text), (self._source, 0))
+    def fail(self, found: Import, name: str, message: str) -> BundleError:
+        """Return the error for an import of the SDK, with the file that contains it."""
+        places = [self.place(path, name) for path, external in self._output.external if external == found.specifier]
+        source, pos = next((place for place in places if name in place[0].text), (self._source, 0))
         return source.error(pos, message)
 
 
@@ -210,7 +210,7 @@ def _imports_of_output(output: Output, source: Source, pos: int) -> list[Import]
 
 
 def _own_lines(source: Source, folder: Path | None) -> tuple[Run, ...]:
-    """Return the lines of a script that keeps its own."""
+    """Return the source map of a script that keeps its line numbers."""
     return (Run(1, 1, name_of(source.path, folder), source.line_at(0)),) if in_development() else ()
 
 
@@ -233,7 +233,7 @@ def _check_classic(source: Source, imports: list[Import], local: list[Import]) -
     if local:
         raise source.error(
             local[0].at,
-            f'a script that is no module imports "{local[0].specifier}", and bundling would hide its variables from '
+            f'a script that is not a module imports "{local[0].specifier}", and bundling would hide its variables from '
             'other scripts. Write <script type="module">.',
         )
 
@@ -241,8 +241,8 @@ def _check_classic(source: Source, imports: list[Import], local: list[Import]) -
 def _need(found: Import) -> str:
     if found.specifier.startswith("."):
         return _needs_esbuild(f'the script imports the file "{found.specifier}"')
-    if is_of_node(found.specifier):
-        return f"{of_node(found.specifier)}."
+    if is_node_module(found.specifier):
+        return f"{node_module_error(found.specifier)}."
     package = package_name(found.specifier)
     return _needs_esbuild(f'the script imports the package "{package}"', package)
 

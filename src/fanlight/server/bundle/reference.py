@@ -1,4 +1,4 @@
-"""What a document refers to: files to read, URLs to check against the CSP, and the rest to leave alone."""
+"""The references of a document: files to read, URLs to check against the CSP, and others, which are left alone."""
 
 import base64
 import difflib
@@ -15,7 +15,7 @@ from fanlight.protocol.origin import Origin
 from fanlight.server.bundle.mediatype import media_type
 from fanlight.server.bundle.source import Source, decode
 
-MAX_SIZE = 50_000_000  # characters that may be inlined into one document
+MAX_SIZE = 50_000_000  # characters inlined into one document
 
 Domains = Literal["resource_domains", "frame_domains", "base_uri_domains"]
 
@@ -24,29 +24,29 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 
 
 class Local(NamedTuple):
-    """A file that was referred to, and the fragment with its `#`, or an empty string."""
+    """A file, and the fragment of the reference with its `#`, or an empty string."""
 
     path: Path
     fragment: str
 
 
 class References:
-    """Resolves the references of one bundle, and remembers every file that it reads.
+    """Resolves the references of one bundle, and records every file that it reads.
 
-    `root` is the folder of the document, for paths that begin with a slash. `dead` is the first image that a
-    style in the document refers to and that is not there.
+    `root` is the folder of the document, for paths that begin with a slash. `missing` is the first reference of a
+    `<style>` or `style` attribute to an image that does not exist.
     """
 
     def __init__(self, csp: Csp, root: Path | None = None) -> None:
         self.files: dict[Path, None] = {}
-        self.dead: tuple[str, Source, int] | None = None
+        self.missing: tuple[str, Source, int] | None = None
         self._csp = csp
         self._root = root
         self._size = 0
         self._data_uris: dict[Path, str] = {}
 
     def local(self, reference: str, source: Source, pos: int, domains: Domains = "resource_domains") -> Local | None:
-        """Return the file a reference means, or None if it stays as it is. Raise if it cannot work."""
+        """Return the file of a reference, or None if it stays as it is. Raise BundleError if hosts would block it."""
         reference = _normal(reference)
         if not reference or reference[0] == "#":
             return None
@@ -64,12 +64,12 @@ class References:
         path = None if scheme else self._path(reference, source)
         if path is None:
             is_relative = source.folder is None and not scheme and reference[0] != "/"
-            raise source.error(pos, _nowhere(reference, is_relative=is_relative))
+            raise source.error(pos, _unresolvable(reference, is_relative=is_relative))
         _, mark, fragment = reference.partition("#")
         return Local(path, mark + fragment)
 
     def is_missing(self, reference: str, source: Source) -> bool:
-        """Tell whether a reference is a path at which there is nothing."""
+        """Return whether a reference is the path of a file that does not exist."""
         reference = _normal(reference)
         is_path = reference and reference[0] not in "#?" and not reference.startswith("//")
         if not is_path or _SCHEME.match(reference) or source.base is not None:
@@ -78,16 +78,16 @@ class References:
         return path is None or not os.path.exists(path)  # noqa: PTH110  never raises
 
     def _path(self, reference: str, source: Source) -> Path | None:
-        """Return the path that a reference means, or None if there is no folder to look in."""
+        """Return the path of a reference, or None if there is no folder to resolve it in."""
         path = unquote(reference.partition("#")[0].partition("?")[0])
         if not path.startswith("/"):
             return source.folder and Path(os.path.normpath(source.folder / path))
-        # Vite's notation: the folder of the document is the root.
+        # As in Vite, a leading slash means the folder of the document.
         found = self._root and Path(os.path.normpath(self._root / path.lstrip("/")))
         return found if found and os.path.isfile(found) else None  # noqa: PTH113  never raises
 
     def check_url(self, url: str, source: Source, pos: int, domains: Domains) -> None:
-        """Raise unless the declared domains cover the URL."""
+        """Raise BundleError unless the declared domains cover the URL."""
         try:
             origin = Origin.of(url)
         except ValueError:
@@ -103,38 +103,38 @@ class References:
         )
 
     def count(self, size: int, source: Source, pos: int) -> None:
-        """Add to the size of the bundle, and raise if that is too much."""
+        """Add to the size of the bundle, and raise BundleError if it exceeds MAX_SIZE."""
         self._size += size
         if self._size > MAX_SIZE:
             raise source.error(
                 pos,
-                f"with this, more than {MAX_SIZE / 1e6:g} MB are inlined into the View. "
-                "Make the files smaller, or get the data with a tool call.",
+                f"with this file, more than {MAX_SIZE / 1e6:g} MB are inlined into the View, which is the limit. "
+                "Make the files smaller, or load the data with a tool call.",
             )
 
     def read(self, path: Path, source: Source, pos: int, advice: str = "") -> bytes:
-        """Read a file that the source refers to. The advice is for when it is not there."""
+        """Read a file that the source refers to at `pos`. `advice` is added to the error if it does not exist."""
         try:
             status = path.stat()
-            # Before it is opened: to open a pipe is to wait for who writes it.
-            fault = None if stat.S_ISREG(status.st_mode) else _not_regular(path, status.st_mode)
-            content = b"" if fault or status.st_size > MAX_SIZE else path.read_bytes()
+            # Checked before opening, because opening a pipe blocks until another process writes to it.
+            problem = None if stat.S_ISREG(status.st_mode) else _not_regular(path, status.st_mode)
+            content = b"" if problem or status.st_size > MAX_SIZE else path.read_bytes()
         except (OSError, ValueError) as error:
             raise source.error(pos, _unreadable(path, error) + advice) from None
-        if fault:
-            raise source.error(pos, fault)
+        if problem:
+            raise source.error(pos, problem)
         if status.st_size > MAX_SIZE:
             self.count(status.st_size, source, pos)
         self.files[path] = None
         return content
 
     def read_text(self, path: Path, source: Source, pos: int) -> Source:
-        """Read a text file, without its byte order mark, as a source of further references."""
+        """Return a text file, without its byte order mark, as a source of further references."""
         text = decode(path, self.read(path, source, pos)).removeprefix("\ufeff")
         return Source(path, text, path.parent)
 
     def data_uri(self, reference: str, source: Source, pos: int, advice: str = "") -> str | None:
-        """Return the file a reference means as a `data:` URI, or None if the reference stays as it is."""
+        """Return the file of a reference as a `data:` URI, or None if the reference is not to be inlined."""
         found = self.local(reference, source, pos)
         if found is None:
             return None
@@ -150,7 +150,7 @@ def _normal(reference: str) -> str:
     return re.sub(r"[\t\n\r]", "", reference.strip()).replace("\\", "/")
 
 
-def _nowhere(reference: str, *, is_relative: bool) -> str:
+def _unresolvable(reference: str, *, is_relative: bool) -> str:
     if not is_relative:
         return f'"{_short(reference)}" is an absolute path, which a View cannot reach. Write a relative path.'
     return (
@@ -170,10 +170,10 @@ def _unreadable(path: Path, error: OSError | ValueError) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         return f'"{_short(str(path))}" cannot be read: {reason}. Check the path and its permissions.'
     try:
-        there = sorted(os.listdir(path.parent))  # noqa: PTH208  the names are all that is needed
+        names = sorted(os.listdir(path.parent))  # noqa: PTH208  only the names are needed
     except OSError:
-        return f'there is no folder "{path.parent}", so no "{path.name}" in it. Correct the path.'
-    near = difflib.get_close_matches(path.name, there, n=3)
+        return f'there is no folder "{path.parent}" for "{path.name}". Correct the path.'
+    near = difflib.get_close_matches(path.name, names, n=3)
     advice = "Did you mean " + " or ".join(f'"{name}"' for name in near) + "?" if near else "Correct the path."
     return f'there is no file "{path.name}" in "{path.parent}". {advice}'
 

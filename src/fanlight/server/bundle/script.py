@@ -1,4 +1,4 @@
-"""The text of a script element: what may stand in it."""
+"""The text of a script element, escaped so that it does not end the element."""
 
 import re
 
@@ -9,7 +9,7 @@ _UNSAFE = re.compile(r"<(?:/(?i:script)|!--)")
 
 
 def script_text(source: Source, *, module: bool) -> str:
-    """Return a script that means the same and holds nothing that would end its element."""
+    """Return an equivalent script without `</script` and `<!--`, which would end or change its element."""
     text = source.text
     found = list(_UNSAFE.finditer(text))
     if not found:
@@ -25,7 +25,7 @@ def script_text(source: Source, *, module: bool) -> str:
             raise source.error(
                 match.start(),
                 f'"{match[0]}" in a tagged template ends the script element, and an escape would change '
-                'what the tag reads. Write "<" as ${"<"}.',
+                'the text that the tag function gets. Write "<" as ${"<"}.',
             )
         edits.append((match.start(), match.end(), _safe(match[0], kind, module)))
     return replace(text, edits)
@@ -35,5 +35,5 @@ def _safe(unsafe: str, kind: Kind | None, module: bool) -> str:
     if kind is not None:
         return "\\x3C" + unsafe[1:]
     if unsafe == "<!--" and not module:
-        return "//--"  # outside modules it begins a comment
-    return "< " + unsafe[1:]  # an operator, followed by a regular expression or by `!--x`
+        return "//--"  # begins a comment in classic scripts
+    return "< " + unsafe[1:]  # "<" is an operator, before a regular expression or `!--x`

@@ -1,4 +1,4 @@
-"""The View SDK inside a document: one script that holds it, and imports rewritten to read from that."""
+"""The View SDK in a document: one script that defines it, and imports rewritten to read from that script."""
 
 import difflib
 import json
@@ -17,12 +17,12 @@ SPECIFIERS = (PACKAGE, f"{PACKAGE}/app-with-deps", "fanlight")
 
 _EXPORTS = 'globalThis[Symbol.for("fanlight")]'
 
-Fail = Callable[[Import, str, str], BundleError]  # (the import, the name that is wrong, the message)
+Fail = Callable[[Import, str, str], BundleError]  # (the import, the invalid name, the message)
 
 
 @cache
 def sdk_element(openai: bool) -> str:
-    """Return the script element that defines the SDK, made once per process."""
+    """Return the script element that defines the SDK. Cached for the process."""
     source = Source("view.js", browser.view_sdk(openai=openai), None)
     return f"<script>{script_text(source, module=False)}</script>"
 
@@ -33,7 +33,7 @@ def _exports() -> frozenset[str]:
 
 
 def use_sdk(text: str, imports: list[Import], fail: Fail) -> str:
-    """Rewrite the imports of the SDK, all of `imports`, keeping every line where it is."""
+    """Rewrite `imports`, all of the SDK, into constants. Line numbers do not change."""
     edits: list[tuple[int, int, str]] = []
     declarations: list[str] = []
     for found in imports:
@@ -43,9 +43,9 @@ def use_sdk(text: str, imports: list[Import], fail: Fail) -> str:
             edits.append((found.start, found.end, f"Promise.resolve({_EXPORTS}{lines})"))
         else:
             declarations += _declarations(found)
-            # A semicolon, because the line before may count on the statement to end it.
+            # The semicolon ends the line before, as the import did, if that has none of its own.
             edits.append((found.start, found.end, ";" + lines))
-    # Imports are hoisted, so the constants stand first, on the script's first line.
+    # Imports are hoisted, so the constants come first, on the first line of the script.
     return "".join(declarations) + replace(text, edits)
 
 
@@ -63,9 +63,13 @@ def _declarations(found: Import) -> list[str]:
 def _check(found: Import, fail: Fail) -> None:
     package = found.specifier
     if found.kind == "export":
-        raise fail(found, package, f'`export ... from "{package}"` gives nothing to anyone in a View. Write an import.')
+        raise fail(
+            found,
+            package,
+            f'`export ... from "{package}"` has no effect in a View, which nothing imports. Write an import.',
+        )
     if found.end < 0:
-        raise fail(found, package, f'`import("{package}", ...)` takes no options here. Write import("{package}").')
+        raise fail(found, package, f'`import("{package}", ...)` cannot have options here. Write import("{package}").')
     if found.default or any(name == "default" for name, _ in found.names):
         wrong = found.default or "default"
         raise fail(found, wrong, f'"{package}" has no default export. Write import {{ App }} from "{package}".')

@@ -1,4 +1,4 @@
-"""A text that refers to files: what its references are relative to, and where it stands, for errors."""
+"""A text that refers to files, with the folder for its relative references and its position for errors."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from fanlight.protocol.errors import BundleError
 class Source:
     """A document, script or stylesheet, or a part that begins at position `at` of a `whole`.
 
-    `folder` is None for a document that came as a string. `base` is the URL of a `<base href>` before it.
+    `folder` is None for a document that is a string. `base` is the URL of a `<base href>` before it.
     """
 
     path: Path | str
@@ -26,16 +26,16 @@ class Source:
         return first + self.text.count("\n", 0, pos)
 
     def error(self, pos: int, message: str) -> BundleError:
-        """Make the error that points at a position."""
+        """Return an error with the file and line of a position."""
         return BundleError(self.path, self.line_at(pos), message)
 
     def part(self, start: int, end: int) -> "Source":
-        """Cut out a part that keeps its place in the file."""
+        """Return a part of this text that knows its position in the file."""
         return Source(self.path, self.text[start:end], self.folder, self.base, self, start)
 
 
 def decode(path: Path, content: bytes) -> str:
-    """Decode a file as UTF-8, keeping every character of it."""
+    """Decode a file as UTF-8, or raise BundleError with the line of the first invalid byte."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -47,7 +47,7 @@ def decode(path: Path, content: bytes) -> str:
 
 
 def replace(text: str, edits: list[tuple[int, int, str]]) -> str:
-    """Replace spans that do not overlap. Of two edits at one place, the insertion comes first."""
+    """Apply edits, as (start, end, new text), that do not overlap. At one position, an insertion comes first."""
     if not edits:
         return text
     parts: list[str] = []

@@ -62,7 +62,7 @@ def write(html: str, source: Source, runs: list[Run]) -> None:
 
 
 def of_source_map(content: Mapping[str, Any], beside: Path, folder: Path) -> tuple[Run, ...]:
-    """Return the runs of a script from its source map, whose paths are relative to `beside`."""
+    """Return the runs of a script from its source map, in which paths are relative to `beside`."""
     names = [name_of(os.path.normpath(beside / source), folder) for source in content["sources"]]
     runs: list[Run] = []
     file = source = 0

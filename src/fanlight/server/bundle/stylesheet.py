@@ -1,4 +1,4 @@
-"""Makes a stylesheet stand alone: imports merged, files as `data:` URIs, local fonts taken out."""
+"""Makes a stylesheet self-contained: merges imports, inlines files as `data:` URIs, and extracts local fonts."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ _CLOSING = {"{": "}", "(": ")", "[": "]", "image-set(": ")"}
 _STYLE_END = re.compile(r"</(?=style)", re.IGNORECASE)
 
 
-MAX_DEPTH = 100  # stylesheets that may import each other in a row
+MAX_DEPTH = 100  # stylesheets in a chain of imports
 
 
 @dataclass(slots=True)
 class Sheet:
     """A stylesheet as the texts of one or more style elements, and the fonts it loads.
 
-    There is more than one because an `@import` of a URL has to stand before all rules of its element.
+    A sheet needs several elements if it imports URLs, because an `@import` must come before all rules of its element.
     """
 
     faces: list[Face] = field(default_factory=list)
@@ -39,16 +39,16 @@ class Sheet:
 
     @property
     def size(self) -> int:
-        """How large it is in a document, nearly."""
+        """Its approximate size in a document."""
         texts = sum(len(piece) for pieces in self._pieces for piece in pieces)
         return texts + sum(len(face.data) + 100 for face in self.faces)
 
     def add_text(self, text: str) -> None:
-        """Add to the last part."""
+        """Append text to the last part."""
         self._pieces[-1].append(text)
 
     def add_import(self, text: str) -> None:
-        """Add an `@import` of a URL, after everything so far."""
+        """Append an `@import` of a URL."""
         self.has_imports = True
         if self.has_rules:
             self._pieces.append([])
@@ -56,7 +56,7 @@ class Sheet:
         self.add_text(text)
 
     def add(self, other: "Sheet") -> None:
-        """Add a whole sheet, after everything so far."""
+        """Append a whole sheet."""
         first, *rest = other.parts
         if other.has_imports:
             self.add_import(first)
@@ -75,18 +75,18 @@ class _Import(NamedTuple):
 
 
 def may_refer(text: str) -> bool:
-    """Tell cheaply whether a stylesheet can refer to anything."""
+    """Return whether a stylesheet may refer to files or URLs. Cheap, with false positives."""
     text = text.lower()
     return "url(" in text or "@import" in text or "image-set(" in text
 
 
 def style_text(text: str) -> str:
-    """Return a stylesheet that means the same and does not end its element."""
+    """Return an equivalent stylesheet that does not end its element."""
     return _STYLE_END.sub(r"<\\/", text)
 
 
 def merge(source: Source, references: References) -> Sheet:
-    """Make a stylesheet stand alone, with all that it imports."""
+    """Return a stylesheet with its imports and files inlined."""
     if may_refer(source.text):
         return _Merger(references).sheet(source, ())
     sheet = Sheet(has_rules=True)
@@ -95,28 +95,28 @@ def merge(source: Source, references: References) -> Sheet:
 
 
 def merge_file(path: Path, source: Source, pos: int, references: References) -> Sheet:
-    """Make a stylesheet that the source refers to stand alone."""
+    """Return a stylesheet file with its imports and files inlined. The source refers to it at `pos`."""
     file = references.read_text(path, source, pos)
     references.count(len(file.text), source, pos)
     return merge(file, references)
 
 
 def declarations(source: Source, references: References) -> str:
-    """Make the value of a `style` attribute stand alone."""
+    """Return the value of a `style` attribute with its files inlined."""
     nesting = _Nesting()
     found = [token for token in tokens(source.text) if nesting.is_reference(token)]
     return replace(source.text, _data_uris(found, source, references))
 
 
 class _Merger:
-    """Merges a stylesheet and all that it imports, each file once."""
+    """Merges a stylesheet and its imports. Each file is read once."""
 
     def __init__(self, references: References) -> None:
         self._references = references
         self._merged: dict[Path, Sheet] = {}
 
     def sheet(self, source: Source, importers: tuple[Path | str, ...]) -> Sheet:
-        """Make a stylesheet stand alone that `importers` import, each the next."""
+        """Return a stylesheet with its imports and files inlined. `importers` is the chain of imports to it."""
         sheet = Sheet()
         pos = self._head(source, sheet, importers)
         body = _body(source, pos, self._references, sheet.faces, imported=bool(importers))
@@ -125,7 +125,7 @@ class _Merger:
         return sheet
 
     def _head(self, source: Source, sheet: Sheet, importers: tuple[Path | str, ...]) -> int:
-        """Merge what stands before the first rule, and return where that is."""
+        """Merge the imports before the first rule, and return the position of that rule."""
         text = source.text
         done = pos = 0
         while True:
@@ -156,13 +156,14 @@ class _Merger:
             raise source.error(found.start, f"the stylesheet imports itself: {names}. Remove one @import.")
         if len(chain) > MAX_DEPTH:
             raise source.error(
-                found.start, f"more than {MAX_DEPTH} stylesheets import each other in a row. Put some into one file."
+                found.start,
+                f"more than {MAX_DEPTH} stylesheets import each other in a chain. Merge some of them into one file.",
             )
         imported = self._imported(local.path, source, found.start, chain)
         sheet.add(_under_conditions(imported, found, source) if found.conditions else imported)
 
     def _imported(self, path: Path, source: Source, pos: int, chain: tuple[Path | str, ...]) -> Sheet:
-        """Merge an imported file, or take what was made of it before: its size counts each time."""
+        """Return an imported file, merged on first use. Its size counts for each import."""
         if path in self._merged:
             self._references.count(self._merged[path].size, source, pos)
         else:
@@ -196,7 +197,7 @@ def _under_conditions(sheet: Sheet, found: _Import, source: Source) -> Sheet:
 
 
 def _preludes(conditions: str) -> list[str]:
-    """Return the at-rules, outermost first, that say what the conditions of an `@import` say."""
+    """Return the at-rules, outermost first, that are equivalent to the conditions of an `@import`."""
     layer = supports = None
     conditions = conditions[skip_space(conditions, 0) :]
     if found := _LAYER.match(conditions):
@@ -220,14 +221,14 @@ def _closing_parenthesis(text: str, pos: int) -> int:
 
 
 class _Nesting:
-    """The brackets that are open while the tokens of a stylesheet pass by."""
+    """Tracks the open brackets of a stylesheet, token by token."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
         self.unclosed_comment = False
 
     def is_reference(self, token: Token) -> bool:
-        """Take the next token, and tell whether it is the address of a resource."""
+        """Process the next token, and return whether it is the URL of a resource."""
         if token.kind == "open":
             self.open.append(token.value)
         elif token.kind == "close" and self.open and _CLOSING[self.open[-1]] == token.value:
@@ -237,13 +238,13 @@ class _Nesting:
         return token.kind == "url" or (token.kind == "string" and self.open[-1:] == ["image-set("])
 
     def closing(self) -> str:
-        """Return what closes all that is open, so that another sheet can follow."""
+        """Return the text that closes all open brackets and comments, so that another sheet can follow."""
         comment = "*/" if self.unclosed_comment else ""
         return comment + "\n" + "".join(_CLOSING[bracket] for bracket in reversed(self.open))
 
 
 def _body(source: Source, pos: int, references: References, faces: list[Face], *, imported: bool) -> str:
-    """Make the rules from `pos` on stand alone; close what an imported sheet leaves open."""
+    """Return the rules from `pos` on with files inlined. Brackets that an imported sheet leaves open are closed."""
     text = source.text
     nesting = _Nesting()
     edits: list[tuple[int, int, str]] = []
@@ -253,11 +254,14 @@ def _body(source: Source, pos: int, references: References, faces: list[Face], *
         if token.start < skip_to:
             continue
         if imported and token.value == "}" and token.kind == "close" and not nesting.open:
-            raise source.error(token.start, "this } closes nothing, and would end what imports the file. Remove it.")
+            raise source.error(
+                token.start,
+                "this } has no opening bracket, and would end a block of the importing stylesheet. Remove it.",
+            )
         if nesting.is_reference(token):
             found.append(token)
         elif token.value == "@font-face":
-            skip_to = _take_font(token, source, references, faces, edits)
+            skip_to = _extract_font(token, source, references, faces, edits)
         elif token.value == "@namespace":
             skip_to = _end_of(text, token)
         elif token.value == "@import" and not nesting.open:
@@ -281,10 +285,10 @@ def _check_late_import(token: Token, source: Source, references: References) -> 
         )
 
 
-def _take_font(
+def _extract_font(
     token: Token, source: Source, references: References, faces: list[Face], edits: list[tuple[int, int, str]]
 ) -> int:
-    """Take an `@font-face` rule out if its font is a local file; return where to read on."""
+    """Extract an `@font-face` rule if its font is a local file, and return the position after the rule."""
     opening = statement_end(source.text, token.end)
     if opening is None or opening.value != "{":
         return len(source.text) if opening is None else opening.end
@@ -298,9 +302,9 @@ def _take_font(
 def _data_uris(found: list[Token], source: Source, references: References) -> list[tuple[int, int, str]]:
     edits: list[tuple[int, int, str]] = []
     for token in found:
-        # A style element or attribute, which only the whole document can judge: see Elements.
+        # In a style element or attribute. Elements.apply decides whether a missing file is an error there.
         if source.whole is not None and references.is_missing(token.value, source):
-            references.dead = references.dead or (token.value, source, token.start)
+            references.missing = references.missing or (token.value, source, token.start)
         elif uri := references.data_uri(token.value, source, token.start):
             edits.append((token.start, token.end, f'url("{uri}")'))
     return edits

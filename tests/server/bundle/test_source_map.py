@@ -1,4 +1,4 @@
-"""Which line of which file each line of a bundled document is."""
+"""Source maps from the lines of a bundled document to the author's files."""
 
 import json
 from hashlib import sha256
@@ -47,12 +47,12 @@ def kept(folder: Path, html: str) -> list[Run]:
 
 
 def place(runs: list[Run], html: str, words: str) -> tuple[str, int] | None:
-    """Find words in a document, and where they were."""
+    """Return the file and line of the first occurrence of a text in a document."""
     at = html.index(words)
     return find(runs, html.count("\n", 0, at) + 1, at - html.rfind("\n", 0, at))
 
 
-def test_every_script_is_found_where_its_author_wrote_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_script_is_mapped_to_the_line_in_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = folder / "lines"
     lines.mkdir()
     monkeypatch.setenv(VARIABLE, str(lines))
@@ -69,7 +69,7 @@ def test_every_script_is_found_where_its_author_wrote_it(folder: Path, monkeypat
 
 
 @pytest.mark.process
-def test_what_esbuild_bundles_is_found_in_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundled_modules_are_mapped_to_their_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "js" / "typed.ts").write_text(
         "interface Row {\n  label: string;\n}\n\nexport const draw = (row: Row): void => {\n  missing(row);\n};\n",
         encoding="utf-8",
@@ -87,7 +87,7 @@ def test_what_esbuild_bundles_is_found_in_its_files(folder: Path, monkeypatch: p
     assert place(runs, html, "after()") == ("view.html", 8)
 
 
-def test_the_document_is_the_same_and_nothing_is_written_unless_asked(
+def test_the_document_is_the_same_and_no_map_is_written_outside_development(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = sorted(folder.iterdir())
@@ -98,18 +98,20 @@ def test_the_document_is_the_same_and_nothing_is_written_unless_asked(
     assert len(sorted(folder.iterdir())) == len(before) + 1
 
 
-def test_a_document_that_is_a_string_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_is_a_string_is_mapped_to_its_own_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     script = "import { App } from '@modelcontextprotocol/ext-apps';\noops();\n"
     html = bundle_text(f"<!doctype html>\n<script type=module>\n{script}</script>", Csp()).html
     assert place(kept(tmp_path, html), html, "oops();") == ("View.html(...)", 4)
 
 
-def test_a_folder_that_is_gone_asks_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_folder_for_source_maps_is_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(folder / "gone"))
     assert bundle_file(folder / "view.html", Csp()).html
 
 
-def test_a_place_before_all_runs_is_nowhere() -> None:
+def test_a_position_before_all_runs_is_not_mapped() -> None:
     assert find([Run(2, 1, "a", 1)], 1, 5) is None
     assert find([], 1, 1) is None
