@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import fanlight
-
 WIDE: Final = {"COLUMNS": "250"}
 """The environment for a server whose stderr is read here: `rich` wraps tracebacks at the width of a terminal."""
 
 _LIBRARY: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\][Ll]ib[/\\]python3\.|^<|[/\\]_prewarmed\.py$")
-_OURS: Final = str(Path(fanlight.__file__).parent)
+_OURS: Final = Path(__file__).parents[1]
 
 _HEADER: Final = re.compile(r"^(?:  \+ )?(?:Exception Group )?Traceback \(most recent call last\):$")
 _FRAME: Final = re.compile(r'^ +File "(.+)", line (\d+)(?:, in (.+))?$')
