@@ -23,9 +23,9 @@ from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp, RegistrationError, negotiate
 from fanlight.host import Host, Policy
+from fanlight.host.documents.declarations import read_csp
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
-from fanlight.host.views.documents import _csp
 from fanlight.host.views.downloads import safe_name
 from fanlight.host.views.requests import is_web_link
 from fanlight.host.web.origins import HostNames, app_label
@@ -199,7 +199,7 @@ HOSTILE = st.lists(
 )
 def test_no_declared_domain_adds_anything_but_a_host(declared: dict[str, list[str]], profile: Any) -> None:
     """Goes red without check_source, or with `match` in place of `fullmatch` in it."""
-    csp = _csp(declared, [])
+    csp = read_csp(declared, [])
     assert csp is not None
     header = policy(view_directives(csp, ANCESTORS, profile))
     header.encode("ascii")

@@ -17,7 +17,7 @@ from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
 from fanlight.host.consent.audit import Audit
 from fanlight.host.host import runtime_of
 from fanlight.host.store.base import AuditQuery
-from host.test_gate import HELLO, answered, board, call, opened
+from host.test_consent import HELLO, answered, board, call, opened
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -226,7 +226,7 @@ import sys
 sys.path[:0] = [{tests!r}]
 import anyio, os, signal
 from fanlight.host import Host, Policy
-from host.test_gate import board, call, opened
+from host.test_consent import board, call, opened
 
 async def main():
     host = Host({{"board": board()}}, policy=Policy({{"tools": "allow"}}), store="sqlite:///{path}")
@@ -259,7 +259,7 @@ import sys
 sys.path[:0] = [{tests!r}]
 import anyio, os, signal
 from fanlight.host import Host
-from host.test_gate import board
+from host.test_consent import board
 
 async def main():
     async with Host({{"board": board()}}, store="sqlite:///{path}") as host:

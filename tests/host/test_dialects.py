@@ -29,9 +29,10 @@ from fanlight.host import (
     SqliteStore,
     ViewRecord,
 )
+from fanlight.host.documents.tool_link import view_uri
+from fanlight.host.documents.view_document import ViewDocument, embedded_document
 from fanlight.host.errors import ViewError, ViewRefusedError
 from fanlight.host.host import runtime_of
-from fanlight.host.views.documents import ViewDocument, embedded_view, view_uri
 from fanlight.host.views.frames import Answer
 from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
 from fanlight.host.web.document_cache import ServedDocument
@@ -555,7 +556,7 @@ FRONT = [
 
 @pytest.mark.parametrize("front", FRONT)
 def test_a_shim_stands_behind_the_doctype_and_before_everything_else(front: str) -> None:
-    document = embedded_view(html_resource(f"{front}<html lang=de><p>x")["resource"])
+    document = embedded_document(html_resource(f"{front}<html lang=de><p>x")["resource"])
     text = served_html(document)
     assert text.startswith(f"{front or '<!doctype html>'}<script>")
     assert text.endswith("</script><html lang=de><p>x")
@@ -564,7 +565,7 @@ def test_a_shim_stands_behind_the_doctype_and_before_everything_else(front: str)
 def test_what_a_server_gives_a_shim_cannot_end_its_script() -> None:
     data = {"</script><script>evil()": "<!--", "__proto__": {"polluted": 1}, "\u2028": "\u2029"}
     meta = {"mcpui.dev/ui-initial-render-data": data}
-    text = served_html(embedded_view(html_resource("<p>", meta=meta)["resource"]))
+    text = served_html(embedded_document(html_resource("<p>", meta=meta)["resource"]))
     assert text.count("</script") == 1
     assert "<!--" not in text
     assert "\u2028" not in text
@@ -595,13 +596,13 @@ def test_a_shim_is_small_and_in_one_line_so_that_a_documents_lines_keep_their_nu
     ],
 )
 def test_the_height_that_a_server_prefers(size: object, height: float | None) -> None:
-    document = embedded_view(html_resource("<p>", meta={"mcpui.dev/ui-preferred-frame-size": size})["resource"])
+    document = embedded_document(html_resource("<p>", meta={"mcpui.dev/ui-preferred-frame-size": size})["resource"])
     assert document.height == height
 
 
 def test_an_address_that_is_served_as_html_is_a_page_and_text_with_one_is_not() -> None:
     def form(html: str) -> tuple[str, str | None]:
-        document: ViewDocument = embedded_view(html_resource(html, "text/html;profile=mcp-app")["resource"])
+        document: ViewDocument = embedded_document(html_resource(html, "text/html;profile=mcp-app")["resource"])
         return document.form, document.url
 
     assert form(" https://a.example/x \n") == ("external", "https://a.example/x")

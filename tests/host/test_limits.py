@@ -7,7 +7,7 @@ import pytest
 
 from fanlight.host import Host, Limits, Policy
 from fanlight.host.limits import Rate
-from host.test_gate import board, call, opened, view
+from host.test_consent import board, call, opened, view
 
 pytestmark = pytest.mark.anyio
 

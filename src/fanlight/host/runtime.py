@@ -13,6 +13,7 @@ from fanlight.host.calls.runner import CallRunner
 from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
+from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
@@ -25,7 +26,6 @@ from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.documents import DocumentReader
 from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.requests import ViewRequests

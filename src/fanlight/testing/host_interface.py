@@ -39,9 +39,9 @@ from starlette.types import ASGIApp
 from fanlight.host import CallCancelledError, Host, Policy, Question, UnknownViewError
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
+from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.handlers import SamplingHandler
 from fanlight.host.host import runtime_of
-from fanlight.host.views.documents import view_uri
 from fanlight.host.views.frames import Answer
 from fanlight.protocol.errors import FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject

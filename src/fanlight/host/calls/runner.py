@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 from fanlight.host.calls.model_tools import find_tool
 from fanlight.host.calls.stream import ArgumentStream
+from fanlight.host.documents.reader import DocumentReader
+from fanlight.host.documents.tool_link import link_row, view_uri
 from fanlight.host.errors import ServerError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import ViewRecord
@@ -12,7 +14,6 @@ from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.documents import DocumentReader, link_row, view_uri
 from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.protocol.content import embedded_views

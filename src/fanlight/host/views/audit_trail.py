@@ -7,7 +7,7 @@ from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
 from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.records import ViewRecords
-from fanlight.protocol.events import Rejected, Event
+from fanlight.protocol.events import Event, Rejected
 from fanlight.protocol.jsonrpc import JSONObject, Message
 
 

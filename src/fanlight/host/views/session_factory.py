@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+from fanlight.host.documents.tool_link import link_row
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.profile import Profile
@@ -10,7 +11,6 @@ from fanlight.host.store.base import ViewRecord
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.views.documents import link_row
 from fanlight.host.views.session import MessageLog, MessageObserver, RequestHandler, Session, Tasks
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import JSONObject

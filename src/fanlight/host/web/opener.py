@@ -11,12 +11,14 @@ import anyio
 from fanlight.browser import watch_element
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
+from fanlight.host.documents.reader import DocumentReader
+from fanlight.host.documents.tool_link import view_uri
+from fanlight.host.documents.view_document import ViewDocument, embedded_document
 from fanlight.host.errors import RequestError, ViewError, ViewRefusedError
 from fanlight.host.limits import Rate
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.documents import DocumentReader, ViewDocument, embedded_view, view_uri
 from fanlight.host.views.frames import OpenView, ShowView, Status
 from fanlight.host.views.page import PageConnection
 from fanlight.host.views.records import ViewRecords, app_of
@@ -151,7 +153,7 @@ class ViewOpener:
         if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
             if not self._dialects:
                 raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")
-            return embedded_view(item)
+            return embedded_document(item)
         return await self._reader.read(connection, record.uri)
 
     async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:

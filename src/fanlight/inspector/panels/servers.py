@@ -15,8 +15,8 @@ from starlette.routing import Route
 from fanlight.dev.targets import Served
 from fanlight.dev.tracebacks import ServerException, TracebackReader
 from fanlight.host import Host
+from fanlight.host.documents.tool_link import link_problem, view_uri
 from fanlight.host.upstream.events import News
-from fanlight.host.views.documents import link_problem, view_uri
 from fanlight.host.web.origins import app_label
 from fanlight.inspector.api import flag, get, number, post, text
 from fanlight.inspector.events import Events

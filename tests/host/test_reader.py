@@ -9,10 +9,12 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight import Apps, Csp, View
+from fanlight.host.documents.reader import DocumentReader, read_document
+from fanlight.host.documents.tool_link import link_problem, view_uri
+from fanlight.host.documents.view_document import ViewDocument
 from fanlight.host.errors import ConnectionLostError, ServerError, ViewError, ViewUnavailableError
 from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.views.documents import DocumentReader, ViewDocument, link_problem, read_view, view_uri
 from fanlight.protocol.extension import MIME_TYPE
 from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
 
@@ -71,7 +73,7 @@ def ui(**fields: Any) -> dict[str, Any]:
 
 
 async def read(*contents: Any, listed: list[dict[str, Any]] | None = None) -> ViewDocument:
-    return await read_view(Fake(*contents, listed=listed), URI)
+    return await read_document(Fake(*contents, listed=listed), URI)
 
 
 # The link of a tool

@@ -1,0 +1,124 @@
+"""Reads the documents of Views from their servers, and caches them."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+import anyio
+
+from fanlight.host.documents.view_document import UiMetadata, ViewDocument, parse_document, ui_metadata
+from fanlight.host.errors import CallCancelledError, ServerError, ViewError, ViewUnavailableError
+from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
+from fanlight.protocol.extension import URI_SCHEME
+from fanlight.protocol.jsonrpc import JSONObject
+
+_MOST_PAGES: Final = 100
+
+
+class Source(Protocol):
+    """A connection that documents can be read from."""
+
+    name: str
+
+    async def read_resource(self, uri: str) -> JSONObject: ...
+
+    async def list_resources(self, cursor: str | None = None) -> JSONObject: ...
+
+    def listen(self, listener: Listener) -> Callable[[], None]: ...
+
+    def follow(self, uri: str) -> None: ...
+
+
+class DocumentReader:
+    """Reads View documents from servers, and caches each until its server reports a change."""
+
+    def __init__(self, *, dialects: bool = True) -> None:
+        self._dialects = dialects
+        self._cache: dict[tuple[str, str], ViewDocument] = {}
+        self._locks: dict[tuple[str, str], anyio.Lock] = {}
+        self._changes: dict[str, int] = {}
+        self._sources: dict[str, Source] = {}
+
+    async def read(self, source: Source, uri: str) -> ViewDocument:
+        """Return the document at a URI, from the cache if possible. Raise ViewError if it cannot be shown."""
+        self._listen(source)
+        key = (source.name, uri)
+        async with self._locks.setdefault(key, anyio.Lock()):
+            if (cached := self._cache.get(key)) is not None:
+                return cached
+            source.follow(uri)
+            before = self._changes.get(source.name, 0)
+            document = await read_document(source, uri, dialects=self._dialects)
+            # A document that was read during a change may be the old one, so it is not cached.
+            if self._changes.get(source.name, 0) == before:
+                self._cache[key] = document
+            return document
+
+    def forget(self, server: str, uri: str | None = None) -> None:
+        """Drop the cached documents of a server, or one of them."""
+        self._changes[server] = self._changes.get(server, 0) + 1
+        for key in [key for key in self._cache if key[0] == server and uri in (None, key[1])]:
+            del self._cache[key]
+
+    def _listen(self, source: Source) -> None:
+        if self._sources.get(source.name) is not source:
+            self._sources[source.name] = source
+            self.forget(source.name)
+            source.listen(self._on_event)
+
+    def _on_event(self, event: News) -> None:
+        match event:
+            case ResourcesChanged():
+                self.forget(event.server)
+            case ResourceUpdated():
+                self.forget(event.server, event.uri)
+            case StatusChanged() if event.status.state in ("retrying", "closed"):
+                self.forget(event.server)  # the next connection may be to a newer server
+
+
+async def read_document(source: Source, uri: str, *, dialects: bool = True) -> ViewDocument:
+    """Read a document from its server, without a cache (DSC-02)."""
+    if not uri.startswith(URI_SCHEME):
+        raise ViewError(f'{source.name}: the View {uri!r} has no ui:// URI. Write "ui://clock/view".')
+    try:
+        item = _item((await source.read_resource(uri)).get("contents"), f"{source.name}: the View {uri}", uri)
+        metadata = ui_metadata(item, dialects=dialects)
+        if not metadata.ui:
+            listed = await _listed_metadata(source, uri, dialects)
+            metadata = UiMetadata(listed.ui, (*metadata.older, *listed.older))
+    except ServerError as error:
+        raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
+    except CallCancelledError as error:
+        raise ViewUnavailableError(f"The View {uri} could not be read from {error}") from error
+    return parse_document(uri, item, metadata, dialects=dialects)
+
+
+def _item(contents: object, subject: str, uri: str) -> JSONObject:
+    """Return the item with exactly this URI, or the only one. Raise ViewError, which begins with `subject`."""
+    items = [item for item in contents if isinstance(item, dict)] if isinstance(contents, list) else []
+    matching = [item for item in items if item.get("uri") == uri]
+    if matching:
+        return matching[0]
+    if len(items) == 1:
+        return items[0]
+    if not items:
+        raise ViewError(f"{subject} came without contents. Return one item with the HTML in its text or blob.")
+    raise ViewError(
+        f"{subject} came with {len(items)} items, none of this very URI. Return one item with the URI asked for."
+    )
+
+
+async def _listed_metadata(source: Source, uri: str, dialects: bool) -> UiMetadata:
+    """Return the metadata of a document's entry in `resources/list`, for contents that have none (D-RES-01)."""
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        try:
+            page = await source.list_resources(cursor)
+        except ServerError:
+            break  # a server need not list its Views (DSC-04)
+        for entry in page.get("resources") or ():
+            if isinstance(entry, Mapping) and entry.get("uri") == uri:
+                return ui_metadata(entry, dialects=dialects)
+        before, cursor = cursor, page.get("nextCursor")
+        if cursor is None or cursor == before:
+            break
+    return UiMetadata()
