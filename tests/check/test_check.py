@@ -20,7 +20,7 @@ from fanlight.check import ConnectError, Report, UsageError, check, scenes, scri
 from fanlight.check.run import judged
 from fanlight.check.scenes import play
 from fanlight.check.scripted_host import Pages, Part
-from fanlight.host.upstream.config import target
+from fanlight.host.upstream.config import parse_target
 from fanlight.rules.observation import Document, ServerObservation, ViewObservation
 from support.docs import ROOT
 from support.examples import server_of
@@ -62,7 +62,7 @@ MUSTS = {
 @pytest.fixture
 def published(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     server = Published(f"@modelcontextprotocol/server-{request.param}", tmp_path)
-    yield target(server.command()), request.param
+    yield parse_target(server.command()), request.param
     server.stop()
 
 

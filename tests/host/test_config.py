@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 
 from fanlight.host.errors import ConfigError
-from fanlight.host.upstream.config import Command, InProcess, Streams, Url, load_config, target
+from fanlight.host.upstream.config import Command, InProcess, Streams, Url, load_config, parse_target
 
 
 def written(folder: Path, document: object) -> Path:
@@ -20,38 +20,38 @@ def written(folder: Path, document: object) -> Path:
 
 
 def test_a_command_line_is_split_as_a_shell_would() -> None:
-    assert target("python 'my server.py' --port 3") == Command("python", ("my server.py", "--port", "3"))
+    assert parse_target("python 'my server.py' --port 3") == Command("python", ("my server.py", "--port", "3"))
 
 
 def test_on_windows_a_backslash_stays_part_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fanlight.host.upstream.config.os.name", "nt")
-    assert target(r'C:\py\python.exe "C:\my files\s.py"') == Command(r"C:\py\python.exe", (r"C:\my files\s.py",))
+    assert parse_target(r'C:\py\python.exe "C:\my files\s.py"') == Command(r"C:\py\python.exe", (r"C:\my files\s.py",))
 
 
 def test_a_list_is_a_command_line_whose_words_may_be_paths(tmp_path: Path) -> None:
-    assert target(["python", tmp_path / "s.py"]) == Command("python", (str(tmp_path / "s.py"),))
+    assert parse_target(["python", tmp_path / "s.py"]) == Command("python", (str(tmp_path / "s.py"),))
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8000/mcp", "https://maps.example/mcp"])
 def test_a_url_is_a_server_over_http(url: str) -> None:
-    assert target(url) == Url(url)
+    assert parse_target(url) == Url(url)
 
 
 @pytest.mark.parametrize("server", [MCPServer("a"), FastMCP("a"), Server("a")])
 def test_a_server_object_is_used_in_process(server: object) -> None:
-    found = target(server)
+    found = parse_target(server)
     assert isinstance(found, InProcess)
     assert isinstance(found.server, Server)
 
 
 def test_parameters_of_the_sdk_are_a_command() -> None:
     given = StdioServerParameters(command="node", args=["s.js"], env={"A": "1"}, cwd="/tmp")
-    assert target(given) == Command("node", ("s.js",), {"A": "1"}, Path("/tmp"))
+    assert parse_target(given) == Command("node", ("s.js",), {"A": "1"}, Path("/tmp"))
 
 
 def test_a_transport_can_be_opened_once_and_a_function_again() -> None:
     transport = stdio_client(StdioServerParameters(command="node"))
-    once, again = target(transport), target(lambda: transport)
+    once, again = parse_target(transport), parse_target(lambda: transport)
     assert isinstance(once, Streams)
     assert isinstance(again, Streams)
     assert (once.once, again.once) == (True, False)
@@ -60,7 +60,7 @@ def test_a_transport_can_be_opened_once_and_a_function_again() -> None:
 
 def test_what_signs_requests_is_given_with_a_url() -> None:
     auth = httpx2.BasicAuth("user", "secret")
-    assert target({"url": "https://a.example/mcp", "auth": auth}) == Url("https://a.example/mcp", auth=auth)
+    assert parse_target({"url": "https://a.example/mcp", "auth": auth}) == Url("https://a.example/mcp", auth=auth)
 
 
 def test_the_auth_of_a_file_is_not_ours(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_secrets_are_not_shown_with_a_target() -> None:
         ("", 'Write "python server.py"'),
         ([], 'Write "python server.py"'),
         ([1, 2], 'Write "python server.py"'),
-        ("python 'open", "cannot be split into words"),
+        ("python 'open", "cannot be split into arguments"),
         ("ftp://a.example", "not an http or https URL"),
         ("http://", "not an http or https URL"),
         ({"args": []}, 'neither "command" nor "url"'),
@@ -93,7 +93,7 @@ def test_secrets_are_not_shown_with_a_target() -> None:
 )
 def test_what_cannot_be_connected_to_is_refused_with_what_to_write(given: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=r"^clock: |^clock has|^clock\.") as refused:
-        target(given, "clock")
+        parse_target(given, "clock")
     assert words in str(refused.value)
 
 

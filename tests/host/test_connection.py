@@ -15,7 +15,7 @@ from fanlight.host.errors import (
     ServerError,
 )
 from fanlight.host.upstream.connection import Backoff, Connection
-from fanlight.host.upstream.events import News, PromptsChanged, ResourcesChanged, StatusChanged, ToolsChanged
+from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, StatusChanged, ToolsChanged
 from fanlight.host.upstream.servers import Servers
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
 from support.connected import ERAS, connected, hung, modes
@@ -154,13 +154,13 @@ async def test_a_transport_that_was_opened_once_fails_for_good_and_says_what_to_
 
 
 async def test_what_changed_while_a_server_was_away_is_told_when_it_is_back() -> None:
-    news: list[News] = []
+    news: list[ServerEvent] = []
 
     async def tool(exchange: Exchange) -> None:
         await exchange.result({"content": []})
 
     async with raw_web(old=tool) as web, connected(web.url) as connection:
-        connection.listen(news.append)
+        connection.add_listener(news.append)
         for tools in ({"new": tool}, {"new": tool}):
             web.tools, web.session = tools, web.session + "+"
             with pytest.raises(ConnectionLostError):
@@ -171,13 +171,13 @@ async def test_what_changed_while_a_server_was_away_is_told_when_it_is_back() ->
 
 
 async def test_a_listener_that_fails_disturbs_nobody(raw: list[str]) -> None:
-    def fails(news: News) -> None:
+    def fails(news: ServerEvent) -> None:
         raise ValueError("no")
 
     async with connected(raw) as connection:
-        stop = connection.listen(fails)
+        stop = connection.add_listener(fails)
         changed = anyio.Event()
-        connection.listen(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
+        connection.add_listener(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
         await connection.call_tool("grow")
         await changed.wait()
         stop()
@@ -195,9 +195,7 @@ async def test_an_error_of_the_server_keeps_its_code_message_and_data(raw: list[
 
 async def test_an_answer_that_mcp_does_not_allow_is_an_error_of_the_server(raw: list[str]) -> None:
     async with connected(raw) as connection:
-        with pytest.raises(
-            InvalidResponseError, match="the tool empty is not what MCP allows: content: Field required"
-        ):
+        with pytest.raises(InvalidResponseError, match="the tool empty is not valid MCP: content: Field required"):
             await connection.call_tool("empty")
 
 
@@ -231,7 +229,9 @@ async def test_the_states_of_a_connection_are_told_in_their_order(raw: list[str]
     states: list[str] = []
     with anyio.fail_after(60):
         async with Servers({"it": raw}, backoff=Backoff(first=0.05)) as servers:
-            servers.listen(lambda news: states.append(news.status.state) if isinstance(news, StatusChanged) else None)
+            servers.add_listener(
+                lambda news: states.append(news.status.state) if isinstance(news, StatusChanged) else None
+            )
             with pytest.raises(ConnectionLostError):
                 await servers["it"].call_tool("die")
             await servers["it"].call_tool("echo")
@@ -246,7 +246,9 @@ async def test_the_states_of_a_connection_are_told_in_their_order(raw: list[str]
 async def test_the_reason_of_a_lost_connection_is_kept_while_it_is_retried(raw: list[str]) -> None:
     reasons: list[str | None] = []
     async with connected(raw) as connection:
-        connection.listen(lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None)
+        connection.add_listener(
+            lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None
+        )
         with pytest.raises(ConnectionLostError):
             await connection.call_tool("die")
         await connection.ready(10)
@@ -256,15 +258,50 @@ async def test_the_reason_of_a_lost_connection_is_kept_while_it_is_retried(raw: 
 
 
 def test_each_further_attempt_waits_longer_up_to_a_bound() -> None:
-    backoff = Backoff(first=1, most=8)
+    backoff = Backoff(first=1, maximum=8)
     for attempt, longest in enumerate([1, 2, 4, 8, 8, 8], start=1):
         assert all(longest / 2 <= backoff.delay(attempt) <= longest for _ in range(50))
     assert backoff.delay(10_000) <= 8
 
 
 @pytest.mark.process
-async def test_a_call_waits_for_a_connection_no_longer_than_its_patience() -> None:
+@pytest.mark.parametrize("retries", [True, False])
+async def test_a_process_that_exits_at_once_is_started_again_only_if_the_connection_retries(
+    tmp_path: Path, retries: bool
+) -> None:
+    script, starts = tmp_path / "server.py", tmp_path / "starts"
+    script.write_text(f"open({str(starts)!r}, 'a').write('x')\nraise SystemExit('broken')\n", encoding="utf-8")
+    servers = Servers({"it": [sys.executable, str(script)]}, backoff=Backoff(first=0.01, maximum=0.02), call_wait=20)
+    connection = servers["it"]
+    connection.retries = retries
+    third = anyio.Event()
+    connection.add_listener(
+        lambda event: third.set() if isinstance(event, StatusChanged) and event.status.attempt == 4 else None
+    )
+    with anyio.fail_after(60):
+        async with servers:
+            if retries:
+                await third.wait()
+                assert len(starts.read_text()) >= 3
+                return
+            with pytest.raises(NotConnectedError, match="broken"):  # at once: nothing would change while it waits
+                await connection.call_tool("echo")
+            assert (connection.status.state, connection.status.delay) == ("retrying", None)
+            assert starts.read_text() == "x"
+            connection.restart()
+            with pytest.raises(NotConnectedError, match="broken"):
+                await connection.call_tool("echo")
+            assert starts.read_text() == "xx"
+
+
+@pytest.mark.parametrize(("delay", "shortest"), [(0.25, 0.25), (1, 1), (2, 1), (4, 1), (8, 2), (30, 7.5)])
+def test_calls_that_wait_shorten_a_pause_but_do_not_defeat_the_backoff(delay: float, shortest: float) -> None:
+    assert Backoff.shortened(delay) == shortest
+
+
+@pytest.mark.process
+async def test_a_call_waits_for_a_connection_no_longer_than_its_limit() -> None:
     with anyio.fail_after(20):
-        async with Servers({"it": [sys.executable, "-c", "while True: input()"]}, patience=0.2) as servers:
+        async with Servers({"it": [sys.executable, "-c", "while True: input()"]}, call_wait=0.2) as servers:
             with pytest.raises(NotConnectedError, match="it: not connected: it is connecting"):
                 await servers["it"].call_tool("echo")

@@ -5,7 +5,7 @@ import anyio
 import pytest
 
 from fanlight.host.errors import ConnectionLostError, NotConnectedError
-from fanlight.host.upstream.process import STOP_LIMIT
+from fanlight.host.upstream.process import STOP_TIMEOUT
 from fanlight.host.upstream.servers import Servers
 from support.connected import assert_gone, connected, failure, pids_of, watch
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 async def test_a_command_that_does_not_exist_is_named_and_calls_fail_at_once() -> None:
     with anyio.fail_after(10):
-        async with Servers({"it": "no-such-command --now"}, patience=60) as servers:
+        async with Servers({"it": "no-such-command --now"}, call_wait=60) as servers:
             await servers.settled()
             with pytest.raises(
                 NotConnectedError, match="it: not connected: The command 'no-such-command' was not found"
@@ -43,7 +43,7 @@ async def test_stopping_ends_every_child_process(child: list[str], behaviour: li
         async with Servers({"a": [*child, *behaviour], "b": [*child, *behaviour]}) as servers:
             watched = watch([*(await pids_of(servers, "a")), *(await pids_of(servers, "b"))])
             began = anyio.current_time()
-        assert anyio.current_time() - began < STOP_LIMIT
+        assert anyio.current_time() - began < STOP_TIMEOUT
         await assert_gone(watched)
 
 

@@ -120,7 +120,7 @@ async def test_a_profile_from_the_start_does_not_connect_twice() -> None:
         connected += getattr(getattr(news, "status", None), "state", None) == "ready"
 
     host = Host({"counter": counter()}, profile=Profile(extension=False))
-    host.servers.listen(count)
+    host.servers.add_listener(count)
     async with host:
         await host.call_tool("counter", "add", {"a": 1, "b": 2})
     assert connected == 1
@@ -129,7 +129,7 @@ async def test_a_profile_from_the_start_does_not_connect_twice() -> None:
 async def test_a_tap_hears_both_directions(child: list[str]) -> None:
     messages: list[tuple[str, dict[str, Any]]] = []
     servers = Servers({"child": child})
-    servers["child"].tap = lambda direction, message: messages.append((direction, message))
+    servers["child"].on_message = lambda direction, message: messages.append((direction, message))
     async with servers:
         await servers["child"].ready()
         listed = [message for direction, message in messages if message.get("method") == "tools/list"]
@@ -138,18 +138,18 @@ async def test_a_tap_hears_both_directions(child: list[str]) -> None:
         assert any(message["id"] == listed[0]["id"] and "tools" in message["result"] for message in answers)
 
 
-async def test_a_stand_in_answers_delays_or_fails_in_the_servers_place() -> None:
+async def test_an_interceptor_answers_delays_or_fails_in_the_servers_place() -> None:
     async with Host({"counter": counter()}) as host:
         connection = host.servers["counter"]
         asked: list[tuple[str, dict[str, Any]]] = []
 
-        async def stand_in(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        async def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             asked.append((method, params))
             if params["arguments"]["a"] == 7:
                 raise ServerError("counter", -32603, "told to fail")
             return {"content": [], "structuredContent": {"sum": 99}} if params["arguments"]["a"] == 5 else None
 
-        connection.stand_in = stand_in
+        connection.intercept = answer
         assert (await connection.call_tool("add", {"a": 5, "b": 1}))["structuredContent"] == {"sum": 99}
         assert (await connection.call_tool("add", {"a": 1, "b": 1}))["structuredContent"] == {"sum": 2}
         assert asked[0] == ("tools/call", {"name": "add", "arguments": {"a": 5, "b": 1}})

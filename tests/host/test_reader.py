@@ -13,7 +13,14 @@ from fanlight.host.documents.reader import DocumentReader, read_document
 from fanlight.host.documents.tool_link import link_problem, view_uri
 from fanlight.host.documents.view_document import ViewDocument
 from fanlight.host.errors import ConnectionLostError, ServerError, ViewError, ViewUnavailableError
-from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, Status, StatusChanged
+from fanlight.host.upstream.events import (
+    Listener,
+    ResourcesChanged,
+    ResourceUpdated,
+    ServerEvent,
+    Status,
+    StatusChanged,
+)
 from fanlight.host.upstream.servers import Servers
 from fanlight.protocol.extension import MIME_TYPE
 from support.shop import ALL_KINDS, BLOB_URI, CART_HTML, CART_URI, HIGH_LEVEL, Kind, build, cart_view
@@ -52,14 +59,14 @@ class Fake:
         page: dict[str, Any] = {"resources": self.listed[at : at + 1]}
         return page if at + 1 >= len(self.listed) else {**page, "nextCursor": str(at + 1)}
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def add_listener(self, listener: Listener) -> Callable[[], None]:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
-    def follow(self, uri: str) -> None:
+    def watch_resource(self, uri: str) -> None:
         self.followed.append(uri)
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ServerEvent) -> None:
         for listener in self.listeners:
             listener(news)
 
@@ -229,7 +236,7 @@ async def test_a_view_is_read_once_though_many_ask_at_the_same_time() -> None:
 @pytest.mark.parametrize(
     "news", [ResourcesChanged("fake"), ResourceUpdated("fake", URI), StatusChanged("fake", Status("retrying"))]
 )
-async def test_a_view_is_read_again_after_news_of_a_change(news: News) -> None:
+async def test_a_view_is_read_again_after_news_of_a_change(news: ServerEvent) -> None:
     fake, views = Fake(item(text="old")), DocumentReader()
     await views.read(fake, URI)
     fake.contents = [item(text="new")]
@@ -312,7 +319,7 @@ async def test_a_view_that_a_real_server_does_not_have_is_explained() -> None:
 
 
 @pytest.mark.parametrize("kind", [ResourcesChanged, ResourceUpdated])
-async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change(kind: type[News]) -> None:
+async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change(kind: type[ServerEvent]) -> None:
     server: MCPServer[Any] = MCPServer("news")
     apps = Apps(server)
     apps.view(View.html(PAGE, uri=URI, name="b"))
@@ -329,7 +336,7 @@ async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change(kind: 
     async with Servers({"news": server}) as servers:
         connection = servers["news"]
         heard = anyio.Event()
-        connection.listen(lambda news: heard.set() if isinstance(news, kind) else None)
+        connection.add_listener(lambda news: heard.set() if isinstance(news, kind) else None)
         first = await views.read(connection, URI)
         assert await views.read(connection, URI) is first
         with anyio.fail_after(10):

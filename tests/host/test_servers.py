@@ -14,7 +14,7 @@ from mcp.server import MCPServer
 
 from fanlight.host.errors import ConfigError, NotConnectedError, UnknownServerError
 from fanlight.host.upstream.connection import Backoff
-from fanlight.host.upstream.events import News, StatusChanged
+from fanlight.host.upstream.events import ServerEvent, StatusChanged
 from fanlight.host.upstream.servers import Servers
 from support.connected import CHILD, pids_of
 from support.shop import build
@@ -57,7 +57,7 @@ async def test_servers_that_fail_or_hang_leave_the_others_alone(child: list[str]
         "exits": [sys.executable, "-c", "raise SystemExit(1)"],
     }
     with anyio.fail_after(30):
-        async with Servers(given, patience=5) as servers:
+        async with Servers(given, call_wait=5) as servers:
             assert (await servers["shop"].call_tool("plain"))["content"][0]["text"] == "hello you"
             assert await pids_of(servers, "child")
             await servers.settled(within=2)
@@ -68,13 +68,13 @@ async def test_servers_that_fail_or_hang_leave_the_others_alone(child: list[str]
 
 
 async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer(child: list[str]) -> None:
-    news: list[News] = []
+    news: list[ServerEvent] = []
     with anyio.fail_after(30):
         async with Servers({"dies": child, "stays": child}, backoff=Backoff(first=0.05)) as servers:
             before, other = (await pids_of(servers, "dies")), (await pids_of(servers, "stays"))
-            servers.listen(news.append)
+            servers.add_listener(news.append)
             back = anyio.Event()
-            servers.listen(
+            servers.add_listener(
                 lambda news: back.set() if isinstance(news, StatusChanged) and news.status.state == "ready" else None
             )
             os.kill(before[0], signal.SIGKILL)
@@ -90,8 +90,8 @@ async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer
 async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path: Path) -> None:
     script = tmp_path / "late.py"
     with anyio.fail_after(30):
-        backoff = Backoff(first=0.05, most=0.1)
-        async with Servers({"late": [sys.executable, script]}, backoff=backoff, slow=20) as servers:
+        backoff = Backoff(first=0.05, maximum=0.1)
+        async with Servers({"late": [sys.executable, script]}, backoff=backoff, slow_after=20) as servers:
             await servers.settled(20)
             assert "exited with code 2" in str(servers["late"].status.reason)
             script.write_text(CHILD, encoding="utf-8")
@@ -115,7 +115,7 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: s
     with anyio.fail_after(30):
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, hold)
-            async with Servers({"shop": build("MCPServer"), "silent": silent}, slow=1, patience=3) as servers:
+            async with Servers({"shop": build("MCPServer"), "silent": silent}, slow_after=1, call_wait=3) as servers:
                 await servers["shop"].ready(20)
                 await servers.settled(within=math.inf)
                 assert set(servers.tools()) == {"shop"}
@@ -156,7 +156,7 @@ async def test_servers_are_connected_anew_in_a_second_block(child: list[str]) ->
             async with servers:
                 assert (await servers["shop"].call_tool("plain"))["content"]
                 pids.append(await pids_of(servers, "child"))
-                with pytest.raises(RuntimeError, match="started already"):
+                with pytest.raises(RuntimeError, match="running already"):
                     await servers.__aenter__()
             assert servers["child"].status.state == "closed"
     assert pids[0] != pids[1]

@@ -183,5 +183,5 @@ async def test_a_sign_in_that_fails_is_explained_and_not_tried_again_at_once() -
                 await connection.settled()
                 connection.close()
                 status = connection.status
-    assert f"{address}/mcp cannot be signed in to: " in str(status.reason)
+    assert f"{address}/mcp: signing in failed: " in str(status.reason)
     assert status.delay == 30.0

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_changed_list_of_tools_is_followed_in_the_handshake_era(raw: list[str]) -> None:
     async with connected(raw) as connection:
         changed = anyio.Event()
-        connection.listen(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
+        connection.add_listener(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
         await connection.call_tool("grow")
         await changed.wait()
         assert connection.tools[-1]["name"] == "new"
@@ -36,7 +36,7 @@ async def test_a_changed_list_of_tools_is_followed_in_2026_07_28(over: str) -> N
     async def follows(given: object) -> None:
         async with connected(given) as connection:
             changed = anyio.Event()
-            connection.listen(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
+            connection.add_listener(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
             await connection.call_tool("grow")
             await changed.wait()
             assert [tool["name"] for tool in connection.tools] == ["grow", "new"]
@@ -63,9 +63,9 @@ async def test_followed_resources_are_told_when_they_change_in_2026_07_28(over: 
     async def follows(given: object) -> None:
         async with connected(given) as connection:
             told: list[str] = []
-            connection.listen(lambda news: told.append(news.uri) if isinstance(news, ResourceUpdated) else None)
+            connection.add_listener(lambda news: told.append(news.uri) if isinstance(news, ResourceUpdated) else None)
             for uri in ("note://a", "note://a", "note://b"):
-                connection.follow(uri)
+                connection.watch_resource(uri)
                 while uri not in told:  # following begins in its own time
                     await connection.call_tool("change", {"uri": uri})
             told.clear()
@@ -101,7 +101,7 @@ async def test_followed_resources_are_subscribed_to_on_each_connection_where_the
         web.capabilities = {"tools": {}, "resources": {"subscribe": offers}}
         async with connected(web.url) as connection:
             for uri in ("ui://a", "ui://b"):
-                connection.follow(uri)
+                connection.watch_resource(uri)
             if offers:
                 await both.wait()
             web.session = "two"

@@ -136,7 +136,7 @@ def hung(event: anyio.Event) -> ProgressFnT:
 async def failure(given: object, **options: Any) -> str:
     """Return why a server cannot be connected to."""
     with anyio.fail_after(60):
-        async with Servers({"it": given}, **{"slow": 30, **options}) as servers:
+        async with Servers({"it": given}, **{"slow_after": 30, **options}) as servers:
             await servers.settled(30)
             assert servers["it"].status.state == "retrying"
             return str(servers["it"].status.reason)

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.async_api import Browser, Frame, FrameLocator, Locator, Page, expect
 
 from fanlight.dev.targets import Served, servers
-from fanlight.host.upstream.config import Command, target
+from fanlight.host.upstream.config import Command, parse_target
 from fanlight.inspector.inspector import Inspector
 from support.browser import problems_of, view_frames
 from support.wire import serving_pages
@@ -38,7 +38,7 @@ def in_process(*paths: str) -> dict[str, Served]:
         assert isinstance(served.target, Command)
         (script,) = served.target.args
         server = runpy.run_path(script, run_name="inspected")["server"]
-        found[name] = Served(target(server), served.folder)
+        found[name] = Served(parse_target(server), served.folder)
     return found
 
 

@@ -16,7 +16,7 @@ from fanlight.check.scripted_host import Answers, Part
 from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
-from fanlight.host.upstream.config import Target, target
+from fanlight.host.upstream.config import Target, parse_target
 from fanlight.protocol.errors import UsageError as UsageError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
@@ -182,7 +182,7 @@ def _targets(given: object, command: Sequence[str]) -> dict[str, _Where]:
         return {name: served.target for name, served in servers([given] if given else [], command).items()}
     if given is None:
         raise UsageError("Name what is to be checked: fanlight check server.py")
-    return {str(getattr(given, "name", None) or "server"): target(given)}
+    return {str(getattr(given, "name", None) or "server"): parse_target(given)}
 
 
 async def _observe(name: str, to: _Where, plan: Plan, lines: Lines, tell: Tell) -> tuple[ServerObservation, _Where]:

@@ -28,10 +28,10 @@ from fanlight.check.arguments import example_arguments
 from fanlight.check.schema_errors import schema_errors_in
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import InProcess, Streams, Target
-from fanlight.host.upstream.diagnostics import cause, last_words, not_mcp, why_ended, why_failed
-from fanlight.host.upstream.malformed import Unreadable
+from fanlight.host.upstream.diagnostics import explain_end, explain_failure, explain_invalid, first_error, quote_output
+from fanlight.host.upstream.malformed import MalformedResponse
 from fanlight.host.upstream.transport import Attempt, open_transport
-from fanlight.host.upstream.wire import at_cursor, without_wire_fields
+from fanlight.host.upstream.wire import page_params, without_wire_fields
 from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
@@ -121,14 +121,14 @@ class Client:
         """Send a request, and return what came, whatever it is."""
         result: JSONObject | None = None
         try:
-            with anyio.fail_after(self._patience), self.attempt.call():
+            with anyio.fail_after(self._patience), self.attempt.call_scope():
                 result = await self._session.send_request(request, _RAW)
         except MCPError as error:
             told = {"code": error.code, "message": error.message}
-            if isinstance(error.data, Unreadable):
+            if isinstance(error.data, MalformedResponse):
                 unreadable = SchemaError("", f"gets a response that cannot be read: {error.message}.")
                 return Response(error=told, schema_errors=(unreadable,))
-            return Response(error=told, disconnected=error.message if self.attempt.is_loss(error) else None)
+            return Response(error=told, disconnected=error.message if self.attempt.is_connection_loss(error) else None)
         except TimeoutError:
             message = f"no answer within {self._patience:g} seconds"
             return Response(error={"code": 0, "message": message}, timed_out=True)
@@ -161,17 +161,19 @@ async def connected(to: Target, version: str, *, ui: bool, patience: float = PAT
                 ClientSession(dispatcher=_Wire(read, write), client_info=_INFO, extensions=extensions) as session,
             ):
                 await _greet(session, version, extensions, patience)
-                attempt.served = True
+                attempt.answered = True
                 limit.deadline = float("inf")
                 yield Client(session, version, ui, attempt, patience)
     except (MCPError, ValidationError, TimeoutError, OSError, ServerStartError, ExceptionGroup) as error:
-        first = cause(error)
+        first = first_error(error)
         if isinstance(first, _OtherVersion):
             raise first from None
         if isinstance(first, ValidationError):
-            raise ConnectError(f"{to} does not answer as an MCP server. {not_mcp('initialize', first)}") from error
+            raise ConnectError(
+                f"{to} does not answer as an MCP server. {explain_invalid('initialize', first)}"
+            ) from error
         hint = " Give it longer with --timeout, if it needs that." if isinstance(first, TimeoutError) else ""
-        raise ConnectError(f"{why_failed(first, to, attempt, longest)}{hint}") from error
+        raise ConnectError(f"{explain_failure(first, to, attempt, longest)}{hint}") from error
 
 
 async def _greet(session: ClientSession, version: str, extensions: JSONObject | None, patience: float) -> None:
@@ -294,7 +296,7 @@ class Visitor:
             line.reason = str(error)
         finally:
             if line is not None:
-                line.client.attempt.cut()
+                line.client.attempt.cancel_calls()
                 line.gone.set()
 
     async def read(self, uri: str) -> Response:
@@ -317,7 +319,7 @@ class Visitor:
     async def _after(self, line: _Line, answer: Response) -> Response:
         """Leave a server that is gone, or that may be blocked."""
         child = line.client.attempt.child
-        self.noise = self.noise or (child.noise if child else None)
+        self.noise = self.noise or (child.invalid_output if child else None)
         if answer.disconnected is None and (not answer.timed_out or isinstance(self._to, InProcess)):
             return answer
         if self._line is line:
@@ -326,8 +328,8 @@ class Visitor:
             line.leave.set()
         await line.gone.wait()
         if answer.disconnected is None:
-            return replace(answer, last_output=last_words(line.client.attempt))
-        return replace(answer, disconnected=line.reason or why_ended(self._to, line.client.attempt))
+            return replace(answer, last_output=quote_output(line.client.attempt))
+        return replace(answer, disconnected=line.reason or explain_end(self._to, line.client.attempt))
 
 
 _GONE: Final = "It did not come back, so nothing after that was checked."
@@ -476,7 +478,7 @@ async def _all(
     found: list[JSONObject] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
-        answer = await client.ask(request(params=at_cursor(cursor)))
+        answer = await client.ask(request(params=page_params(cursor)))
         schema_errors += [replace(each, where=each.where or f"the list of {kind}") for each in answer.schema_errors]
         if answer.result is None:
             assert answer.error is not None

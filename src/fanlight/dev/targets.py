@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from fanlight.dev.prewarm import find_script
 from fanlight.host.errors import ConfigError
-from fanlight.host.upstream.config import Command, Target, load_config, target
+from fanlight.host.upstream.config import Command, Target, load_config, parse_target
 
 EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 
@@ -33,7 +33,7 @@ def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Serv
     if command:
         words = [word for word in command if not word.startswith("-")]
         found[_free(_name(Path(words[-1] if words else command[0]).stem), found)] = Served(
-            _with_environment(target(list(command)))
+            _with_environment(parse_target(list(command)))
         )
     return found or _examples()
 
@@ -49,7 +49,7 @@ def resolve_server(server: object) -> object:
             raise ConfigError(f"{server} names {len(found)} servers, expected one.")
         return found[0].target
     if isinstance(server, str | list | tuple):
-        return _with_environment(target(server))
+        return _with_environment(parse_target(server))
     return server
 
 
@@ -59,7 +59,7 @@ def _is_path(text: str) -> bool:
 
 def _servers(text: str) -> list[tuple[str, Served]]:
     if urlsplit(text).scheme in ("http", "https"):
-        return [(_name(urlsplit(text).hostname or "server"), Served(target(text)))]
+        return [(_name(urlsplit(text).hostname or "server"), Served(parse_target(text)))]
     path = Path(text).expanduser()
     if path.suffix == ".json":
         return [(name, Served(entry)) for name, entry in load_config(path).items()]

@@ -21,7 +21,7 @@ from fanlight.host.profile import Profile
 from fanlight.host.store.open import open_store
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.upstream.events import News, PromptsChanged, ResourcesChanged, ToolsChanged
+from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, ToolsChanged
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts
 from fanlight.host.views.app_tools import AppTools
@@ -47,8 +47,8 @@ class Runtime:
         self.timeouts = timeouts
         self.servers = Servers(
             servers,
-            patience=timeouts.connect,
-            slow=timeouts.tools,
+            call_wait=timeouts.connect,
+            slow_after=timeouts.tools,
             on_sampling=options.on_server_sampling,
             on_elicitation=options.on_elicitation,
             dialects=dialects,
@@ -116,7 +116,7 @@ class Runtime:
         self._authorize = options.authorize
         self._max_bytes = limits.message_bytes
         self._stack = AsyncExitStack()
-        self.servers.listen(self._on_server_event)
+        self.servers.add_listener(self._on_server_event)
         self.servers.show_views(profile.extension)
 
     async def __aenter__(self) -> Self:
@@ -163,7 +163,7 @@ class Runtime:
         self.app_tools.forget(view)
         self.consent.forget(view)
 
-    def _on_server_event(self, event: News) -> None:
+    def _on_server_event(self, event: ServerEvent) -> None:
         kind = _LISTS.get(type(event))
         if kind is not None and self.tasks.running:
             self.views.list_changed(event.server, kind)

@@ -7,7 +7,7 @@ import anyio
 
 from fanlight.host.documents.view_document import UiMetadata, ViewDocument, parse_document, ui_metadata
 from fanlight.host.errors import CallCancelledError, ServerError, ViewError, ViewUnavailableError
-from fanlight.host.upstream.events import Listener, News, ResourcesChanged, ResourceUpdated, StatusChanged
+from fanlight.host.upstream.events import Listener, ResourcesChanged, ResourceUpdated, ServerEvent, StatusChanged
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -23,9 +23,9 @@ class Source(Protocol):
 
     async def list_resources(self, cursor: str | None = None) -> JSONObject: ...
 
-    def listen(self, listener: Listener) -> Callable[[], None]: ...
+    def add_listener(self, listener: Listener) -> Callable[[], None]: ...
 
-    def follow(self, uri: str) -> None: ...
+    def watch_resource(self, uri: str) -> None: ...
 
 
 class DocumentReader:
@@ -45,7 +45,7 @@ class DocumentReader:
         async with self._locks.setdefault(key, anyio.Lock()):
             if (cached := self._cache.get(key)) is not None:
                 return cached
-            source.follow(uri)
+            source.watch_resource(uri)
             before = self._changes.get(source.name, 0)
             document = await read_document(source, uri, dialects=self._dialects)
             # A document that was read during a change may be the old one, so it is not cached.
@@ -63,9 +63,9 @@ class DocumentReader:
         if self._sources.get(source.name) is not source:
             self._sources[source.name] = source
             self.forget(source.name)
-            source.listen(self._on_event)
+            source.add_listener(self._on_event)
 
-    def _on_event(self, event: News) -> None:
+    def _on_event(self, event: ServerEvent) -> None:
         match event:
             case ResourcesChanged():
                 self.forget(event.server)

@@ -1,7 +1,7 @@
-"""What a server asks of the host: of its model (sampling) or of its user (elicitation).
+"""Requests of a server to the host: to its model (sampling) or to its user (elicitation).
 
-A handler takes the server's name and the parameters of the request, and returns the result, both as they are on the
-wire. A client offers a server only what there is a handler for.
+A handler receives the server's name and the params of the request, and returns the result, both as they are on the
+wire. A server is offered only the capabilities that have a handler.
 """
 
 import logging
@@ -14,49 +14,49 @@ from mcp.client.session import ElicitationFnT, SamplingFnT
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight.host.errors import DeclinedError
-from fanlight.host.upstream.wire import dumped
+from fanlight.host.upstream.wire import to_wire
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
 
 Handler = Callable[[str, JSONObject], Awaitable[JSONObject]]
 Result = TypeVar("Result")
-Sampled = types.CreateMessageResult | types.CreateMessageResultWithTools
+SamplingResult = types.CreateMessageResult | types.CreateMessageResultWithTools
 
-_SAMPLED: Final[TypeAdapter[Sampled]] = TypeAdapter(Sampled)
-_ELICITED: Final[TypeAdapter[types.ElicitResult]] = TypeAdapter(types.ElicitResult)
+_SAMPLING_RESULT: Final[TypeAdapter[SamplingResult]] = TypeAdapter(SamplingResult)
+_ELICITATION_RESULT: Final[TypeAdapter[types.ElicitResult]] = TypeAdapter(types.ElicitResult)
 
 
-def sampling(server: str, handler: Handler) -> SamplingFnT:
-    """Return what answers a server's `sampling/createMessage`."""
+def sampling_callback(server: str, handler: Handler) -> SamplingFnT:
+    """Return the SDK callback that answers `sampling/createMessage` with a handler."""
 
-    async def answer(
+    async def respond(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> Sampled | types.ErrorData:
-        return await _answer(server, handler, params, _SAMPLED)
+    ) -> SamplingResult | types.ErrorData:
+        return await _respond(server, handler, params, _SAMPLING_RESULT)
 
-    return answer
+    return respond
 
 
-def elicitation(server: str, handler: Handler) -> ElicitationFnT:
-    """Return what answers a server's `elicitation/create`: with a form or, if `mode` is "url", an address to visit."""
+def elicitation_callback(server: str, handler: Handler) -> ElicitationFnT:
+    """Return the SDK callback that answers `elicitation/create` with a handler, in the modes "form" and "url"."""
 
-    async def answer(
+    async def respond(
         context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        return await _answer(server, handler, params, _ELICITED)
+        return await _respond(server, handler, params, _ELICITATION_RESULT)
 
-    return answer
+    return respond
 
 
-async def _answer(server: str, handler: Handler, params: Any, kind: TypeAdapter[Result]) -> Result | types.ErrorData:
+async def _respond(server: str, handler: Handler, params: Any, kind: TypeAdapter[Result]) -> Result | types.ErrorData:
     try:
-        return kind.validate_python(await handler(server, dumped(params)), by_name=False)
+        return kind.validate_python(await handler(server, to_wire(params)), by_name=False)
     except DeclinedError as declined:
         return types.ErrorData(code=declined.code, message=str(declined), data=declined.data)
     except ValidationError:
-        logger.exception("%s: what it asked was answered with what MCP does not allow", server)
+        logger.exception("%s: the handler of its sampling or elicitation request returned an invalid result", server)
     except Exception:
-        logger.exception("%s: what it asked could not be answered", server)
-    # What went wrong in the host is none of the server's business.
+        logger.exception("%s: the handler of its sampling or elicitation request failed", server)
+    # The server does not get details of the host's own errors.
     return types.ErrorData(code=types.INTERNAL_ERROR, message="The host could not answer.")

@@ -1,12 +1,12 @@
-"""What a user gives for a server, as one of four targets.
+"""The configuration of servers: parses what a user writes for a server into one of four targets.
 
-    given                                                             target
+    written                                                           target
     "python server.py", ["python", "server.py"], {"command": ...}     Command
     "https://maps.example/mcp", {"url": ..., "auth": ...}             Url
     MCPServer, FastMCP, lowlevel Server                               InProcess
     an `mcp` transport, or a function that opens one                  Streams
 
-`load_config` reads a file of them. Nothing here connects to anything.
+`load_config` reads a file with several servers. Nothing here connects to anything.
 """
 
 import json
@@ -33,7 +33,7 @@ _REMOTE_TYPES: Final = ("http", "streamable-http", "streamableHttp")
 
 @dataclass(frozen=True)
 class Command:
-    """A program that is started and spoken to over stdin and stdout."""
+    """A program that is started, and that speaks MCP over stdin and stdout."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -46,9 +46,9 @@ class Command:
 
 @dataclass(frozen=True)
 class Url:
-    """A server at an address, spoken to over streamable HTTP.
+    """A server at a URL, which speaks MCP over streamable HTTP.
 
-    `auth` signs each request, such as an OAuth provider of `mcp.client.auth`.
+    `auth` authenticates each request, such as an OAuth provider of `mcp.client.auth`.
     """
 
     url: str
@@ -62,7 +62,7 @@ class Url:
 
 @dataclass(frozen=True)
 class InProcess:
-    """A server object of this very program."""
+    """A server object in this program."""
 
     server: Server[Any]
 
@@ -72,7 +72,7 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Streams:
-    """A transport of the SDK. One that was given ready-made can be opened only `once`."""
+    """A transport of the SDK, or a function that opens one. Without the function it can be opened only `once`."""
 
     open: Callable[[], Transport]
     once: bool = False
@@ -84,36 +84,36 @@ class Streams:
 Target = Command | Url | InProcess | Streams
 
 
-def target(given: object, name: str = "server") -> Target:
-    """Return the target that a user's value stands for, or raise with what to write instead."""
-    match given:
+def parse_target(server: object, name: str = "server") -> Target:
+    """Return the target for what a user wrote for a server. Raise `ConfigError` with what to write instead."""
+    match server:
         case Command() | Url() | InProcess() | Streams():
-            return given
+            return server
         case str():
-            return _from_text(given, name)
+            return _from_text(server, name)
         case StdioServerParameters():
-            cwd = None if given.cwd is None else Path(given.cwd)
-            return Command(given.command, tuple(given.args), given.env, cwd)
+            cwd = None if server.cwd is None else Path(server.cwd)
+            return Command(server.command, tuple(server.args), server.env, cwd)
         case Mapping():
-            return _signed(_from_entry(given, name, None, os.environ), given.get("auth"), name)
-    if (server := lowlevel_server(given)) is not None:
-        return InProcess(server)
-    if isinstance(given, Sequence):
-        return _from_words(given, name)
-    if hasattr(given, "__aenter__") and hasattr(given, "__aexit__"):
-        return Streams(lambda: cast(Transport, given), once=True)
-    if callable(given):
-        return Streams(cast("Callable[[], Transport]", given))
+            return _with_auth(_from_entry(server, name, None, os.environ), server.get("auth"), name)
+    if (lowlevel := lowlevel_server(server)) is not None:
+        return InProcess(lowlevel)
+    if isinstance(server, Sequence):
+        return _from_arguments(server, name)
+    if hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
+        return Streams(lambda: cast(Transport, server), once=True)
+    if callable(server):
+        return Streams(cast("Callable[[], Transport]", server))
     raise ConfigError(
         f"{name}: expected a command line, a URL, an mcp transport, or an MCPServer, FastMCP or lowlevel Server, "
-        f'but got {type(given).__qualname__}. Write for instance "python server.py".'
+        f'but got {type(server).__qualname__}. Write for instance "python server.py".'
     )
 
 
 def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -> dict[str, Target]:
     """Read the servers of an `mcpServers` file (Claude Desktop) or a `servers` file (VS Code).
 
-    `${env:NAME}` is replaced by what `environ` (the program's own, if not given) holds.
+    `${env:NAME}` is replaced by the value in `environ`, by default the environment of this program.
     """
     path = Path(path)
     entries = _entries(path)
@@ -149,13 +149,13 @@ def _from_text(text: str, name: str) -> Target:
     try:
         words = shlex.split(text, posix=posix)
     except ValueError as error:
-        raise ConfigError(f"{name}: the command line {text!r} cannot be split into words: {error}.") from None
-    return _from_words(words if posix else [word.strip('"') for word in words], name)
+        raise ConfigError(f"{name}: the command line {text!r} cannot be split into arguments: {error}.") from None
+    return _from_arguments(words if posix else [word.strip('"') for word in words], name)
 
 
-def _from_words(words: Sequence[object], name: str) -> Command:
+def _from_arguments(words: Sequence[object], name: str) -> Command:
     if not words or not all(isinstance(word, str | os.PathLike) for word in words) or not str(words[0]):
-        raise ConfigError(f'{name}: the command line is {words!r}. Write "python server.py", or a list of its words.')
+        raise ConfigError(f'{name}: the command line is {words!r}. Write "python server.py", or a list of strings.')
     command, *args = (os.fspath(cast("str | os.PathLike[str]", word)) for word in words)
     return Command(command, tuple(args))
 
@@ -179,18 +179,18 @@ def _from_entry(entry: Mapping[str, Any], name: str, folder: Path | None, enviro
     )
 
 
-def _signed(to: Target, auth: object, name: str) -> Target:
-    """Add what signs requests, which only a program can give: files of other hosts use the word for other things."""
+def _with_auth(target: Target, auth: object, name: str) -> Target:
+    """Add `auth`, which only a program can give: configuration files of other hosts use this key for other things."""
     if auth is None:
-        return to
-    if not isinstance(to, Url):
-        raise ConfigError(f'{name}.auth is for a server with a "url"; this one is {to}.')
+        return target
+    if not isinstance(target, Url):
+        raise ConfigError(f'{name}.auth is for a server with a "url"; this one is {target}.')
     if not isinstance(auth, httpx2.Auth):
         raise ConfigError(
             f"{name}.auth is {_kind(auth)}, expected an httpx2.Auth such as mcp.client.auth.OAuthClientProvider. "
             'Write a fixed token as "headers": {"Authorization": "Bearer ..."}.'
         )
-    return replace(to, auth=auth)
+    return replace(target, auth=auth)
 
 
 def _command(entry: Mapping[str, Any], name: str, folder: Path | None, environ: Mapping[str, str]) -> Command:

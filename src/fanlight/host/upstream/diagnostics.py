@@ -1,4 +1,6 @@
-"""What went wrong with a connection, in words that a person can act on."""
+"""Explains why a connection failed, in messages that a person can act on."""
+
+from typing import Final
 
 import httpx2
 from mcp.client.auth import OAuthFlowError
@@ -7,75 +9,93 @@ from pydantic import ValidationError
 
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Target
-from fanlight.host.upstream.transport import Attempt, Unavailable
+from fanlight.host.upstream.transport import Attempt, HttpFailure
+
+_CONTENT_TOO_LARGE: Final = 413
 
 
-def not_mcp(what: str, error: ValidationError) -> str:
-    """Say what is wrong with an answer."""
+def explain_invalid(what: str, error: ValidationError) -> str:
+    """Explain what is invalid in a response."""
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"The answer of {what} is not what MCP allows: {place}: {first['msg']}."
+    path = ".".join(str(part) for part in first["loc"])
+    return f"The response of {what} is not valid MCP: {path}: {first['msg']}."
 
 
-def cause(error: Exception) -> Exception:
+def first_error(error: Exception) -> Exception:
     """Return the first error of a group."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def why_failed(error: Exception, to: Target, attempt: Attempt, patience: float) -> str:
-    """Say why an attempt failed with an error."""
+def explain_http_failure(what: str, failure: HttpFailure) -> str:
+    """Explain why a request got an HTTP error status."""
+    if failure.is_gateway:
+        return f"the server is not available: its gateway answered {what} with HTTP {failure.status}. Try again later."
+    if failure.status == _CONTENT_TOO_LARGE:
+        return (
+            f"The request of {what} has {failure.request_size:,} bytes, which is too large for the server (HTTP 413). "
+            "Send less, or raise the server's limit: in the mcp SDK it is max_request_body_size, 4 MiB by default."
+        )
+    return f"The server answered {what} with HTTP {failure.status}, and without a JSON-RPC error."
+
+
+def explain_failure(error: Exception, target: Target, attempt: Attempt, timeout: float) -> str:
+    """Explain why an attempt failed with an error."""
     match error:
         case ServerStartError():
             return str(error)
         case _ if attempt.reason is not None:
             return attempt.reason
         case _ if attempt.child is not None and attempt.child.exit_code is not None:
-            return why_ended(to, attempt)
+            return explain_end(target, attempt)
         case httpx2.ConnectError():
-            return f"{to} refused the connection or cannot be found ({error}). Is the server running?"
+            return f"{target} refused the connection or cannot be found ({error}). Is the server running?"
         case httpx2.HTTPError():
-            return f"{to} cannot be reached: {type(error).__name__} {error}".rstrip() + "."
+            return f"{target} cannot be reached: {type(error).__name__} {error}".rstrip() + "."
         case TimeoutError():
-            return f"{to} did not answer as an MCP server within {patience:g} seconds.{last_words(attempt)}"
+            return f"{target} did not answer as an MCP server within {timeout:g} seconds.{quote_output(attempt)}"
         case OAuthFlowError():
-            return f"{to} cannot be signed in to: {error}"
+            return f"{target}: signing in failed: {error}"
         case MCPError() if attempt.http_status in (401, 403):
-            return f"{to} asks for authorization (HTTP {attempt.http_status}). Give the headers or auth it expects."
-        case MCPError(data=Unavailable(status)):
-            return f"{to} is not available: its gateway answers HTTP {status}. It will be tried again."
+            return (
+                f"{target} asks for authorization (HTTP {attempt.http_status}). Give it the headers that it expects: "
+                '{"url": ..., "headers": {"Authorization": "Bearer ..."}} in Python, or '
+                '--header "Authorization: Bearer ..." on the command line.'
+            )
+        case MCPError(data=HttpFailure(is_gateway=True, status=status)):
+            return f"{target} is not available: its gateway answers HTTP {status}. The host will try again."
         case MCPError() if attempt.http_status is not None and attempt.http_status >= 400:
-            return f"{to} answers HTTP {attempt.http_status}, not MCP. Is the path right? It is often /mcp."
+            return f"{target} answers HTTP {attempt.http_status}, not MCP. Is the path right? It is often /mcp."
         case MCPError() | ValidationError():
-            return f"{to} does not answer as an MCP server: {error}{last_words(attempt)}"
-    return f"{to} cannot be used: {type(error).__name__}: {error}{last_words(attempt)}"
+            return f"{target} does not answer as an MCP server: {error}{quote_output(attempt)}"
+    return f"{target} cannot be used: {type(error).__name__}: {error}{quote_output(attempt)}"
 
 
-def why_ended(to: Target, attempt: Attempt) -> str:
-    """Say why an attempt ended without an error."""
+def explain_end(target: Target, attempt: Attempt) -> str:
+    """Explain why an attempt ended without an error."""
     if attempt.reason is not None:
         return attempt.reason
     if attempt.child is not None and attempt.child.exit_code is not None:
         code = attempt.child.exit_code
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        # A Python file that only defines its server ends so.
-        unserved = code == 0 and not attempt.client and not attempt.served
-        hint = " It ended before it served: does it call server.run()?" if unserved else ""
-        return f"{to} {how}.{hint}{last_words(attempt)}"
-    return f"{to} closed the connection.{last_words(attempt)}"
+        # A Python file that defines a server without running it exits like this.
+        never_served = code == 0 and not attempt.client and not attempt.answered
+        hint = " It exited before it answered: does it call server.run()?" if never_served else ""
+        return f"{target} {how}.{hint}{quote_output(attempt)}"
+    return f"{target} closed the connection.{quote_output(attempt)}"
 
 
-def why_silent(to: Target, attempt: Attempt, seconds: float) -> str:
-    """Say that an attempt has led to nothing yet."""
-    return f"{to} has not answered for {seconds:.0f} seconds.{last_words(attempt)}"
+def explain_silence(target: Target, attempt: Attempt, seconds: float) -> str:
+    """Explain that an attempt has had no response yet."""
+    return f"{target} has not answered for {seconds:.0f} seconds.{quote_output(attempt)}"
 
 
-def last_words(attempt: Attempt) -> str:
-    """Quote the last words of a child, which usually name the cause."""
+def quote_output(attempt: Attempt) -> str:
+    """Quote the last lines that a child process wrote to stderr, which usually name the cause, and invalid output."""
     if attempt.child is None:
         return ""
-    last = attempt.child.last_words()
-    quoted = " It last wrote: " + " | ".join(last) if last else ""
-    noise = f" It wrote to stdout what is not MCP: {attempt.child.noise}" if attempt.child.noise else ""
-    return quoted + noise
+    lines = attempt.child.last_stderr()
+    quoted = " It last wrote: " + " | ".join(lines) if lines else ""
+    invalid = attempt.child.invalid_output
+    return quoted + (f" It wrote to stdout what is not MCP: {invalid}" if invalid else "")

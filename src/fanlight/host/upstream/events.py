@@ -1,4 +1,4 @@
-"""What a connection tells those who listen to it."""
+"""The events of a connection, which its listeners receive."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,41 +14,50 @@ class Status:
     state: State
     """`connecting`, `ready`, `retrying`, `failed` (permanently) or `closed`."""
     reason: str | None = None
-    """What went wrong last, or that the server does not answer, and what to do about it; or None."""
+    """The last failure, or that the server does not answer, and what to do about it; or None."""
     attempt: int = 1
     """The number of the current attempt, from 1."""
     delay: float | None = None
-    """While `retrying`: the seconds until the next attempt, or None if there is none before `restart()`."""
+    """While `retrying`: the seconds until the next attempt, or None if only `restart()` begins one."""
 
 
 @dataclass(frozen=True)
 class StatusChanged:
+    """The connection has another status."""
+
     server: str
     status: Status
 
 
 @dataclass(frozen=True)
 class ToolsChanged:
-    """The tools were listed anew; `Connection.tools` has them."""
+    """The tools were listed again and differ; `Connection.tools` has them."""
 
     server: str
 
 
 @dataclass(frozen=True)
 class ResourcesChanged:
+    """The list of resources may have changed."""
+
     server: str
 
 
 @dataclass(frozen=True)
 class ResourceUpdated:
+    """The content of a resource changed."""
+
     server: str
     uri: str
 
 
 @dataclass(frozen=True)
 class PromptsChanged:
+    """The list of prompts may have changed."""
+
     server: str
 
 
-News = StatusChanged | ToolsChanged | ResourcesChanged | ResourceUpdated | PromptsChanged
-Listener = Callable[[News], None]
+ServerEvent = StatusChanged | ToolsChanged | ResourcesChanged | ResourceUpdated | PromptsChanged
+Listener = Callable[[ServerEvent], None]
+"""Receives events. It must not block."""

@@ -1,6 +1,6 @@
-"""Answers of a server that cannot be read: half a surrogate pair, nesting without end, a result that is a list.
+"""Responses that cannot be parsed: half a surrogate pair, nesting without end, a result that is a list.
 
-Who waits for such an answer is told at once, if it still says whom it is for.
+If such a response still shows the id of its request, that request fails at once instead of running into its timeout.
 """
 
 import re
@@ -14,40 +14,40 @@ from pydantic import ValidationError
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+', re.DOTALL)
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")
-_IN_OTHER_WORDS: Final = {
-    "hex escape": "half of a surrogate pair, which is no character",
-    "surrogate": "half of a surrogate pair, which is no character",
+_EXPLANATIONS: Final = {
+    "hex escape": "half of a surrogate pair, which is not a character",
+    "surrogate": "half of a surrogate pair, which is not a character",
     "recursion limit": "nested too deep",
 }
 
 
 @dataclass(frozen=True)
-class Unreadable:
-    """The data of an error that stands for an answer that cannot be read."""
+class MalformedResponse:
+    """The data of an error that replaces a response that cannot be parsed."""
 
     reason: str
 
 
-def in_place_of(answer: str | bytes, error: ValidationError) -> SessionMessage | None:
-    """Return an error in place of an answer that cannot be read; None for what is no answer, or says not to what."""
-    id = _answered(answer.encode("utf-8", "replace") if isinstance(answer, str) else answer)
-    return None if id is None else unreadable(id, _reason(error))
+def replace_malformed(response: str | bytes, error: ValidationError) -> SessionMessage | None:
+    """Return an error in place of a response that cannot be parsed; None if it shows no request id."""
+    id = _find_request_id(response.encode("utf-8", "replace") if isinstance(response, str) else response)
+    return None if id is None else malformed_error(id, _reason(error))
 
 
-def unreadable(id: types.RequestId, reason: str) -> SessionMessage:
-    """Return the error that answers a request whose own answer cannot be read."""
-    data = types.ErrorData(code=types.PARSE_ERROR, message=reason, data=Unreadable(reason))
+def malformed_error(id: types.RequestId, reason: str) -> SessionMessage:
+    """Return the error that a request gets in place of its malformed response."""
+    data = types.ErrorData(code=types.PARSE_ERROR, message=reason, data=MalformedResponse(reason))
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id, error=data))
 
 
-def in_place_of_failure(error: ValidationError) -> SessionMessage | None:
-    """The same for what a transport of the SDK hands on in place of a message."""
-    given = error.errors(include_url=False)[0]["input"]
-    if isinstance(given, str | bytes):
-        return in_place_of(given, error)
-    match given:
-        case Mapping() if "method" not in given and type(given.get("id")) in (int, str):
-            return unreadable(given["id"], _reason(error))
+def replace_failure(error: ValidationError) -> SessionMessage | None:
+    """Like `replace_malformed`, for the error that a transport of the SDK hands on in place of a message."""
+    value = error.errors(include_url=False)[0]["input"]
+    if isinstance(value, str | bytes):
+        return replace_malformed(value, error)
+    match value:
+        case Mapping() if "method" not in value and type(value.get("id")) in (int, str):
+            return malformed_error(value["id"], _reason(error))
     return None
 
 
@@ -55,18 +55,18 @@ def _reason(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] != "json_invalid":
         return 'it has neither a "result" nor an "error" that is an object'
-    return in_words(str(first["ctx"]["error"]))
+    return explain_parser_error(str(first["ctx"]["error"]))
 
 
-def in_words(parser: str) -> str:
-    """Say what a parser means, where its own words are only for those who write one."""
-    other = next((other for part, other in _IN_OTHER_WORDS.items() if part in parser), None)
-    return parser if other is None else f"{other} ({parser})"
+def explain_parser_error(message: str) -> str:
+    """Translate the message of a JSON parser into plain English, where it needs that."""
+    explanation = next((text for part, text in _EXPLANATIONS.items() if part in message), None)
+    return message if explanation is None else f"{explanation} ({message})"
 
 
-def _answered(text: bytes) -> types.RequestId | None:
-    """Return the id of the request that a text answers, as far as it can be told without a parser."""
-    depth, key, is_value, found, is_answer = 0, b"", False, b"", False
+def _find_request_id(text: bytes) -> types.RequestId | None:
+    """Return the id of the request that a text responds to, as far as it can be found without a parser."""
+    depth, key, is_value, found, is_response = 0, b"", False, b"", False
     for match in _TOKEN.finditer(text):
         token = match[0]
         if token in (b"}", b"]"):
@@ -76,13 +76,13 @@ def _answered(text: bytes) -> types.RequestId | None:
         elif depth == 1 and not is_value:
             key = token
             if key == b'"method"':
-                return None  # it asks, with an id of its own
-            is_answer = is_answer or key in (b'"result"', b'"error"')
+                return None  # a request, with an id of its own
+            is_response = is_response or key in (b'"result"', b'"error"')
         elif depth == 1 and key == b'"id"':
             found = token
         if token in (b"{", b"["):
             depth += 1
-    if not is_answer:
+    if not is_response:
         return None
     if _NUMBER.fullmatch(found):
         return int(found)

@@ -1,4 +1,4 @@
-"""Values and JSON schemas that come from somebody who is not trusted."""
+"""Validates untrusted values against untrusted JSON schemas."""
 
 from typing import Any, Final
 
@@ -7,26 +7,26 @@ from jsonschema.exceptions import SchemaError
 from jsonschema.validators import extend, validator_for
 from referencing import Registry
 
-# These can be made to take forever.
-_UNCHECKED: Final = ("pattern", "patternProperties", "uniqueItems")
+# A hostile schema can make these run forever.
+_IGNORED: Final = ("pattern", "patternProperties", "uniqueItems")
 
 
-def fault_of(value: object, schema: dict[str, Any]) -> str | None:
-    """Say in what a value is not what a schema says, if it is not. Fetches nothing."""
+def find_mismatch(value: object, schema: dict[str, Any]) -> str | None:
+    """Return how a value does not match a schema, as the end of a sentence, or None if it does. Fetches nothing."""
     try:
         known = validator_for(schema, default=Draft202012Validator)
         known.check_schema(schema)
-        validator = extend(known, dict.fromkeys(_UNCHECKED, _unchecked))
+        validator = extend(known, dict.fromkeys(_IGNORED, _ignore))
         error = next(iter(validator(schema, registry=Registry()).iter_errors(value)), None)
-    except SchemaError as fault:
-        return f"has an output schema that is none: {fault.message[:300]}"
-    except Exception as fault:  # a reference that leads nowhere, nesting without end
-        return f"has an output schema that cannot be used: {str(fault)[:300]}"
+    except SchemaError as invalid:
+        return f"has an output schema that is not a JSON Schema: {invalid.message[:300]}"
+    except Exception as invalid:  # such as a reference to nothing, or nesting without end
+        return f"has an output schema that cannot be used: {str(invalid)[:300]}"
     if error is None:
         return None
-    place = "".join(f"[{part!r}]" for part in error.absolute_path)
-    return f"is not what its output schema says: structuredContent{place}: {error.message[:300]}"
+    path = "".join(f"[{part!r}]" for part in error.absolute_path)
+    return f"does not match its output schema: structuredContent{path}: {error.message[:300]}"
 
 
-def _unchecked(*_: object) -> None:
+def _ignore(*_: object) -> None:
     return None

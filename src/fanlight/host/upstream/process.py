@@ -1,11 +1,10 @@
 """Child processes that are MCP servers.
 
-The SDK's own stdio client tells neither the exit code nor the last words of a child, and leaves behind what a
-child started if the child itself leaves in time.
+The SDK's own stdio client reports neither the exit code nor the stderr of a child, and leaves behind the processes
+that a child started if the child itself exits in time.
 """
 
 import logging
-import os
 import subprocess
 import sys
 from collections import deque
@@ -19,85 +18,82 @@ import anyio
 import mcp_types as types
 from anyio.abc import Process
 from mcp.client.stdio import get_default_environment
-from mcp.os.posix.utilities import terminate_posix_process_tree
-from mcp.os.win32.utilities import (
-    FallbackProcess,
-    close_process_job,
-    create_windows_process,
-    get_windows_executable_command,
-    terminate_windows_process_tree,
-)
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Command
-from fanlight.host.upstream.malformed import in_place_of
+from fanlight.host.upstream.malformed import replace_malformed
+from fanlight.host.upstream.sdk import (
+    ChildProcess,
+    release_process,
+    start_windows_process,
+    terminate_process_tree,
+)
 
 logger = logging.getLogger(__name__)
 
-STOP_LIMIT: Final = 6.0
+STOP_TIMEOUT: Final = 6.0
 """Seconds within which a connection is closed and its child process gone, whatever the child does."""
 
-_EXIT_WAIT: Final = 2.0  # for a child to leave by itself, after its stdin closed
-_HURRIED_WAIT: Final = 0.1  # the same, where the next one waits for it
-_TERM_WAIT: Final = 1.5  # after SIGTERM, before SIGKILL
-_REAP_WAIT: Final = 1.0
-_WORDS_KEPT: Final = 50
-_WORDS_QUOTED: Final = 5
-_END: Final = 5.0  # seconds before a child left, in which it may have said why
+_EXIT_TIMEOUT: Final = 2.0  # for a child to exit by itself, after its stdin was closed
+_RESTART_EXIT_TIMEOUT: Final = 0.1  # the same, if its successor waits for it
+_TERM_TIMEOUT: Final = 1.5  # after SIGTERM, before SIGKILL
+_REAP_TIMEOUT: Final = 1.0
+_LINES_KEPT: Final = 50
+_LINES_QUOTED: Final = 5
+_FINAL_SECONDS: Final = 5.0  # before a child exits, in which its stderr may say why
 
-_AnyProcess = Process | FallbackProcess
 Launcher = Callable[[Command, Mapping[str, str]], Awaitable[Process | None]]
 """Starts a command with an environment and pipes for its three streams; returns None to have it started normally."""
 
 
 @dataclass
 class Child:
-    """What is known of a child process."""
+    """What is known about a child process."""
 
-    left: bool = False
-    """It closed its stdout, as a process does that ends, before we asked it to."""
+    has_exited: bool = False
+    """Whether it closed its stdout, as an exiting process does, before we stopped it."""
     exit_code: int | None = None
-    """Set if it left by itself."""
-    said: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_WORDS_KEPT))
+    """The exit code, if it exited by itself."""
+    stderr_lines: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_LINES_KEPT))
     """The last lines of its stderr, each with its time."""
-    hurried: bool = False
-    """It is to leave at once, since it will be started anew."""
-    listener: Callable[[str], None] | None = None
-    """Hears each line of its stderr."""
-    noise: str | None = None
+    is_restarting: bool = False
+    """Whether to stop it without waiting, because it is started again."""
+    on_stderr: Callable[[str], None] | None = None
+    """Receives each line of its stderr."""
+    invalid_output: str | None = None
     """The first line on its stdout that is not JSON-RPC."""
 
-    def hear(self, line: bytes) -> None:
-        """Take a line of its stderr."""
-        words = line.decode("utf-8", "replace").rstrip()
-        self.said.append((monotonic(), words))
-        if self.listener is not None:
-            self.listener(words)
+    def add_stderr(self, line: bytes) -> None:
+        """Record a line of its stderr."""
+        text = line.decode("utf-8", "replace").rstrip()
+        self.stderr_lines.append((monotonic(), text))
+        if self.on_stderr is not None:
+            self.on_stderr(text)
 
-    def last_words(self) -> list[str]:
-        """Return the lines that it wrote last. Of one that has left, only those of its end: others are not why."""
-        oldest = monotonic() - _END if self.left else 0.0
-        return [line for at, line in self.said if line and at >= oldest][-_WORDS_QUOTED:]
+    def last_stderr(self) -> list[str]:
+        """Return the last lines of its stderr; once it has exited, only those of its final seconds."""
+        oldest = monotonic() - _FINAL_SECONDS if self.has_exited else 0.0
+        return [line for at, line in self.stderr_lines if line and at >= oldest][-_LINES_QUOTED:]
 
 
 @asynccontextmanager
 async def open_child(
-    to: Command, child: Child, over: anyio.Event, launcher: Launcher | None = None
+    command: Command, child: Child, ended: anyio.Event, launcher: Launcher | None = None
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Start a command and speak newline-delimited JSON with it; leave no process behind.
+    """Start a command and exchange newline-delimited JSON with it; leave no process behind.
 
-    What is learnt of the process goes to `child`; `over` is set once it no longer listens.
+    What is learnt about the process goes to `child`; `ended` is set once it no longer reads.
     """
-    process = await _started(to, launcher)
+    process = await _start(command, launcher)
     # No await until the task group holds the process, or a cancellation here would leak it.
     received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_pump_out, process, received, child)
-        tasks.start_soon(_pump_in, process, to_send, over)
-        tasks.start_soon(_pump_words, process, child)
+        tasks.start_soon(_pump_stdout, process, received, child)
+        tasks.start_soon(_pump_stdin, process, to_send, ended)
+        tasks.start_soon(_pump_stderr, process, child)
         try:
             with received, read, write, to_send:
                 yield read, write
@@ -107,27 +103,27 @@ async def open_child(
             tasks.cancel_scope.cancel()
 
 
-async def _started(to: Command, launcher: Launcher | None) -> _AnyProcess:
-    if to.cwd is not None and not to.cwd.is_dir():
-        raise ServerStartError(f"The folder {to.cwd} does not exist, so {to.command!r} cannot be started in it.")
-    environment = get_default_environment() | dict(to.env or {})
-    if launcher is not None and (process := await launcher(to, environment)) is not None:
+async def _start(command: Command, launcher: Launcher | None) -> ChildProcess:
+    name, args, cwd = command.command, command.args, command.cwd
+    if cwd is not None and not cwd.is_dir():
+        raise ServerStartError(f"The folder {cwd} does not exist, so {name!r} cannot be started in it.")
+    environment = get_default_environment() | dict(command.env or {})
+    if launcher is not None and (process := await launcher(command, environment)) is not None:
         return process
     try:
         if sys.platform == "win32":
-            command = await anyio.to_thread.run_sync(get_windows_executable_command, to.command)
-            return await create_windows_process(command, list(to.args), environment, sys.stderr, to.cwd)
+            return await start_windows_process(name, list(args), environment, cwd)
         return await anyio.open_process(
-            [to.command, *to.args],
+            [name, *args],
             env=environment,
-            cwd=to.cwd,
+            cwd=cwd,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # its own process group, so that what it starts can be ended with it
+            start_new_session=True,  # its own process group, so that the processes it starts can be stopped with it
         )
     except FileNotFoundError:
-        raise ServerStartError(f"The command {to.command!r} was not found. {_hint(to.command)}") from None
+        raise ServerStartError(f"The command {name!r} was not found. {_hint(name)}") from None
     except (OSError, ValueError) as error:
-        raise ServerStartError(f"The command {to.command!r} cannot be started: {error}.") from None
+        raise ServerStartError(f"The command {name!r} cannot be started: {error}.") from None
 
 
 def _hint(command: str) -> str:
@@ -136,49 +132,54 @@ def _hint(command: str) -> str:
     return "Install it, or write its full path."
 
 
-async def _pump_out(process: _AnyProcess, received: Any, child: Child) -> None:
-    """Hand on each line of stdout, and drain what nobody reads any more: a child stuck in a write cannot exit."""
+async def _pump_stdout(process: ChildProcess, received: Any, child: Child) -> None:
+    """Hand on each line of stdout, and drain the rest when nobody reads it: a child stuck in a write cannot exit."""
     assert process.stdout is not None
     pieces: list[bytes] = []
     with received, suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         async for piece in process.stdout:
             *ends, rest = piece.split(b"\n")
             for end in ends:
-                await _hand_on(b"".join((*pieces, end)), received, child)
+                await _receive_line(b"".join((*pieces, end)), received, child)
                 pieces.clear()
             pieces.append(rest)
-    child.left = True
+    child.has_exited = True
 
 
-async def _hand_on(line: bytes, received: Any, child: Child) -> None:
+async def _receive_line(line: bytes, received: Any, child: Child) -> None:
     try:
-        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError as error:
-        answer = in_place_of(line, error)
-        if answer is None:
-            if line.strip():
-                child.noise = child.noise or line[:200].decode("utf-8", "replace")
-                if child.listener is not None:
-                    child.listener(f"(on stdout, which is for MCP alone) {line[:200].decode('utf-8', 'replace')}")
-                else:
-                    logger.warning("A server wrote to its stdout what is not JSON-RPC: %r", line[:200])
+        replacement = replace_malformed(line, error)
+        if replacement is None:
+            _report_invalid_output(line, child)
             return
-    else:
-        answer = SessionMessage(message)
+        message = replacement
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-        await received.send(answer)
+        await received.send(message)
 
 
-async def _pump_in(process: _AnyProcess, to_send: Any, over: anyio.Event) -> None:
+def _report_invalid_output(line: bytes, child: Child) -> None:
+    if not line.strip():
+        return
+    text = line[:200].decode("utf-8", "replace")
+    child.invalid_output = child.invalid_output or text
+    if child.on_stderr is not None:
+        child.on_stderr(f"(on stdout, which is reserved for MCP) {text}")
+    else:
+        logger.warning("A server wrote to its stdout what is not JSON-RPC: %r", line[:200])
+
+
+async def _pump_stdin(process: ChildProcess, to_send: Any, ended: anyio.Event) -> None:
     assert process.stdin is not None
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         async for item in to_send:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await process.stdin.send(text.encode() + b"\n")
-    over.set()  # a child that no longer listens is lost, even if it lives
+    ended.set()  # a child that no longer reads is lost, even if it lives
 
 
-async def _pump_words(process: _AnyProcess, child: Child) -> None:
+async def _pump_stderr(process: ChildProcess, child: Child) -> None:
     stderr = getattr(process, "stderr", None)
     if stderr is None:
         return
@@ -187,29 +188,26 @@ async def _pump_words(process: _AnyProcess, child: Child) -> None:
         async for piece in stderr:
             *lines, rest = (rest + piece)[-65536:].split(b"\n")
             for line in lines:
-                child.hear(line)
+                child.add_stderr(line)
     if rest:
-        child.hear(rest)
+        child.add_stderr(rest)
 
 
-async def _stop(process: _AnyProcess, child: Child) -> None:
-    """End a child and all that it started: close its stdin, then SIGTERM, then SIGKILL; every wait is bounded."""
+async def _stop(process: ChildProcess, child: Child) -> None:
+    """Stop a child and everything that it started: close its stdin, then SIGTERM, then SIGKILL, each with a timeout."""
     assert process.stdin is not None
     assert process.stdout is not None
-    left = child.left
+    exited_by_itself = child.has_exited
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         await process.stdin.aclose()
-    with anyio.move_on_after(_HURRIED_WAIT if child.hurried else _EXIT_WAIT):
+    with anyio.move_on_after(_RESTART_EXIT_TIMEOUT if child.is_restarting else _EXIT_TIMEOUT):
         await process.wait()
-    child.exit_code = process.returncode if left else None
-    if isinstance(process, FallbackProcess) or os.name == "nt":
-        await terminate_windows_process_tree(process)
-    else:
-        # Also after a child that left in time: what it started may have stayed.
-        await terminate_posix_process_tree(process, _TERM_WAIT)
-    with anyio.move_on_after(_REAP_WAIT):
+    child.exit_code = process.returncode if exited_by_itself else None
+    # Also if the child exited in time: processes that it started may still run.
+    await terminate_process_tree(process, _TERM_TIMEOUT)
+    with anyio.move_on_after(_REAP_TIMEOUT):
         await process.wait()
-    close_process_job(process)
+    release_process(process)
     for stream in (process.stdout, getattr(process, "stderr", None)):
         if stream is not None:
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -1,4 +1,4 @@
-"""All servers of a host: connected in parallel, each on its own, ended together."""
+"""All servers of a host: connected in parallel, independent of each other, closed together."""
 
 from collections.abc import Iterator, Mapping
 from types import TracebackType
@@ -10,18 +10,17 @@ from anyio.abc import TaskGroup
 from fanlight.host.errors import UnknownServerError
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Listener
-from fanlight.host.upstream.process import STOP_LIMIT, Launcher
+from fanlight.host.upstream.process import STOP_TIMEOUT, Launcher
 from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
 
 class Servers(Mapping[str, Connection]):
-    """The connections by name, open while the `async with` block is, which may be entered again after its end.
+    """The connections by name. They are open while the `async with` block is, which may be entered again after its end.
 
-    A server that fails or dies is retried and never takes the others down; its `status` says why. Entering
-    does not wait for any of them: calls wait for their own, and `settled` waits for all. `options` go to each
-    `Connection`.
+    A server that fails is retried and does not affect the others; its `status` has the reason. Entering the block does
+    not wait for the servers: calls wait for their own, and `settled` waits for all. `options` go to each `Connection`.
     """
 
     def __init__(self, servers: Mapping[str, object], **options: Any) -> None:
@@ -32,12 +31,12 @@ class Servers(Mapping[str, Connection]):
         for name in servers:
             if not isinstance(name, str) or not name:
                 raise ArgumentError(f"servers has the name {shown(name)}, expected strings that are not empty.")
-        self._connections = {name: Connection(name, given, **options) for name, given in servers.items()}
+        self._connections = {name: Connection(name, server, **options) for name, server in servers.items()}
         self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
-            raise StateError("These servers have been started already.")
+            raise StateError("These servers are running already.")
         self._tasks = await anyio.create_task_group().__aenter__()
         for connection in self.values():
             connection.reset()
@@ -50,10 +49,10 @@ class Servers(Mapping[str, Connection]):
         assert self._tasks is not None
         for connection in self.values():
             connection.close()
-        # Asked politely first (an HTTP session is ended by a request); what is not done by then is cancelled.
-        self._tasks.cancel_scope.deadline = anyio.current_time() + STOP_LIMIT
+        # A clean end comes first (an HTTP session is ended by a request); after the timeout it is cancelled.
+        self._tasks.cancel_scope.deadline = anyio.current_time() + STOP_TIMEOUT
         try:
-            # The block's own error is not handed to the group, which would wrap it: it goes on as it came.
+            # The group does not get the block's own error, because it would wrap it.
             await self._tasks.__aexit__(None, None, None)
         finally:
             self._tasks = None
@@ -76,7 +75,7 @@ class Servers(Mapping[str, Connection]):
         return {name: each.tools for name, each in self.items() if each.status.state == "ready"}
 
     async def settled(self, within: float = 10.0) -> None:
-        """Wait until each server is ready, has failed at least once, or is found slow, but no longer than `within`."""
+        """Wait until each server is ready, has failed at least once, or is slow, for at most `within` seconds."""
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as waiting:
                 for connection in self.values():
@@ -87,12 +86,12 @@ class Servers(Mapping[str, Connection]):
         for connection in self.values():
             connection.launch_with(launcher)
 
-    def show_views(self, shown: bool) -> None:
-        """Tell the servers whether Views are shown; those that were told otherwise are connected anew."""
+    def show_views(self, show: bool) -> None:
+        """Set whether the extension is advertised to the servers; reconnect those for which that changes it."""
         for connection in self.values():
-            connection.show_views(shown)
+            connection.show_views(show)
 
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` with the news of every server. It must not block."""
+    def add_listener(self, listener: Listener) -> None:
+        """Call `listener` with the events of every server. It must not block."""
         for connection in self.values():
-            connection.listen(listener)
+            connection.add_listener(listener)

@@ -1,4 +1,7 @@
-"""Ask a server for its news, in the way of its era. They reach the client's message handler like all others."""
+"""Subscribes to the notifications of a server, in the way of its protocol version.
+
+The notifications themselves reach the message handler of the client, as all others do.
+"""
 
 import itertools
 import logging
@@ -15,121 +18,125 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from fanlight.host.upstream.events import Listener, PromptsChanged, ResourcesChanged, ResourceUpdated
 from fanlight.host.upstream.transport import Attempt
-from fanlight.host.upstream.wire import sent
+from fanlight.host.upstream.wire import send_request
 
 logger = logging.getLogger(__name__)
 
-_ANSWER_LIMIT: Final = 60.0
+_RESPONSE_TIMEOUT: Final = 60.0
 
 
-class Followed:
-    """The resources whose changes are of interest. They only become more."""
+class WatchedResources:
+    """The resources whose changes are of interest. Resources are only added."""
 
     def __init__(self) -> None:
         self.uris: list[str] = []
-        self.more = anyio.Event()
-        """Set when there are more; then there is another event."""
+        self.added = anyio.Event()
+        """Set when a resource is added, and then replaced by another event."""
 
     def add(self, uri: str) -> None:
-        """Follow a resource from now on."""
+        """Watch a resource from now on."""
         if uri not in self.uris:
             self.uris.append(uri)
-            more, self.more = self.more, anyio.Event()
-            more.set()
+            added, self.added = self.added, anyio.Event()
+            added.set()
 
 
 class Subscriptions:
-    """What one connection asks for. There is no replay: what changed before the server began to tell is told anew."""
+    """The subscriptions of one connection.
+
+    Servers do not replay notifications, so each new stream begins with events for everything that may have changed
+    before it.
+    """
 
     def __init__(
         self,
         name: str,
         client: Client,
         attempt: Attempt,
-        followed: Followed,
-        tell: Listener,
+        watched: WatchedResources,
+        emit: Listener,
         delay: Callable[[int], float],
     ) -> None:
         self._name = name
         self._client = client
         self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
         self._attempt = attempt
-        self._followed = followed
-        self._tell = tell
+        self._watched = watched
+        self._emit = emit
         self._delay = delay
 
     async def run(self) -> None:
-        """Ask for as long as the connection lives."""
+        """Stay subscribed until cancelled."""
         async with anyio.create_task_group() as tasks:
-            if self._modern:  # older servers tell of their lists unasked
-                tasks.start_soon(self._follow_lists)
+            if self._modern:  # older servers send changes of their lists without a subscription
+                tasks.start_soon(self._watch_lists)
             resources = self._client.server_capabilities.resources
             if resources is not None and resources.subscribe:
-                tasks.start_soon(self._follow_resources)
+                tasks.start_soon(self._watch_resources)
 
-    async def _follow_lists(self) -> None:
-        def begun(turn: int) -> None:
-            self._attempt.stale.set()
-            if turn > 1:
-                self._tell(ResourcesChanged(self._name))
-                self._tell(PromptsChanged(self._name))
+    async def _watch_lists(self) -> None:
+        def opened(number: int) -> None:
+            self._attempt.tools_changed.set()
+            if number > 1:
+                self._emit(ResourcesChanged(self._name))
+                self._emit(PromptsChanged(self._name))
 
-        await self._listen(begun, tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True)
+        await self._listen(opened, tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True)
 
-    async def _follow_resources(self) -> None:
-        asked = 0
+    async def _watch_resources(self) -> None:
+        subscribed = 0
         async with anyio.create_task_group() as tasks:
-            last: anyio.CancelScope | None = None
+            current: anyio.CancelScope | None = None
             while True:
-                more = self._followed.more
-                new, asked = self._followed.uris[asked:], len(self._followed.uris)
+                added = self._watched.added
+                new, subscribed = self._watched.uris[subscribed:], len(self._watched.uris)
                 if new and self._modern:
-                    before, last, opened = last, anyio.CancelScope(), anyio.Event()
-                    tasks.start_soon(self._listen_to, tuple(self._followed.uris), last, opened)
-                    await opened.wait()
-                    if before is not None:
-                        before.cancel()  # only now, so that nothing is missed in between
+                    previous, current, is_open = current, anyio.CancelScope(), anyio.Event()
+                    tasks.start_soon(self._listen_to, tuple(self._watched.uris), current, is_open)
+                    await is_open.wait()
+                    if previous is not None:
+                        previous.cancel()  # only after its successor is open, so that nothing is missed in between
                 else:
                     for uri in new:
                         tasks.start_soon(self._subscribe, uri)
-                await more.wait()
+                await added.wait()
 
-    async def _listen_to(self, uris: Sequence[str], scope: anyio.CancelScope, opened: anyio.Event) -> None:
-        """Follow resources in 2026-07-28: all of them with one stream."""
+    async def _listen_to(self, uris: Sequence[str], scope: anyio.CancelScope, is_open: anyio.Event) -> None:
+        """Watch resources as of 2026-07-28: all of them with one stream."""
 
-        def begun(turn: int) -> None:
-            opened.set()
-            if turn > 1:
+        def opened(number: int) -> None:
+            is_open.set()
+            if number > 1:
                 for uri in uris:
-                    self._tell(ResourceUpdated(self._name, uri))
+                    self._emit(ResourceUpdated(self._name, uri))
 
         with scope:
-            await self._listen(begun, resource_subscriptions=uris)
-            opened.set()  # refused, but nobody need wait for it
+            await self._listen(opened, resource_subscriptions=uris)
+            is_open.set()  # refused; do not keep the caller waiting
 
     async def _subscribe(self, uri: str) -> None:
-        """Follow a resource in the handshake era: each with a request."""
+        """Watch a resource as before 2026-07-28: with one request each."""
         request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-        with anyio.move_on_after(_ANSWER_LIMIT):
+        with anyio.move_on_after(_RESPONSE_TIMEOUT):
             try:
-                await sent(self._client, request)
+                await send_request(self._client, request)
             except MCPError as error:
-                logger.debug("%s: does not tell when %s changes: %s", self._name, uri, error)
+                logger.debug("%s: cannot subscribe to %s: %s", self._name, uri, error)
 
-    async def _listen(self, begun: Callable[[int], None], **kinds: Any) -> None:
-        """Hold a stream of news open, until the server refuses to."""
-        for turn in itertools.count(1):
+    async def _listen(self, opened: Callable[[int], None], **kinds: Any) -> None:
+        """Hold a stream of notifications open, and reopen it when it is lost, until the server refuses it."""
+        for number in itertools.count(1):
             try:
-                with anyio.fail_after(_ANSWER_LIMIT) as limit:
+                with anyio.fail_after(_RESPONSE_TIMEOUT) as timeout:
                     async with self._client.listen(**kinds) as changes:
-                        limit.deadline = math.inf
-                        begun(turn)
+                        timeout.deadline = math.inf
+                        opened(number)
                         async for _ in changes:
                             pass
             except (SubscriptionLost, TimeoutError):
                 pass
             except MCPError as error:
-                if not self._attempt.is_loss(error):
-                    logger.debug("%s: cannot be asked for news: %s", self._name, error)
+                if not self._attempt.is_connection_loss(error):
+                    logger.debug("%s: the server does not support subscriptions: %s", self._name, error)
                     return
-            await anyio.sleep(self._delay(turn))
+            await anyio.sleep(self._delay(number))

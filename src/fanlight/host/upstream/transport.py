@@ -1,7 +1,7 @@
-"""One attempt at a connection: its client, its calls, and the streams by which it learns that its server is gone.
+"""One attempt at a connection: its client, its calls, and the streams that show when its server is gone.
 
-The SDK tells a lost answer by a code that servers also use for errors of their own, so which it was is seen where
-it happens: at the stream from the server and, over HTTP, at the response.
+The SDK reports a lost response with an error code that servers also use for their own errors. The two are told apart
+where they happen: at the stream from the server and, over HTTP, at the response.
 """
 
 import json
@@ -21,74 +21,80 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from fanlight.host.upstream.config import Command, Streams, Url
-from fanlight.host.upstream.malformed import in_place_of_failure, in_words, unreadable
+from fanlight.host.upstream.malformed import explain_parser_error, malformed_error, replace_failure
 from fanlight.host.upstream.process import Child, Launcher, open_child
+from fanlight.host.upstream.sdk import is_http_failure, parse_failure
 from fanlight.protocol.dialects import with_experimental
 
 TransportStreams = tuple[Any, Any]
-Tap = Callable[[Literal["sent", "received"], dict[str, Any]], None]
+MessageObserver = Callable[[Literal["sent", "received"], dict[str, Any]], None]
 
-_LARGEST_EVENT: Final = 64 * 1024 * 1024  # the SDK's own limit of 1 MiB is less than many Views
+_MAX_EVENT_SIZE: Final = 64 * 1024 * 1024  # many Views are larger than the SDK's default of 1 MiB
 _SESSION_HEADER: Final = "mcp-session-id"
 _NO_SESSION: Final = re.compile(r"session|not initialized", re.IGNORECASE)
-_GATEWAY: Final = (502, 503, 504)
-# What the SDK says in place of an answer that it cannot read, or of a response that is no answer.
-_NOT_READ: Final = re.compile(
-    r"Failed to parse (?:JSON response|SSE message): (?:.*?Invalid JSON: (.*?) \[type=)?", re.DOTALL
-)
-_NO_ANSWER: Final = "Server returned an error response"
 
 
 @dataclass(frozen=True)
-class ServersOwn:
-    """The data of an error that the server itself sent, with the code that the SDK has for a lost connection."""
+class ServerErrorData:
+    """The data of an error that the server itself sent with the code that the SDK uses for a lost connection."""
 
     data: Any
 
 
 @dataclass(frozen=True)
-class Unavailable:
-    """The data of an error that stands for a gateway's answer: the server behind it cannot be reached now."""
+class HttpFailure:
+    """The data of an error that stands for an HTTP response with an error status and no JSON-RPC error."""
 
     status: int
+    request_size: int
+    """The size of the request's body in bytes."""
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether a gateway reports that it cannot reach the server behind it now."""
+        return self.status in (502, 503, 504)
 
 
 class Attempt:
-    """What lives as long as one attempt: its client, its calls, and what is known of its other end."""
+    """The state of one attempt at a connection: its client, its calls, and what is known about its other end."""
 
     def __init__(
-        self, tap: Tap | None = None, on_stderr: Callable[[str], None] | None = None, *, dialects: bool = False
+        self,
+        on_message: MessageObserver | None = None,
+        on_stderr: Callable[[str], None] | None = None,
+        *,
+        dialects: bool = False,
     ) -> None:
         self.client: Client | None = None
-        self.served = False
-        """Whether its server has answered, where another client than that one asks."""
-        self.over = anyio.Event()
+        self.answered = False
+        """Whether the server has answered; for programs that use another client than `client`."""
+        self.ended = anyio.Event()
         """Set when the connection is lost or closed."""
-        self.stale = anyio.Event()
+        self.tools_changed = anyio.Event()
         """Set when the tools may have changed."""
         self.reason: str | None = None
-        """Why it is over, if that is known."""
+        """Why the attempt ended, if that is known."""
         self.child: Child | None = None
         self.http_status: int | None = None
-        """Of the last response."""
+        """The status of the last response."""
         self.unanswered: set[types.RequestId] = set()
-        """Requests whose response ended without an answer."""
-        self.unavailable: dict[types.RequestId, int] = {}
-        """Requests that a gateway answered, with its status."""
-        self._tap = tap
+        """Requests whose HTTP response ended without a JSON-RPC response."""
+        self.http_failures: dict[types.RequestId, HttpFailure] = {}
+        """Requests that got an HTTP error status."""
+        self._on_message = on_message
         self.on_stderr = on_stderr
         self._dialects = dialects
-        self._watched = False
+        self._has_streams = False
         self._calls: set[anyio.CancelScope] = set()
 
     def end(self, reason: str) -> None:
         """End the attempt; the first reason is kept."""
         self.reason = self.reason or reason
-        self.over.set()
+        self.ended.set()
 
     @contextmanager
-    def call(self) -> Iterator[None]:
-        """Hold a call that ends with the connection, even where no transport would end it (in process)."""
+    def call_scope(self) -> Iterator[None]:
+        """Cancel the block when the connection ends, also in process, where no transport would end it."""
         with anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
@@ -96,74 +102,74 @@ class Attempt:
             finally:
                 self._calls.discard(scope)
 
-    def cut(self) -> None:
-        """End the calls that still run."""
+    def cancel_calls(self) -> None:
+        """Cancel the calls that still run."""
         for scope in tuple(self._calls):
             scope.cancel()
 
-    def is_loss(self, error: MCPError) -> bool:
-        """Tell whether an error means that an answer can no longer come, rather than being the answer."""
-        if error.code != types.CONNECTION_CLOSED or isinstance(error.data, ServersOwn):
+    def is_connection_loss(self, error: MCPError) -> bool:
+        """Return whether an error means that no response can come any more, rather than being the response."""
+        if error.code != types.CONNECTION_CLOSED or isinstance(error.data, ServerErrorData):
             return False
-        # There is no stream to watch in process, and no way to lose a server but to close the connection.
-        return self._watched or self.over.is_set()
+        # In process there is no stream to observe, and the only loss is that the connection was closed.
+        return self._has_streams or self.ended.is_set()
 
     @asynccontextmanager
-    async def watch(self, transport: Any) -> AsyncIterator[TransportStreams]:
-        """Open a transport and notice when its other end closes, which the SDK's client does not tell."""
-        self._watched = True
+    async def observe(self, transport: Any) -> AsyncIterator[TransportStreams]:
+        """Open a transport and set `ended` when its other end closes, which the SDK's client does not report."""
+        self._has_streams = True
         async with transport as (read, write):
-            yield _Watched(read, self), _Watched(write, self)
+            yield _ObservedStream(read, self), _ObservedStream(write, self)
 
-    def overheard(self, direction: Literal["sent", "received"], item: Any) -> None:
-        """Let whoever listens hear a message."""
-        if self._tap is not None and isinstance(item, SessionMessage):
-            self._tap(direction, item.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
+    def report_message(self, direction: Literal["sent", "received"], item: Any) -> None:
+        """Pass a message to the observer, if there is one."""
+        if self._on_message is not None and isinstance(item, SessionMessage):
+            self._on_message(direction, item.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
 
-    def worded(self, item: Any) -> Any:
-        """Return what is sent in words that older servers know, too. The SDK's client fills in `extensions` alone."""
+    def add_older_capabilities(self, item: Any) -> Any:
+        """Return a message with our extension also where older servers look; the SDK only fills in `extensions`."""
         if not self._dialects:
             return item
         match item:
             case SessionMessage(message=types.JSONRPCRequest(method=method, params=dict(params)) as message):
-                worded = with_experimental(method, params)
-                return SessionMessage(message.model_copy(update={"params": worded}), item.metadata)
+                changed = with_experimental(method, params)
+                return SessionMessage(message.model_copy(update={"params": changed}), item.metadata)
         return item
 
-    def marked(self, item: Any) -> Any:
-        """Mark an error with what it is: the server's own word, or the SDK's in place of an answer."""
+    def classify_error(self, item: Any) -> Any:
+        """Return a received message; an error gets data that says whether the server or the SDK made it."""
         match item:
             case ValidationError():
-                return in_place_of_failure(item) or item
+                return replace_failure(item) or item
             case SessionMessage(message=types.JSONRPCError(id=id, error=error) as message) if id is not None:
-                status = self.unavailable.pop(id, None)
+                failure = self.http_failures.pop(id, None)
                 if error.code == types.CONNECTION_CLOSED and id not in self.unanswered:
-                    data: object = ServersOwn(error.data)
-                elif error.code == types.PARSE_ERROR and (found := _NOT_READ.match(error.message)):
-                    return unreadable(id, in_words(found[1] or "it is no JSON-RPC message"))
-                elif status is not None and error.message == _NO_ANSWER:
-                    data = Unavailable(status)
+                    data: object = ServerErrorData(error.data)
+                elif (reason := parse_failure(error)) is not None:
+                    return malformed_error(id, explain_parser_error(reason))
+                elif failure is not None and is_http_failure(error):
+                    data = failure
                 else:
                     return item
-                marked = message.model_copy(update={"error": error.model_copy(update={"data": data})})
-                return SessionMessage(marked, item.metadata)
+                changed = message.model_copy(update={"error": error.model_copy(update={"data": data})})
+                return SessionMessage(changed, item.metadata)
         return item
 
 
-def open_transport(to: Command | Url | Streams, attempt: Attempt, launcher: Launcher | None = None) -> Any:
-    """Return the transport to a target, which tells the attempt what it learns."""
-    match to:
+def open_transport(target: Command | Url | Streams, attempt: Attempt, launcher: Launcher | None = None) -> Any:
+    """Return the transport to a target; what it learns goes to the attempt."""
+    match target:
         case Command():
-            attempt.child = Child(listener=attempt.on_stderr)
-            return attempt.watch(open_child(to, attempt.child, attempt.over, launcher))
+            attempt.child = Child(on_stderr=attempt.on_stderr)
+            return attempt.observe(open_child(target, attempt.child, attempt.ended, launcher))
         case Url():
-            return attempt.watch(_http(to, attempt))
+            return attempt.observe(_open_http(target, attempt))
         case Streams():
-            return attempt.watch(to.open())
+            return attempt.observe(target.open())
 
 
-class _Watched:
-    """A stream of the SDK that tells its attempt when the other end is gone."""
+class _ObservedStream:
+    """A stream of the SDK that reports its messages, and its end, to its attempt."""
 
     def __init__(self, inner: Any, attempt: Attempt) -> None:
         self._inner = inner
@@ -174,23 +180,23 @@ class _Watched:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Any:
-        with self._noticing():
+        with self._reporting_end():
             item = await self._inner.receive()
-            self._attempt.overheard("received", item)
-            return self._attempt.marked(item)
+            self._attempt.report_message("received", item)
+            return self._attempt.classify_error(item)
 
     async def send(self, item: Any) -> None:
-        with self._noticing():
-            worded = self._attempt.worded(item)
-            self._attempt.overheard("sent", worded)
-            await self._inner.send(worded)
+        with self._reporting_end():
+            item = self._attempt.add_older_capabilities(item)
+            self._attempt.report_message("sent", item)
+            await self._inner.send(item)
 
     @contextmanager
-    def _noticing(self) -> Iterator[None]:
+    def _reporting_end(self) -> Iterator[None]:
         try:
             yield
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._attempt.over.set()
+            self._attempt.ended.set()
             raise
 
     async def aclose(self) -> None:
@@ -220,39 +226,42 @@ class _SessionLost(Exception):
 
 
 @asynccontextmanager
-async def _http(to: Url, attempt: Attempt) -> AsyncIterator[TransportStreams]:
-    async def note(response: httpx2.Response) -> None:
+async def _open_http(target: Url, attempt: Attempt) -> AsyncIterator[TransportStreams]:
+    async def inspect(response: httpx2.Response) -> None:
+        request = response.request
         attempt.http_status = response.status_code
-        if await _forgot_session(response):
+        if await _is_session_lost(response):
             attempt.end("The server no longer knows our session; it was probably restarted.")
             raise _SessionLost
-        if response.status_code in _GATEWAY and response.request.method == "POST":
-            attempt.unavailable[_request_id(response.request)] = response.status_code
-        if response.request.method == "POST" and _is_event_stream(response):
+        if (id := _request_id(request)) is None:
+            return
+        if response.status_code >= httpx2.codes.BAD_REQUEST:
+            attempt.http_failures[id] = HttpFailure(response.status_code, len(request.content))
+        elif _is_event_stream(response):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Noted(response.stream, lambda: attempt.unanswered.add(_request_id(response.request)))
+            response.stream = _ObservedBody(response.stream, lambda: attempt.unanswered.add(id))
 
     timeout = httpx2.Timeout(30.0, read=300.0)  # a server may hold a response open while it works
-    hooks = {"response": [note]}
+    hooks = {"response": [inspect]}
     async with (
-        httpx2.AsyncClient(headers=to.headers, auth=to.auth, timeout=timeout, event_hooks=hooks) as client,
-        streamable_http_client(to.url, http_client=client, max_sse_event_size=_LARGEST_EVENT) as streams,
+        httpx2.AsyncClient(headers=target.headers, auth=target.auth, timeout=timeout, event_hooks=hooks) as client,
+        streamable_http_client(target.url, http_client=client, max_sse_event_size=_MAX_EVENT_SIZE) as streams,
     ):
         yield streams
 
 
-async def _forgot_session(response: httpx2.Response) -> bool:
-    """Tell whether a response says that our session is gone: 404 by the standard, 400 and words at many servers."""
+async def _is_session_lost(response: httpx2.Response) -> bool:
+    """Return whether our session is gone: 404 according to the standard, 400 with a message at many servers."""
     if response.request.method == "DELETE" or _SESSION_HEADER not in response.request.headers:
         return False
     if response.status_code != httpx2.codes.BAD_REQUEST:
         return response.status_code == httpx2.codes.NOT_FOUND
     try:
-        answer = json.loads(await response.aread())
+        body = json.loads(await response.aread())
     except ValueError:
         return False
-    # An error without an id was given before the request itself was looked at.
-    match answer:
+    # An error without an id was made before the server read the request itself.
+    match body:
         case {"id": None, "error": {"message": str(message)}}:
             return _NO_SESSION.search(message) is not None
     return False
@@ -263,17 +272,22 @@ def _is_event_stream(response: httpx2.Response) -> bool:
     return kind.strip().lower() == "text/event-stream"
 
 
-def _request_id(request: httpx2.Request) -> types.RequestId:
-    id: types.RequestId = json.loads(request.content).get("id")
-    return id
+def _request_id(request: httpx2.Request) -> types.RequestId | None:
+    """Return the id of the JSON-RPC request in an HTTP request; None for others, such as those of a sign-in."""
+    if request.method != "POST" or request.headers.get("content-type") != "application/json":
+        return None
+    match json.loads(request.content):
+        case {"method": str(), "id": int() | str() as id}:
+            return id
+    return None
 
 
-class _Noted(httpx2.AsyncByteStream):
-    """The body of a response that is a stream of events. Who has found an answer in it never reads to its end."""
+class _ObservedBody(httpx2.AsyncByteStream):
+    """The body of an event stream. The SDK stops reading once it has its response, so at the end there was none."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, at_end: Callable[[], None]) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, on_end: Callable[[], None]) -> None:
         self._inner = inner
-        self._at_end = at_end
+        self._on_end = on_end
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         pieces = self._inner.__aiter__()
@@ -281,10 +295,10 @@ class _Noted(httpx2.AsyncByteStream):
             async for piece in pieces:
                 yield piece
         except Exception:
-            self._at_end()
+            self._on_end()
             raise
         else:
-            self._at_end()
+            self._on_end()
         finally:
             if isinstance(pieces, AsyncGenerator):
                 await pieces.aclose()

@@ -1,4 +1,4 @@
-"""What is asked of a server and what it answers, as it is on the wire."""
+"""Requests to a server and their results, as they are on the wire."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -17,81 +17,86 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[Any, str | None], types.CallToolRequest | types.ReadResourceRequest]
-"""Makes a request that takes the answers to what the server asked for it, and the server's own state."""
+BuildRequest = Callable[[Any, str | None], types.CallToolRequest | types.ReadResourceRequest]
+"""Builds a request from the responses to the server's input requests, and the state that the server attached."""
 
-_MOST_PAGES: Final = 1000
-_MOST_ROUNDS: Final = 10
+_MAX_PAGES: Final = 1000
+_MAX_ROUNDS: Final = 10
 _RAW: Final[TypeAdapter[Any]] = TypeAdapter(JSONObject)
 _WIRE_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
 class InputRefusedError(RefusedError, MCPError):
-    """The host did not give the input that a server needs for a call."""
+    """A handler of the host gave no input to a server that needs some for a call."""
 
 
-async def sent(client: Client, request: types.ClientRequest, on_progress: ProgressFnT | None = None) -> JSONObject:
+async def send_request(
+    client: Client, request: types.ClientRequest, on_progress: ProgressFnT | None = None
+) -> JSONObject:
     """Send a request and return its result unchanged."""
     result: JSONObject = await client.session.send_request(request, _RAW, progress_callback=on_progress)
     return result
 
 
-async def finished(client: Client, build: Build, on_progress: ProgressFnT | None) -> JSONObject:
-    """Send a request until the server needs no more input for it: no View may see `input_required`."""
-    result = await sent(client, build(None, None), on_progress)
-    for _ in range(_MOST_ROUNDS):
+async def send_until_complete(client: Client, build: BuildRequest, on_progress: ProgressFnT | None) -> JSONObject:
+    """Send a request, and again with the input that the server asks for, until it returns a complete result.
+
+    A View never sees `input_required`.
+    """
+    result = await send_request(client, build(None, None), on_progress)
+    for _ in range(_MAX_ROUNDS):
         if result.get("resultType") != "input_required":
             return result
-        wanted = types.InputRequiredResult.model_validate(result)
-        answers = await _answers(client, wanted)
-        if not answers:
-            await anyio.sleep(0.1)  # the server only asks to be asked again
-        result = await sent(client, build(answers or None, wanted.request_state), on_progress)
-    raise MCPError(types.INTERNAL_ERROR, f"The server asked for more input {_MOST_ROUNDS} times in a row.")
+        required = types.InputRequiredResult.model_validate(result)
+        responses = await _get_input(client, required)
+        if not responses:
+            await anyio.sleep(0.1)  # the server only wants the request to be sent again
+        result = await send_request(client, build(responses or None, required.request_state), on_progress)
+    raise MCPError(types.INTERNAL_ERROR, f"The server asked for more input {_MAX_ROUNDS} times in a row.")
 
 
-async def _answers(client: Client, wanted: types.InputRequiredResult) -> dict[str, Any]:
-    answers: dict[str, Any] = {}
-    for key, request in (wanted.input_requests or {}).items():
+async def _get_input(client: Client, required: types.InputRequiredResult) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for key, request in (required.input_requests or {}).items():
         context = ClientRequestContext(session=client.session, request_id=key)
-        answer = await client.session.dispatch_input_request(context, request)
-        if isinstance(answer, types.ErrorData):
-            raise InputRefusedError.from_error_data(answer)
-        answers[key] = answer
-    return answers
+        response = await client.session.dispatch_input_request(context, request)
+        if isinstance(response, types.ErrorData):
+            raise InputRefusedError.from_error_data(response)
+        responses[key] = response
+    return responses
 
 
-async def all_tools(client: Client, server: str) -> tuple[JSONObject, ...]:
+async def list_all_tools(client: Client, server: str) -> tuple[JSONObject, ...]:
     """List the tools of all pages."""
     if client.server_capabilities.tools is None:
         return ()
     tools: list[JSONObject] = []
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await sent(client, types.ListToolsRequest(params=at_cursor(cursor)))
-        tools += await _callable(client, page["tools"], cursor)
-        before, cursor = cursor, page.get("nextCursor")
-        if cursor is None or cursor == before:
+    for _ in range(_MAX_PAGES):
+        page = await send_request(client, types.ListToolsRequest(params=page_params(cursor)))
+        tools += await _without_invalid_headers(client, page["tools"], cursor)
+        previous, cursor = cursor, page.get("nextCursor")
+        if cursor is None or cursor == previous:
             return tuple(tools)
-    logger.warning("%s: it has more than %d pages of tools; the rest is left out", server, _MOST_PAGES)
+    logger.warning("%s: it has more than %d pages of tools; the rest is ignored", server, _MAX_PAGES)
     return tuple(tools)
 
 
-async def _callable(client: Client, tools: list[JSONObject], cursor: str | None) -> list[JSONObject]:
-    """Return the tools of a page that may be called; let the SDK read those that want arguments in headers.
+async def _without_invalid_headers(client: Client, tools: list[JSONObject], cursor: str | None) -> list[JSONObject]:
+    """Return the tools of a page, without those that declare arguments in headers wrongly (a MUST of 2026-07-28).
 
-    It learns the headers, and drops tools that declare them wrongly (a MUST of 2026-07-28), in its own
-    `list_tools` alone. Such tools are rare, so the page is listed once more only for them.
+    Only the SDK's own `list_tools` learns such headers and drops such tools. They are rare, so the page is listed a
+    second time only if it has any.
     """
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or "x-mcp-header" not in repr(tools):
         return tools
-    page = await client.session.list_tools(params=at_cursor(cursor))
+    page = await client.session.list_tools(params=page_params(cursor))
     names = {tool.name for tool in page.tools}
     return [tool for tool in tools if tool["name"] in names]
 
 
 def without_wire_fields(result: JSONObject) -> JSONObject:
-    """Return a result without what only the 2026-07-28 wire needs."""
+    """Return a result without the fields that only the 2026-07-28 wire needs."""
     plain = {key: value for key, value in result.items() if key not in _WIRE_ONLY}
     meta = plain.get("_meta")
     if isinstance(meta, Mapping) and types.SERVER_INFO_META_KEY in meta:
@@ -102,12 +107,12 @@ def without_wire_fields(result: JSONObject) -> JSONObject:
     return plain
 
 
-def at_cursor(cursor: str | None) -> types.PaginatedRequestParams | None:
-    """Return the parameters that ask for the page at a cursor."""
+def page_params(cursor: str | None) -> types.PaginatedRequestParams | None:
+    """Return the params of a request for the page at a cursor."""
     return None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
 
 
-def dumped(model: Any) -> JSONObject:
+def to_wire(model: Any) -> JSONObject:
     """Return a model of the SDK as it is on the wire."""
     wire: JSONObject = model.model_dump(by_alias=True, mode="json", exclude_none=True)
     return wire

@@ -130,11 +130,11 @@ def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
 
 async def _check(value: object, schema: JSONObject, name: str) -> None:
     """Raise unless a value matches a schema. The View chose both, so validation has no network and a time limit."""
-    from fanlight.host.upstream.output_schema import fault_of  # a slow import that few Views need
+    from fanlight.host.upstream.output_schema import find_mismatch  # a slow import that few Views need
 
     try:
         with anyio.fail_after(_CHECK_TIME):
-            fault = await anyio.to_thread.run_sync(fault_of, value, schema, abandon_on_cancel=True)
+            fault = await anyio.to_thread.run_sync(find_mismatch, value, schema, abandon_on_cancel=True)
     except TimeoutError:
         fault = f"cannot be checked in {_CHECK_TIME:g} seconds"
     if fault is not None:

@@ -8,7 +8,7 @@ import anyio
 
 from fanlight.host import ServerError
 from fanlight.host.errors import NotConnectedError
-from fanlight.host.upstream.connection import Connection, StandIn
+from fanlight.host.upstream.connection import Connection, Interceptor
 from fanlight.inspector.panels.recording import Recording
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -33,7 +33,7 @@ class Faults:
         self._faults = {name: Fault() for name in connections}
         self._recordings: dict[str, Recording] = {}
         for name, connection in connections.items():
-            connection.stand_in = self._interceptor(name)
+            connection.intercept = self._interceptor(name)
 
     def of(self, server: str) -> Fault:
         """Return the faults of a server."""
@@ -60,7 +60,7 @@ class Faults:
         """Send requests to the server again."""
         self._recordings.pop(server, None)
 
-    def _interceptor(self, server: str) -> StandIn:
+    def _interceptor(self, server: str) -> Interceptor:
         async def intercept(method: str, params: JSONObject) -> JSONObject | None:
             fault = self._faults[server]
             if fault.slow:

@@ -16,7 +16,7 @@ from fanlight.dev.targets import Served
 from fanlight.dev.tracebacks import ServerException, TracebackReader
 from fanlight.host import Host
 from fanlight.host.documents.tool_link import link_problem, view_uri
-from fanlight.host.upstream.events import News
+from fanlight.host.upstream.events import ServerEvent
 from fanlight.host.web.origins import app_label
 from fanlight.inspector.api import flag, get, number, post, text
 from fanlight.inspector.events import Events
@@ -38,9 +38,9 @@ class ServersPanel:
         self._faults = faults
         self._events = events
         self._logs = {name: _Log(name, served.folder) for name, served in servers.items()}
-        host.servers.listen(self._publish_status)
+        host.servers.add_listener(self._publish_status)
         for name, connection in host.servers.items():
-            connection.tap = partial(self._publish_message, name)
+            connection.on_message = partial(self._publish_message, name)
             connection.on_stderr = partial(self._log, name)
 
     def routes(self) -> list[Route]:
@@ -116,7 +116,7 @@ class ServersPanel:
         self._host.servers[text(body, "server")].restart()
         return {}
 
-    def _publish_status(self, news: News) -> None:
+    def _publish_status(self, news: ServerEvent) -> None:
         self._events.publish("server", self._describe(news.server))
 
     def _publish_message(self, server: str, direction: str, message: JSONObject) -> None:

@@ -44,7 +44,7 @@ uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning")
 
 def ready_again(connection: Connection) -> anyio.Event:
     ready = anyio.Event()
-    connection.listen(
+    connection.add_listener(
         lambda news: ready.set() if isinstance(news, StatusChanged) and news.status.state == "ready" else None
     )
     return ready
@@ -81,7 +81,7 @@ async def test_an_http_server_killed_in_mid_call_loses_the_call(mode: str, tmp_p
         assert web.stdout is not None
         with anyio.fail_after(30):
             port = int(await web.stdout.receive())
-        async with connected(f"http://127.0.0.1:{port}/mcp", mode=mode, patience=2) as connection:
+        async with connected(f"http://127.0.0.1:{port}/mcp", mode=mode, call_wait=2) as connection:
             async with anyio.create_task_group() as tasks:
 
                 async def call() -> None:
@@ -295,7 +295,9 @@ async def forgot_to_initialize(exchange: Exchange) -> None:
 async def test_a_server_that_forgot_the_session_is_greeted_anew(say: Tool) -> None:
     reasons: list[str | None] = []
     async with raw_web(ok=ok) as web, connected(web.url) as connection:
-        connection.listen(lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None)
+        connection.add_listener(
+            lambda news: reasons.append(news.status.reason) if isinstance(news, StatusChanged) else None
+        )
         web.session, web.on_unknown_session = "two", say
         with pytest.raises(ConnectionLostError):
             await connection.call_tool("ok")
