@@ -1,4 +1,4 @@
-"""Views without any SDK, each of which does one thing wrong: the scene in which it shows, and the rules it breaks."""
+"""Views without an SDK, each with one mistake: the scene in which it shows, and the rules that it breaks."""
 
 CLIENT = """
 const waiting = new Map();
@@ -33,7 +33,7 @@ BODY = '<!doctype html><html lang="en"><title>x</title><body><p id="out">Hello</
 
 
 def raw(code: str, body: str = "") -> str:
-    """Return a View without any SDK."""
+    """Return a View without an SDK."""
     return f'{BODY}{body}<script type="module">{CLIENT}{START}{code}</script>'
 
 
@@ -70,34 +70,38 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
         raw('on["tool-input-partial"] = () => ask("tools/call", { name: "buy" }); await start();'),
         {"TIP-07"},
     ),
-    "cannot bear partial arguments": (
+    "fails on partial arguments": (
         "partial",
         raw('on["tool-input-partial"] = ({ arguments: a }) => a.zone.length; await start();'),
         {"TIP-08"},
     ),
-    "cannot bear an error": (
+    "fails on an error result": (
         "error",
         raw('on["tool-result"] = ({ structuredContent }) => structuredContent.a; await start();'),
         {"QUA-13"},
     ),
-    "cannot bear a cancellation": (
+    "fails on a cancellation": (
         "partial",
         raw('on["tool-cancelled"] = () => nothing(); await start();'),
         {"QUA-12"},
     ),
-    "is caught by nobody": ("plain", raw("await start(); nothing();"), {"QUA-02"}),
+    "throws an uncaught error": ("plain", raw("await start(); nothing();"), {"QUA-02"}),
     "loops": ("plain", raw(LOOP), {"QUA-04"}),
-    "does not tell its size": (
+    "does not report its size": (
         "plain",
         raw('await ask("ui/initialize", { appCapabilities: {} }); tell("ui/notifications/initialized");'),
         {"SIZ-01"},
     ),
-    "cannot be read": (
+    "has pale text": (
         "plain",
         raw("await start();", '<p style="color: #ccc; background: #fff">Pale words</p>'),
         {"QUA-05"},
     ),
-    "cannot be heard": ("plain", raw("await start();", '<button></button><img src="data:,"><input>'), {"QUA-06"}),
+    "has no names for screen readers": (
+        "plain",
+        raw("await start();", '<button></button><img src="data:,"><input>'),
+        {"QUA-06"},
+    ),
     "uses the host's colours": (
         "bare",
         raw("await start();", "<style>p { color: var(--color-text-primary) }</style>"),
@@ -117,10 +121,14 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
         {"QUA-22"},
     ),
     "uses fragments": ("plain", raw('await start(); location.hash = "#a"; history.pushState({}, "", "?b");'), set()),
-    "wants more than is offered": ("bare", raw('await start(); ask("tools/call", { name: "show" });'), {"ADV-13"}),
-    "wants a model": ("plain", raw('await start(); ask("sampling/createMessage", {});'), {"D-SMP-01"}),
+    "calls a tool without looking at the capabilities": (
+        "bare",
+        raw('await start(); ask("tools/call", { name: "show" });'),
+        {"ADV-13"},
+    ),
+    "requests sampling": ("plain", raw('await start(); ask("sampling/createMessage", {});'), {"D-SMP-01"}),
     "declares tools": ("plain", raw("await start({ tools: {} });"), {"D-APT-01", "D-APT-02"}),
-    "takes any tool": (
+    "accepts any tool call": (
         "plain",
         raw(
             'answers["tools/list"] = () => ({ tools: [{ name: "set", inputSchema: { required: ["a"] } }] });'
@@ -128,11 +136,19 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
         ),
         {"D-APT-03", "D-APT-05", "D-APT-08"},
     ),
-    "does not know how to go": ("plain", raw('delete answers["ui/resource-teardown"]; await start();'), set()),
-    "does not go": ("plain", raw('answers["ui/resource-teardown"] = () => nothing(); await start();'), {"QUA-14"}),
-    "reaches out": ("plain", raw('await start(); new Image().src = "https://elsewhere.example/a.png";'), {"QUA-01"}),
-    "makes code": ("plain", raw('await start(); try { new Function("") } catch {}'), {"QUA-19", "REV-03"}),
-    "forgets": (
+    "has no teardown handler": ("plain", raw('delete answers["ui/resource-teardown"]; await start();'), set()),
+    "fails during teardown": (
+        "plain",
+        raw('answers["ui/resource-teardown"] = () => nothing(); await start();'),
+        {"QUA-14"},
+    ),
+    "loads from another origin": (
+        "plain",
+        raw('await start(); new Image().src = "https://elsewhere.example/a.png";'),
+        {"QUA-01"},
+    ),
+    "uses eval": ("plain", raw('await start(); try { new Function("") } catch {}'), {"QUA-19", "REV-03"}),
+    "forgets the theme": (
         "plain",
         raw(
             'on["host-context-changed"] = (c) => (document.body.style.background = c.theme === "dark" ? "#111" : "");'

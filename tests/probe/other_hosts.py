@@ -1,4 +1,4 @@
-"""The probe's View in hosts that are not ours: a published bridge, or a script with faults."""
+"""Show the probe in hosts that are not ours: a published bridge, or a scripted host with faults."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fanlight.probe.server import probe_server
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import policy, view_directives
+from fanlight.rules.table import HOST_RULES
 from support.browser import until
 from support.node import bundled
 from support.wire import serving
@@ -41,7 +42,7 @@ async def shown_by(
     faults: Sequence[str] = (),
     arguments: dict[str, Any] | None = None,
 ) -> AsyncIterator[Page]:
-    """Show the probe in a host page."""
+    """Show the probe in the page of a host, which `script` plays."""
 
     async def host_page(request: Request) -> Response:
         return HTMLResponse(f'{_DOCUMENT}<body><script type="module" src="/host.js"></script>')
@@ -50,20 +51,20 @@ async def shown_by(
         return Response(bundled(_PAGES / script, package), media_type="text/javascript")
 
     async def sandbox(request: Request) -> Response:
-        words = _PAGES.joinpath("sandbox.js").read_text(encoding="utf-8")
+        code = _PAGES.joinpath("sandbox.js").read_text(encoding="utf-8")
         origin = f"http://localhost:{request.url.port}"
         # The View inherits the policy of the proxy that frames it.
         headers = {} if "no policy" in faults else {"content-security-policy": policy(view_directives(_CSP, [origin]))}
-        return HTMLResponse(f"<!doctype html><body><script>{words}</script>", headers=headers)
+        return HTMLResponse(f"<!doctype html><body><script>{code}</script>", headers=headers)
 
     async def plan(request: Request) -> Response:
-        given = {"tool": "probe_host", "arguments": arguments or {"note": "hello"}, "faults": list(faults)}
-        return JSONResponse({**given, "version": package, "sandbox": f"http://127.0.0.1:{request.url.port}/sandbox"})
+        call = {"tool": "probe_host", "arguments": arguments or {"note": "hello"}, "faults": list(faults)}
+        return JSONResponse({**call, "version": package, "sandbox": f"http://127.0.0.1:{request.url.port}/sandbox"})
 
     routes = [WebRoute("/host", host_page), WebRoute("/host.js", host_script)]
     pages = Starlette(routes=[*routes, WebRoute("/sandbox", sandbox), WebRoute("/plan.json", plan)])
     page = await browser.new_page(viewport={"width": 800, "height": 700})
-    await page.route("https://*.invalid/**", _nowhere)
+    await page.route("https://*.invalid/**", _abort)
     with serving(_beside(pages, probe_server(report).streamable_http_app())) as address:
         try:
             await page.goto(f"{address.replace('127.0.0.1', 'localhost')}/host")
@@ -72,7 +73,7 @@ async def shown_by(
             await page.close()
 
 
-async def _nowhere(route: Route) -> None:
+async def _abort(route: Route) -> None:
     await route.abort()
 
 
@@ -85,7 +86,7 @@ def _beside(pages: ASGIApp, mcp: ASGIApp) -> ASGIApp:
 
 
 async def probe_frame(page: Page) -> Frame:
-    """Wait until the probe is shown, wherever, and return its frame."""
+    """Wait until the probe is shown, and return its frame."""
     with anyio.fail_after(20):
         while True:
             for frame in page.frames:
@@ -108,16 +109,21 @@ async def finished(frame: Frame, report: Path) -> dict[str, Any]:
 
 
 async def until_report(report: Path, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Wait until something holds of the report, and return it."""
+    """Wait until a condition holds for the report, and return the report."""
     for _ in range(300):
         if report.exists():
             found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
             if holds(found):
                 return found
         await anyio.sleep(0.05)
-    raise AssertionError("the report did not come to hold what was expected")
+    raise AssertionError("the condition never held for the report")
 
 
 def ids(report: dict[str, Any], status: str) -> set[str]:
-    """Return the rules of one status."""
+    """Return the ids of the rules with a status."""
     return {rule["id"] for rule in report["rules"] if rule["status"] == status}
+
+
+def rules_tested_by(tester: str) -> set[str]:
+    """Return the ids of the rules that the View, a person or nobody tests."""
+    return {rule.id for rule in HOST_RULES if rule.probe is not None and rule.probe.by == tester}

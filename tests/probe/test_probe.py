@@ -9,15 +9,12 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from fanlight.cli import main
 from fanlight.host import Host, Policy, Profile
-from fanlight.probe.report import ReportError, rules_for_view, summarize, validate_report
+from fanlight.probe.report import summarize, validate_report
 from fanlight.probe.server import probe_server
-from fanlight.rules.table import HOST_RULES
-from probe.other_hosts import finished, ids, probe_frame, shown_by, until_report
+from probe.other_hosts import finished, ids, probe_frame, rules_tested_by, shown_by, until_report
 from support.browser import until, view_frame
 from support.program import program_of
-from support.wire import NO_UI, UI, VERSIONS, in_memory, over_stdio
 
 pytestmark = pytest.mark.anyio
 
@@ -39,23 +36,19 @@ def ours(report: Path, **options: Any) -> Host:
     return host
 
 
-def rules_tested_by(tester: str) -> set[str]:
-    return {rule.id for rule in HOST_RULES if rule.probe is not None and rule.probe.by == tester}
-
-
 def failures(found: dict[str, Any]) -> dict[str, list[str]]:
     return {rule["id"]: rule["notes"] for rule in found["rules"] if rule["status"] == "fail"}
 
 
-async def requests_to_nowhere(page: Page) -> list[str]:
-    asked: list[str] = []
+async def record_requests(page: Page) -> list[str]:
+    requested: list[str] = []
 
-    async def nowhere(route: Route) -> None:
-        asked.append(route.request.url)
+    async def abort(route: Route) -> None:
+        requested.append(route.request.url)
         await route.abort()
 
-    await page.route("https://*.invalid/**", nowhere)
-    return asked
+    await page.route("https://*.invalid/**", abort)
+    return requested
 
 
 # Our host
@@ -63,26 +56,26 @@ async def requests_to_nowhere(page: Page) -> list[str]:
 DECLARED_ONLY = {"CSP-01", "CSP-09", "CSP-10", "CSP-11", "RES-11"}
 BARE_ONLY = {"CSP-02", "SBX-06e"}
 LATER = {"TCX-01", "TIP-01", "TIP-02"}
-"""What takes a call that is cancelled, or one whose arguments are still being written."""
+"""Rules that need a cancelled call, or one with streamed arguments."""
 TESTED = rules_tested_by("view") - LATER - {"THM-04"}
 
 
 @pytest.mark.parametrize(
     ("tool", "untested"), [("probe_host", BARE_ONLY), ("probe_host_bare", DECLARED_ONLY)], ids=["full", "bare"]
 )
-async def test_our_host_keeps_every_rule_that_a_view_can_see(
+async def test_our_host_passes_every_rule_that_a_view_can_test(
     tool: str, untested: set[str], browser: Browser, report: Path
 ) -> None:
     host = ours(report)
     with program_of(host) as program:
         async with program.shown(browser, "probe", tool, {"note": "Grüße"}) as (page, _):
-            asked = await requests_to_nowhere(page)
+            requested = await record_requests(page)
             found = await finished(await view_frame(page), report)
             assert failures(found) == {}
             assert ids(found, "pass") == TESTED - untested
-            # The network agrees with what the browser told the View.
-            assert not any("undeclared" in url for url in asked)
-            assert bool(asked) is (tool == "probe_host")
+            # The requests that leave the browser agree with the violations that the View saw.
+            assert not any("undeclared" in url for url in requested)
+            assert bool(requested) is (tool == "probe_host")
             assert found["host"]["info"]["name"] == "fanlight"
             assert "0 fail" in host.model_context("probe")[0]["content"][0]["text"]
             await program.inside(host.close_view(str(program.call.view)))
@@ -90,7 +83,7 @@ async def test_our_host_keeps_every_rule_that_a_view_can_see(
     assert ids(closed, "pass") - ids(found, "pass") == {"TDN-01", "TDN-03"}
 
 
-async def test_what_our_host_is_told_to_leave_out_is_found(browser: Browser, report: Path) -> None:
+async def test_what_our_host_is_configured_to_leave_out_is_found(browser: Browser, report: Path) -> None:
     looser = Policy({**POLICY, "profile": "compat"})
     quieter = Profile(suppressed=["ui/notifications/host-context-changed"], extension=False)
     host = Host({"probe": probe_server(report)}, policy=looser, profile=quieter)
@@ -124,10 +117,10 @@ async def test_our_host_streams_arguments_and_reports_a_cancelled_call(browser: 
     assert {"TIP-01", "TIP-02", "TIP-04", "TCX-01", "TIN-01", "TIN-02"} <= ids(found, "pass")
 
 
-async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: Path) -> None:
+async def test_a_person_can_judge_rules_send_the_report_and_close_the_view(browser: Browser, report: Path) -> None:
     host = ours(report)
-    said: list[str] = []
-    host.on_message(lambda conversation, role, content: said.append(content[0]["text"]))
+    messages: list[str] = []
+    host.on_message(lambda conversation, role, content: messages.append(content[0]["text"]))
     with program_of(host) as program:
         async with program.shown(browser, "probe", "probe_host", {"fail": True}, height=6000) as (page, _):
             view = await view_frame(page)
@@ -140,7 +133,7 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
             await expect(view.get_by_role("listitem")).to_have_count(found["counts"]["person"])
             await view.get_by_role("button", name="Send to the chat", exact=True).click()
             await until(view, 'probe.findings.notes("MSG-01").length')
-            assert said == [summarize(found)]
+            assert messages == [summarize(found)]
             await view.get_by_role("button", name="Copy report").click()
             await expect(view.locator("#copied")).to_have_text("Copied.")
             await view.get_by_role("button", name="Pass: MSG-01").click()
@@ -154,8 +147,8 @@ async def test_a_person_reads_votes_sends_and_closes(browser: Browser, report: P
 
 
 @pytest.mark.parametrize("package", ["ext-apps-1", "ext-apps-2"])
-async def test_what_the_probe_finds_of_the_published_bridge(package: str, browser: Browser, report: Path) -> None:
-    """The bridge passes every call on; which tools a View may call is left to the page around it."""
+async def test_the_published_bridge_passes_all_rules_but_three(package: str, browser: Browser, report: Path) -> None:
+    """The bridge forwards every call; the page around it has to decide which tools a View may call."""
     async with shown_by(browser, report, "bridge.js", package=package) as page:
         found = await finished(await probe_frame(page), report)
         assert found["host"]["info"] == {"name": "AppBridge", "version": package}
@@ -214,7 +207,7 @@ async def test_each_fault_of_a_host_is_found_and_nothing_else(
     assert set(broken) == set().union(*faults.values()), broken
 
 
-async def test_of_a_host_that_does_not_answer_only_the_frame_is_judged(browser: Browser, report: Path) -> None:
+async def test_a_host_that_does_not_respond_is_tested_only_for_its_frame(browser: Browser, report: Path) -> None:
     async with shown_by(browser, report, "scripted.js", faults=["mute"]) as page:
         frame = await probe_frame(page)
         await until(frame, "document.body.dataset.state !== 'running'", 60)
@@ -222,90 +215,3 @@ async def test_of_a_host_that_does_not_answer_only_the_frame_is_judged(browser: 
     assert set(failures(found)) == {"INI-02", "INI-03"}
     assert {"SBX-01", "SBX-02", "CSP-03"} <= ids(found, "pass")
     assert {"TIN-01", "SBX-12", "SEC-02"} <= ids(found, "untested")
-
-
-# The table, the report and the server
-
-
-def test_the_view_tests_exactly_the_rules_that_the_table_says() -> None:
-    code = PAGES.joinpath("checks.js").read_text(encoding="utf-8")
-    tried = set(re.findall(r'"((?:D-)?[A-Z]{3}-\d\d[a-f]?)"', code))
-    known = {rule.id for rule in HOST_RULES}
-    assert tried <= known
-    assert rules_tested_by("view") <= tried
-    # The View tests nothing that the table calls untestable; for RES-10 it only notes what it sees.
-    assert rules_tested_by("nobody") & tried == {"RES-10"}
-
-
-def test_the_probe_shows_the_sentences_of_the_table() -> None:
-    rows = {row["id"]: row for row in rules_for_view()}
-    assert rows.keys() == {rule.id for rule in HOST_RULES}
-    for rule in HOST_RULES:
-        row = rows[rule.id]
-        assert (row["strength"], row["sentence"], row["section"]) == (rule.strength, rule.sentence, rule.section)
-
-
-def test_a_report_is_taken_as_data() -> None:
-    given = {
-        "host": {"info": {"name": "x", "version": "1"}},
-        "rules": [
-            {"id": "TIN-01", "status": "fail", "notes": ["n" * 1000], "strength": "MAY"},
-            {"id": "TIN-02", "status": "splendid", "notes": 7},
-            {"id": "ZZZ-99", "status": "pass"},
-            "nonsense",
-        ],
-        "secret": "not kept",
-    }
-    found = validate_report(given)
-    assert found["counts"] == {"pass": 0, "fail": 1, "untested": len(HOST_RULES) - 1, "person": 0}
-    assert found["broken"] == ["TIN-01"]
-    first = next(rule for rule in found["rules"] if rule["id"] == "TIN-01")
-    assert (first["strength"], len(first["notes"][0])) == ("MUST", 500)
-    assert "secret" not in found
-    assert summarize(found).splitlines()[1].startswith("FAIL TIN-01 (MUST)")
-    wrong: object
-    for wrong in (None, [], {"rules": 7}, {}):
-        with pytest.raises(ReportError):
-            validate_report(wrong)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_the_server_shows_its_tools_to_every_client(version: str) -> None:
-    server = probe_server()
-    async with in_memory(server, version, NO_UI) as client:
-        tools = await client.tools()
-        assert tools["probe_host"]["_meta"]["ui"]["resourceUri"] == "ui://fanlight-probe/view"
-        assert tools["probe_nobody"]["_meta"]["ui"]["visibility"] == []
-        assert tools["probe_report"]["annotations"]["readOnlyHint"] is True
-        assert (await client.call("probe_results"))["content"][0]["text"] == "No View has reported yet."
-        assert (await client.call("probe_report", found={"rules": 7}))["isError"] is True
-        await client.call("probe_report", found={"rules": []})
-        assert "0 rules pass" in (await client.call("probe_results"))["content"][0]["text"]
-
-
-@pytest.mark.process
-async def test_the_command_serves_over_stdio_and_writes_the_report(tmp_path: Path) -> None:
-    script, report = tmp_path / "probe.py", tmp_path / "report.json"
-    script.write_text(f"from fanlight.cli import main; main(['probe', '--report', {str(report)!r}])", encoding="utf-8")
-    async with over_stdio(script, "2025-11-25", UI) as client:
-        assert (await client.tools())["probe_report"]["annotations"]["readOnlyHint"] is False
-        assert "Host probe" in (await client.read("ui://fanlight-probe/view"))["text"]
-        await client.call("probe_report", found={"rules": [{"id": "TIN-01", "status": "pass"}]})
-        assert ids(json.loads(report.read_text(encoding="utf-8")), "pass") == {"TIN-01"}
-
-
-@pytest.mark.parametrize(
-    ("report", "why"), [("none/report.json", "its folder does not exist"), (".", "it is a folder")]
-)
-def test_a_report_that_cannot_be_written_is_said_at_once(
-    report: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["probe", "--report", report]) == 2
-    assert f"{report} cannot be written: {why}" in capsys.readouterr().err
-
-
-def test_a_port_that_is_none_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["probe", "--http", "--port", "99999"])
-    assert "'99999' is no port" in capsys.readouterr().err
