@@ -156,7 +156,7 @@ def test_records_are_found_by_what_they_are_about(place: str, tmp_path: Path) ->
 
 
 def test_in_memory_the_last_records_are_kept_and_not_all() -> None:
-    store = SqliteStore(most_records=10)
+    store = SqliteStore(max_records=10)
     for i in range(100):
         store.record([AuditRecord(float(i), "message", "ping", "ok")])
     assert [record.time for record in store.records(AuditQuery())] == list(range(90, 100))

@@ -1,17 +1,22 @@
+"""The store in SQLite."""
+
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fanlight.host.store.base import ViewRecord
+from fanlight.host.errors import StoreError
+from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, ViewRecord
 from fanlight.host.store.open import open_store
+from fanlight.host.store.schema import MIGRATIONS
 from fanlight.host.store.sqlite import SqliteStore
 
 RECORD = ViewRecord("v1", "secret", "clock", "get_time", "ui://clock/view", conversation="c1", arguments={"zone": "Ö"})
 
 
-def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_record_is_loaded_as_it_was_stored(tmp_path: Path) -> None:
     path = f"sqlite:///{tmp_path / 'views.db'}"
     store = open_store(path)
     store.add(RECORD)
@@ -28,9 +33,9 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     again.close()
 
 
-def test_what_views_told_the_model_comes_in_the_order_in_which_they_were_added() -> None:
+def test_contexts_are_returned_in_the_order_in_which_their_views_were_added() -> None:
     store = SqliteStore()
-    for id, conversation in (("b", "c1"), ("a", "c1"), ("x", "c2"), ("n", None), ("silent", "c1"), ("closed", "c1")):
+    for id, conversation in (("b", "c1"), ("a", "c1"), ("x", "c2"), ("n", None), ("without", "c1"), ("closed", "c1")):
         store.add(replace(RECORD, id=id, conversation=conversation))
     for id in ("a", "n", "b", "closed"):
         store.change(id, {"context": {"of": id}})
@@ -39,13 +44,13 @@ def test_what_views_told_the_model_comes_in_the_order_in_which_they_were_added()
     assert store.contexts(None) == [("n", "clock", {"of": "n"})]
 
 
-def test_only_what_a_record_has_can_be_changed() -> None:
-    with pytest.raises(ValueError, match="no closed = 1 --"):
+def test_only_fields_of_a_record_can_be_changed() -> None:
+    with pytest.raises(ValueError, match=r"changes has closed = 1 --, expected fields of ViewRecord: id, token"):
         SqliteStore().change("v1", {"closed = 1 --": 2})
 
 
 @pytest.mark.parametrize("store", ["views.db", "sqlite:///", "postgres://x", ""])
-def test_an_address_that_names_no_store_is_refused(store: str) -> None:
+def test_an_invalid_address_of_a_store_is_rejected(store: str) -> None:
     with pytest.raises(ValueError, match="sqlite:///path"):
         open_store(store)
 
@@ -55,3 +60,83 @@ def test_hostile_text_stays_text() -> None:
     odd = replace(RECORD, id="'; drop table views; --", tool='"', cancelled="\0\u2028")
     store.add(odd)
     assert store.load(odd.id) == odd
+
+
+UNVERSIONED = """
+create table views (id text primary key, token text not null, server text not null,
+ tool text not null, uri text not null, conversation text, arguments text, result text, cancelled text,
+ context text, closed integer not null, seen integer not null, state text);
+create index by_conversation on views (conversation, seen);
+create index by_seen on views (seen);
+create table grants (server text, uri text, kind text, key text, primary key (server, uri, kind, key)) without rowid;
+create table pins (server text, uri text, sha256 text not null, primary key (server, uri)) without rowid;
+create table audit (id integer primary key, time real not null, kind text not null,
+ name text not null, outcome text not null, view text, server text, conversation text, by text,
+ bytes_in integer, bytes_out integer, duration real, data text);
+create index by_view on audit (view);
+insert into views values ('v1', 'secret', 'clock', 'get_time', 'ui://clock/view', 'c1', '{"zone":"\u00d6"}', null, null,
+ '{"content":[]}', 0, 1, '{"count":1}');
+insert into grants values ('clock', 'ui://clock/view', 'tool', 'set_alarm');
+insert into pins values ('clock', 'ui://clock/view', 'abc');
+insert into audit values (1, 5.5, 'decision', 'tool', 'allowed', 'v1', 'clock', 'c1', 'user', 10, 20, 0.5, '{"a":1}');
+"""
+"""A database as Fanlight wrote it before it counted versions."""
+
+
+def version_of(path: Path) -> int:
+    database = sqlite3.connect(path)
+    try:
+        version: int = database.execute("pragma user_version").fetchone()[0]
+        return version
+    finally:
+        database.close()
+
+
+def test_a_file_from_before_versions_were_counted_is_read_and_gets_a_version(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    database = sqlite3.connect(path)
+    database.executescript(UNVERSIONED)
+    database.close()
+    assert version_of(path) == 0
+    store = SqliteStore(path)
+    record = replace(RECORD, context={"content": []}, state={"count": 1})
+    grant = Grant("clock", "ui://clock/view", "tool", "set_alarm")
+    audit = AuditRecord(5.5, "decision", "tool", "allowed", "v1", "clock", "c1", "user", 10, 20, 0.5, {"a": 1})
+    assert store.load("v1") == record
+    assert store.grants() == [grant]
+    assert store.pinned("clock", "ui://clock/view") == "abc"
+    assert list(store.records(AuditQuery())) == [audit]
+    store.add(replace(RECORD, id="v2"))
+    store.record([audit])
+    store.close()
+    again = SqliteStore(path)
+    assert (again.load("v1"), again.load("v2")) == (record, replace(RECORD, id="v2"))
+    assert len(list(again.records(AuditQuery()))) == 2
+    again.close()
+    assert version_of(path) == len(MIGRATIONS)
+
+
+def test_a_file_of_a_newer_version_is_rejected_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    SqliteStore(path).close()
+    database = sqlite3.connect(path)
+    database.execute("pragma user_version = 99")
+    database.close()
+    with pytest.raises(StoreError, match=r"new\.db was written by a newer Fanlight: .* version 99, .* up to 1\."):
+        SqliteStore(path)
+    assert version_of(path) == 99
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "views.db"
+    SqliteStore(path).close()
+    steps = (*MIGRATIONS, ("alter table views add column added text", "this is not SQL"))
+    monkeypatch.setattr("fanlight.host.store.schema.MIGRATIONS", steps)
+    with pytest.raises(sqlite3.OperationalError):
+        SqliteStore(path)
+    monkeypatch.undo()
+    assert version_of(path) == len(MIGRATIONS)
+    database = sqlite3.connect(path)
+    columns = {row[1] for row in database.execute("pragma table_info(views)")}
+    database.close()
+    assert "added" not in columns

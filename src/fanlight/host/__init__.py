@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fanlight.host.errors import PolicyError as PolicyError
     from fanlight.host.errors import RequestError as RequestError
     from fanlight.host.errors import ServerError as ServerError
+    from fanlight.host.errors import StoreError as StoreError
     from fanlight.host.errors import UnknownServerError as UnknownServerError
     from fanlight.host.errors import UnknownToolError as UnknownToolError
     from fanlight.host.errors import UnknownViewError as UnknownViewError
@@ -63,6 +64,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "PolicyError",
             "RequestError",
             "ServerError",
+            "StoreError",
             "UnknownServerError",
             "UnknownToolError",
             "UnknownViewError",

@@ -30,6 +30,10 @@ class ServerStartError(LocalError):
     """The command of a server cannot be started. The message says why."""
 
 
+class StoreError(LocalError):
+    """The file of a store cannot be used. The message says why."""
+
+
 class ServerError(RemoteError):
     """The server answered with a JSON-RPC error. `Host.call_tool` returns a result with `isError` instead."""
 

@@ -25,6 +25,7 @@ defined there. A test compares this drawing with the classes.
     │   │       └── InvalidURIError
     │   ├── ServerStartError               the command of a server cannot be started
     │   ├── StateError                     a method is called too early, too late or twice
+    │   ├── StoreError                     the file of a store cannot be used
     │   └── UsageError                     the arguments of a command are invalid
     ├── RemoteError                        the server, the View or the host at the other end failed
     │   ├── BadRequestError                the inspector's page sent an invalid request
@@ -35,6 +36,7 @@ defined there. A test compares this drawing with the classes.
     │   ├── ConnectError                   `fanlight check` cannot connect to a server
     │   ├── HandshakeError                 a View does not finish the handshake with `fanlight check`
     │   ├── HostError                      the host answered a scripted View with a JSON-RPC error
+    │   ├── NavigationError                a View reloaded itself, or left for another page
     │   ├── ReportError                    a report was not written by a probe
     │   ├── RequestError                   a request to or from a View failed or was refused
     │   ├── ServerError                    the server answered with a JSON-RPC error

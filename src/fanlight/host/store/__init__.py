@@ -1,1 +1,1 @@
-"""What a host remembers: the `Store` protocol, its records, and SQLite."""
+"""What a host stores: the `Store` protocol, its records, and SQLite."""

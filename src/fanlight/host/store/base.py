@@ -9,7 +9,7 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 @dataclass(frozen=True)
 class ViewRecord:
-    """What the store keeps of one View."""
+    """The stored data of one View."""
 
     id: str
     """The id, for `<mcp-app view=...>`."""
@@ -32,9 +32,9 @@ class ViewRecord:
     context: JSONObject | None = None
     """What the View wants the model to know: its last update."""
     closed: bool = False
-    """Whether the View was closed for good."""
+    """Whether the View was closed permanently."""
     state: Any = None
-    """What a View for ChatGPT keeps with `setWidgetState`."""
+    """The state that a View for ChatGPT set with `setWidgetState`."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AuditRecord(NamedTuple):
     name: str
     """The method, what was decided on, the CSP directive that was violated, or the name in an older dialect."""
     outcome: str
-    """What came of it, such as `ok`, `error`, `allowed`, `denied`, `shown` or `blocked`."""
+    """The outcome, such as `ok`, `error`, `allowed`, `denied`, `shown` or `blocked`."""
     view: str | None = None
     """The id of the View, if known."""
     server: str | None = None
@@ -139,7 +139,7 @@ class Store(Protocol):
         """Set the digest of the document of an app that was shown or approved last."""
 
     def pinned(self, server: str, uri: str) -> str | None:
-        """Return that digest, or None."""
+        """Return the digest that `pin` set, or None."""
 
     def record(self, records: Sequence[AuditRecord]) -> None:
         """Write audit records, all or none of them."""

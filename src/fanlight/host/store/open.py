@@ -1,4 +1,4 @@
-"""Which store `Host(store=...)` means."""
+"""Opens the store of `Host(store=...)`."""
 
 from fanlight.host.store.base import Store
 from fanlight.host.store.sqlite import SqliteStore
@@ -7,7 +7,7 @@ from fanlight.protocol.errors import ArgumentError
 
 
 def open_store(store: Store | str | None) -> Store:
-    """Return the store that `Host(store=...)` means: one of your own, "sqlite:///path", or None for memory."""
+    """Return the store for `Host(store=...)`: an object of the user, "sqlite:///path", or None for memory."""
     if store is None:
         return SqliteStore()
     if isinstance(store, str):

@@ -1,6 +1,6 @@
 """A store in SQLite: one file, or memory.
 
-A committed write survives the end of the process. Only a failure of the operating system can lose the last writes.
+A committed write survives a crash of the process. Only a crash of the operating system can lose the last writes.
 """
 
 import itertools
@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, ViewRecord
+from fanlight.host.store.schema import migrate
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -34,29 +35,10 @@ _COLUMNS = (
     "state",
 )
 _JSON = frozenset({"arguments", "result", "context", "state", "data"})
-_AUDIT = AuditRecord._fields
-_ABOUT = ("view", "server", "conversation", "kind", "name")
-_INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT)}) values ({', '.join('?' * len(_AUDIT))})"  # noqa: S608
-_PAGE = 1000
-
-
-_SCHEMA = (
-    "pragma journal_mode = wal",
-    "pragma synchronous = normal",
-    "create table if not exists views (id text primary key, token text not null, server text not null,"
-    " tool text not null, uri text not null, conversation text, arguments text, result text, cancelled text,"
-    " context text, closed integer not null, seen integer not null, state text)",
-    "create index if not exists by_conversation on views (conversation, seen)",
-    "create index if not exists by_seen on views (seen)",
-    "create table if not exists grants (server text, uri text, kind text, key text,"
-    " primary key (server, uri, kind, key)) without rowid",
-    "create table if not exists pins (server text, uri text, sha256 text not null, primary key (server, uri))"
-    " without rowid",
-    "create table if not exists audit (id integer primary key, time real not null, kind text not null,"
-    " name text not null, outcome text not null, view text, server text, conversation text, by text,"
-    " bytes_in integer, bytes_out integer, duration real, data text)",
-    "create index if not exists by_view on audit (view)",
-)
+_AUDIT_FIELDS = AuditRecord._fields
+_QUERY_FIELDS = ("view", "server", "conversation", "kind", "name")
+_INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT_FIELDS)}) values ({', '.join('?' * len(_AUDIT_FIELDS))})"  # noqa: S608
+_PAGE_SIZE = 1000
 
 
 class SqliteStore:
@@ -64,46 +46,50 @@ class SqliteStore:
 
     Args:
         path: The file. Default: in memory.
-        most_records: In memory, the number of audit records that are kept. A file keeps all.
+        max_records: How many audit records are kept in memory. A file keeps all.
     """
 
-    def __init__(self, path: str | Path | None = None, most_records: int = 100_000) -> None:
+    def __init__(self, path: str | Path | None = None, max_records: int = 100_000) -> None:
         self._path = path
-        # In memory, the audit is the last records; in a file, all of them.
-        self._records: deque[AuditRecord] | None = deque(maxlen=most_records) if path is None else None
-        # One connection for all threads, used by one at a time.
+        # None for a file, which keeps all records.
+        self._records: deque[AuditRecord] | None = deque(maxlen=max_records) if path is None else None
+        # All threads share one connection, one at a time.
         self._lock = threading.Lock()
-        self._opened: sqlite3.Connection | None = None
+        self._database: sqlite3.Connection | None = None
         self._open()
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(str(self._path or ":memory:"), check_same_thread=False, isolation_level=None)
-        for statement in _SCHEMA:
-            database.execute(statement)
-        if "state" not in {row[1] for row in database.execute("pragma table_info(views)")}:
-            database.execute("alter table views add column state text")  # the file is of an older Fanlight
-        self._opened = database
+        try:
+            database.execute("pragma journal_mode = wal")
+            database.execute("pragma synchronous = normal")
+            migrate(database, str(self._path))
+        except BaseException:
+            database.close()
+            raise
+        self._database = database
         return database
 
     def add(self, record: ViewRecord) -> None:
-        values = [_dumped(column, getattr(record, column)) for column in _COLUMNS]
+        values = [_to_column(column, getattr(record, column)) for column in _COLUMNS]
         self._execute(
-            f"insert into views ({', '.join(_COLUMNS)}, seen)"  # noqa: S608  the names are our own
+            f"insert into views ({', '.join(_COLUMNS)}, seen)"  # noqa: S608  constant names
             f" values ({', '.join('?' * len(_COLUMNS))}, (select coalesce(max(seen), 0) + 1 from views))",
             values,
         )
 
     def change(self, id: str, changes: Mapping[str, Any]) -> None:
         if not set(changes) <= set(_COLUMNS):
-            raise ArgumentError(f"A record has no {', '.join(sorted(set(changes) - set(_COLUMNS)))}.")
+            unknown = ", ".join(sorted(set(changes) - set(_COLUMNS)))
+            raise ArgumentError(f"changes has {unknown}, expected fields of ViewRecord: {', '.join(_COLUMNS)}.")
         places = ", ".join(f"{column} = ?" for column in changes)
-        values = [_dumped(column, value) for column, value in changes.items()]
+        values = [_to_column(column, value) for column, value in changes.items()]
         self._execute(f"update views set {places} where id = ?", [*values, id])  # noqa: S608  checked above
 
     def load(self, id: str) -> ViewRecord | None:
-        query = f"select {', '.join(_COLUMNS)} from views where id = ?"  # noqa: S608  the names are our own
+        query = f"select {', '.join(_COLUMNS)} from views where id = ?"  # noqa: S608  constant names
         rows = self._execute(query, [id])
-        return _record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
+        return _to_record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
 
     def contexts(self, conversation: str | None) -> list[tuple[str, str, JSONObject]]:
         rows = self._execute(
@@ -142,9 +128,9 @@ class SqliteStore:
         if self._records is not None:
             self._records.extend(records)
             return
-        rows = [(*map(_whole, record[:-1]), _dumped("data", record.data)) for record in records]
+        rows = [(*map(_encodable, record[:-1]), _to_column("data", record.data)) for record in records]
         with self._lock:
-            database = self._opened or self._open()
+            database = self._database or self._open()
             if len(rows) == 1:
                 database.execute(_INSERT_AUDIT, rows[0])
                 return
@@ -163,9 +149,9 @@ class SqliteStore:
         return self._stored_records(query)
 
     def _stored_records(self, query: AuditQuery) -> Iterator[AuditRecord]:
-        wanted = [name for name in _ABOUT if getattr(query, name) is not None]
-        terms = [f"{name} = ?" for name in wanted]
-        values = [getattr(query, name) for name in wanted]
+        names = [name for name in _QUERY_FIELDS if getattr(query, name) is not None]
+        terms = [f"{name} = ?" for name in names]
+        values = [getattr(query, name) for name in names]
         for value, term in ((query.since, "time >= ?"), (query.until, "time < ?")):
             if value is not None:
                 terms.append(term)
@@ -173,10 +159,10 @@ class SqliteStore:
         where = f" and {' and '.join(terms)}" if terms else ""
         last, left = 0, -1 if query.limit is None else query.limit
         while left:
-            # In pages, so that a long history is neither held in memory nor kept from being written to.
-            page = _PAGE if left < 0 else min(left, _PAGE)
+            # In pages, so that a long history neither fills the memory nor blocks writers.
+            page = _PAGE_SIZE if left < 0 else min(left, _PAGE_SIZE)
             rows = self._execute(
-                f"select id, {', '.join(_AUDIT)} from audit where id > ?{where} order by id limit ?",  # noqa: S608
+                f"select id, {', '.join(_AUDIT_FIELDS)} from audit where id > ?{where} order by id limit ?",  # noqa: S608
                 [last, *values, page],
             )
             for row in rows:
@@ -188,36 +174,36 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._lock:
-            if self._opened is not None and self._path is not None:
-                self._opened.close()
-                self._opened = None
+            if self._database is not None and self._path is not None:
+                self._database.close()
+                self._database = None
 
     def _execute(self, query: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
         with self._lock:
-            return (self._opened or self._open()).execute(query, parameters).fetchall()
+            return (self._database or self._open()).execute(query, parameters).fetchall()
 
 
 def _matches(record: AuditRecord, query: AuditQuery) -> bool:
-    if any(getattr(query, name) not in (None, getattr(record, name)) for name in _ABOUT):
+    if any(getattr(query, name) not in (None, getattr(record, name)) for name in _QUERY_FIELDS):
         return False
     return (query.since is None or record.time >= query.since) and (query.until is None or record.time < query.until)
 
 
-def _whole(value: Any) -> Any:
-    """Return a text that UTF-8 can write, where half a surrogate pair is spelled out."""
+def _encodable(value: Any) -> Any:
+    """Return a value that UTF-8 can encode: half a surrogate pair is replaced by its escape."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _dumped(column: str, value: Any) -> Any:
+def _to_column(column: str, value: Any) -> Any:
     if column not in _JSON or value is None:
-        return _whole(value)
+        return _encodable(value)
     try:
         return orjson.dumps(value).decode()
-    except TypeError:  # half a surrogate pair, or a number beyond 64 bits
+    except TypeError:  # half a surrogate pair, or a number of more than 64 bits
         return json.dumps(value, separators=(",", ":"))
 
 
-def _record(row: dict[str, Any]) -> ViewRecord:
+def _to_record(row: dict[str, Any]) -> ViewRecord:
     for column in _JSON & row.keys():
         if row[column] is not None:
             row[column] = json.loads(row[column])

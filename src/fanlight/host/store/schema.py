@@ -1,0 +1,57 @@
+"""The tables of `SqliteStore`, and the steps that bring a file of an older version up to date.
+
+A file has the number of the last step that was applied to it in `pragma user_version`. To change the tables, append a
+step to `MIGRATIONS`; never edit an older one.
+"""
+
+import sqlite3
+from typing import Final
+
+from fanlight.host.errors import StoreError
+
+_CREATE_TABLES: Final = (
+    # "if not exists", because files written before versions were counted have the tables and the version 0.
+    "create table if not exists views (id text primary key, token text not null, server text not null,"
+    " tool text not null, uri text not null, conversation text, arguments text, result text, cancelled text,"
+    " context text, closed integer not null, seen integer not null, state text)",
+    "create index if not exists by_conversation on views (conversation, seen)",
+    "create index if not exists by_seen on views (seen)",
+    "create table if not exists grants (server text, uri text, kind text, key text,"
+    " primary key (server, uri, kind, key)) without rowid",
+    "create table if not exists pins (server text, uri text, sha256 text not null, primary key (server, uri))"
+    " without rowid",
+    "create table if not exists audit (id integer primary key, time real not null, kind text not null,"
+    " name text not null, outcome text not null, view text, server text, conversation text, by text,"
+    " bytes_in integer, bytes_out integer, duration real, data text)",
+    "create index if not exists by_view on audit (view)",
+)
+
+MIGRATIONS: Final = (_CREATE_TABLES,)
+"""The statements of each step. The first one takes a file from version 0 to version 1."""
+
+
+def migrate(database: sqlite3.Connection, path: str) -> None:
+    """Apply the steps that a database lacks, all or none of them. Raise `StoreError` if it is of a newer version."""
+    if _version(database) == len(MIGRATIONS):
+        return
+    database.execute("begin immediate")  # another process may open the same file now
+    try:
+        version = _version(database)
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"{path} was written by a newer Fanlight: its tables have the version {version}, and this one reads "
+                f"versions up to {len(MIGRATIONS)}. Upgrade Fanlight, or name another file."
+            )
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                database.execute(statement)
+        database.execute(f"pragma user_version = {len(MIGRATIONS)}")
+    except BaseException:
+        database.execute("rollback")
+        raise
+    database.execute("commit")
+
+
+def _version(database: sqlite3.Connection) -> int:
+    version: int = database.execute("pragma user_version").fetchone()[0]
+    return version
