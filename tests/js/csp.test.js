@@ -22,8 +22,9 @@ describe("a source", () => {
 });
 
 it("every list of a csp has its place in the policy", () => {
-  for (const list of names.lists)
+  for (const list of names.lists) {
     assert.match(policy({ [list]: ["https://a.example"] }), / https:\/\/a\.example\b/, list);
+  }
 });
 
 it("every permission has its feature, and there are no others", () => {

@@ -277,8 +277,8 @@ describe("a page that has window.openai alone", () => {
         () => app.request({ method: "resources/read", params: {} }),
         /resources\/read has no equivalent in window.openai/,
       ],
-      [() => app.sendMessage({ role: "user", content: image }), /takes text and no other content/],
-      [() => app.updateModelContext({ content: image }), /takes text and no other content/],
+      [() => app.sendMessage({ role: "user", content: image }), /accepts only text/],
+      [() => app.updateModelContext({ content: image }), /accepts only text/],
     ])) {
       await assert.rejects(attempt(), words);
     }

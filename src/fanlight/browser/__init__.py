@@ -1,7 +1,7 @@
-"""What runs in a browser: `view.js`, the View's end of the link; `mcp-app.js` and `sandbox.js`, the host's.
+"""JavaScript for browsers: `view.js` for Views; `mcp-app.js` and `sandbox.js` for hosts.
 
-`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them. The host puts a shim before
-documents that speak another dialect.
+`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them. The host inserts a shim into
+documents of other dialects.
 """
 
 import json
@@ -12,14 +12,15 @@ from typing import Any, Literal
 
 _SDK = 'globalThis[Symbol.for("fanlight")]'
 
-# These rely on the conventions that view.js states at its top, and tests/browser/test_sdk_size.py checks.
+# These rely on the conventions at the top of view.js, which tests/browser/test_sdk_size.py checks.
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*[\s\S]*?\*/[ \t]*)\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export \{([^}]*)\};\s*\Z", re.MULTILINE)
-# A string is kept as it is; around punctuation, spaces do nothing.
+# Strings are kept; spaces around punctuation are removed.
 _STRING = r'"(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`'
 _STRING_OR_SPACED = re.compile(rf"({_STRING})| *([{{}}()\[\],;:?=!<>&|]) *")
-# Nor does a line's end, after what goes on or has ended, or before what closes or goes on. (Statements end with a
-# semicolon, so a line that ends with `)` is the head of an `if` or `for`, or goes on in the next line.)
+# Line ends that JavaScript does not need: after an open or finished statement, or before a closing bracket or an
+# operator. (Statements end with a semicolon, so a line that ends with `)` is the head of an `if` or `for`, or continues
+# on the next line.)
 _LINE_END = re.compile(r"(?<=[{}()\[,;:?=>&|])\n|\n(?=[})\]?:.])")
 # The semicolon of the last statement in a block.
 _STRING_OR_LAST = re.compile(rf"({_STRING})|;(?=}})")
@@ -52,27 +53,27 @@ def _shim(name: str) -> str:
     return " ".join(_MODULE.sub("", source).splitlines())
 
 
-def shim(name: Literal["mcpui", "openai"], given: dict[str, Any]) -> str:
-    """Return the element that gives a document a shim, with what the shim is given, in one line."""
-    # Nothing in it may end the script or begin a comment; and as a literal, `__proto__` would be more than a name.
-    words = json.dumps(json.dumps(given)).replace("<", "\\u003c")
-    return f"<script>(() => {{ {_shim(name)} start(window, JSON.parse({words})); }})();</script>"
+def shim(name: Literal["mcpui", "openai"], options: dict[str, Any]) -> str:
+    """Return a script element, on one line, that runs a shim with options."""
+    # No `<`, so that nothing ends the script or begins a comment. Parsed, because in a literal `__proto__` is special.
+    text = json.dumps(json.dumps(options)).replace("<", "\\u003c")
+    return f"<script>(() => {{ {_shim(name)} start(window, JSON.parse({text})); }})();</script>"
 
 
 def page(name: str) -> str:
-    """Return an HTML file of ours."""
+    """Return one of the HTML files."""
     return files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def watch_element() -> str:
-    """Return the element that tells of a View's errors, in one line."""
+    """Return a script element, on one line, that reports a View's errors."""
     return f"<script>(() => {{ {' '.join(script('watch.js').splitlines())} }})();</script>"
 
 
 @cache
 def _parts(name: str) -> tuple[str, tuple[str, ...]]:
-    """Split a script into its code, without comments, white space and semicolons that do nothing, and its exports."""
+    """Return the minified code of a script, and the names that it exports."""
     source = script(name)
     export = _EXPORT.search(source)
     assert export is not None, f"{name} does not end with its one export statement"
@@ -86,7 +87,7 @@ def view_sdk(*, openai: bool = False) -> str:
     """Return view.js as classic-script statements, to be inlined before the View's own scripts.
 
     They put what view.js exports into `globalThis[Symbol.for("fanlight")]`. With `openai` the `App` there also
-    runs where there is `window.openai` and no MCP Apps host.
+    runs with `window.openai` where there is no MCP Apps host.
     """
     code, names = _parts("view.js")
     sdk = f"{_SDK}=(()=>{{{code}\nreturn{{{','.join(names)}}};}})();"
@@ -94,8 +95,8 @@ def view_sdk(*, openai: bool = False) -> str:
 
 
 def mcpui_adapter(options: dict[str, Any], *, openai: bool = False) -> str:
-    """Return classic-script statements by which a widget written for mcp-ui runs as a View, the SDK included."""
-    # Nothing in it may end the script; and as a literal, `__proto__` would be more than a name.
+    """Return classic-script statements that run a widget written for mcp-ui as a View, with the SDK."""
+    # No `<`, so that nothing ends the script. Parsed, because in a literal `__proto__` is special.
     given = json.dumps(json.dumps(options)).replace("<", "\\u003c")
     adapter = f"(()=>{{{_parts('mcpui-adapter.js')[0]}\nadapt({_SDK},JSON.parse({given}));}})();"
     return f"{view_sdk(openai=openai)}\n{adapter}"

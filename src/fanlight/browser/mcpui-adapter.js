@@ -1,16 +1,16 @@
 // @ts-check
 /**
- * Lets a widget written for mcp-ui run as a View: its messages to the window around it become calls of `App`, and
- * what the host says becomes the messages that such a widget waits for. The widget is this document itself, or a
- * page in a frame of it. Inlined after view.js; it keeps to the conventions that view.js states at its top.
+ * Runs a widget written for mcp-ui as a View: translates its messages to calls of `App`, and messages of the host to
+ * those of mcp-ui. The widget is this document itself or a page in a frame of it. Inlined after view.js; it follows the
+ * conventions at the top of view.js.
  *
  *   widget                        App
  *   tool                          callServerTool
  *   prompt, intent                sendMessage
  *   link                          openLink
  *   notify                        sendLog
- *   ui-size-change                sendSizeChanged; of a frame, the frame's height
- *   ui-lifecycle-iframe-ready     is sent the render data, as ui-request-render-data is
+ *   ui-size-change                sendSizeChanged; from a frame, sets its height
+ *   ui-lifecycle-iframe-ready     answered with the render data, like ui-request-render-data
  *
  * A message with a `messageId` is acknowledged with ui-message-received and answered with ui-message-response.
  */
@@ -20,9 +20,9 @@
 /**
  * @typedef {object} AdapterOptions
  * @property {string} [frame] The id of the frame that holds the widget, if it is not this document.
- * @property {Json} [renderData] What the widget is given from the start.
- * @property {"prompt" | "ignore"} [intents] Whether an intent becomes a message, which it does unless told.
- * @property {number} [timeout] How long the host has for an answer, in milliseconds.
+ * @property {Json} [renderData] The initial render data.
+ * @property {"prompt" | "ignore"} [intents] Whether intents become messages. Default: "prompt".
+ * @property {number} [timeout] The timeout of requests in milliseconds.
  * @property {boolean} [structured] Whether `toolOutput` is the structured content alone, as in ChatGPT.
  */
 
@@ -44,12 +44,12 @@ const adapt = (
   /** @type {Json} */
   const data = { ...renderData };
   let stopResizing = () => {};
-  // Before its page is there, a frame is of another origin, which hears nothing of this.
-  let isThere = !frame;
+  // Until its page is loaded, a frame has another origin and gets no messages.
+  let isLoaded = !frame;
 
   /** @param {Json} message */
   const post = (message) => {
-    if (!isThere) return;
+    if (!isLoaded) return;
     if (frame) frame.contentWindow?.postMessage(message, origin);
     else window.dispatchEvent(new MessageEvent("message", { data: message, source: host }));
   };
@@ -86,8 +86,9 @@ const adapt = (
     if (messageId != null) post({ type: "ui-message-received", messageId, payload: { messageId } });
     try {
       const response = (await actions[type]?.(payload ?? {})) ?? {};
-      // A host that denies a request may say so in its result.
-      if (response.isError && type !== "tool") throw new Error(response.content?.[0]?.text ?? "The host denied it");
+      // A host may report a denied request in the result.
+      if (response.isError && type !== "tool")
+        {throw new Error(response.content?.[0]?.text ?? "The host denied the request");}
       respond({ response });
     } catch (error) {
       respond({ error: { message: String(error?.message ?? error), code: error?.code } });
@@ -106,7 +107,7 @@ const adapt = (
 
   /**
    * @param {any} message
-   * @returns {boolean} Whether it was for us.
+   * @returns {boolean} Whether it is a message of mcp-ui.
    */
   const receive = (message) => {
     const type = typeof message?.type === "string" ? message.type : "";
@@ -120,24 +121,24 @@ const adapt = (
   if (frame) {
     window.addEventListener("message", (event) => {
       if (event.source !== frame.contentWindow || event.origin !== origin) return;
-      isThere = true;
+      isLoaded = true;
       receive(event.data);
     });
     frame.addEventListener("load", () => {
-      isThere = true;
+      isLoaded = true;
       ready.then(() => sendRenderData());
     });
   } else {
-    // What the widget posts to its parent comes here first; what is not mcp-ui's goes on.
+    // Messages to the parent come here first. Those that are not mcp-ui's are forwarded.
     /** @type {any} */
-    const around = {
+    const parent = {
       /**
        * @param {any} message
        * @param {any[]} rest
        */
       postMessage: (message, ...rest) => receive(message) || Reflect.apply(host.postMessage, host, [message, ...rest]),
     };
-    Object.defineProperty(window, "parent", { value: around, configurable: true });
+    Object.defineProperty(window, "parent", { value: parent, configurable: true });
   }
 
   /** @param {any} params */

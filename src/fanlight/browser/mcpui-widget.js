@@ -1,5 +1,5 @@
 // @ts-check
-/** What a widget written for mcp-ui finds as `window.mcpUI`: a word to its host, and an ear for it. */
+/** `window.mcpUI` for widgets written for mcp-ui: send messages to the host, and listen to them. */
 Object.assign(window, {
   mcpUI: {
     /** @param {unknown} data */

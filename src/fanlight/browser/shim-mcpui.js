@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * For documents that speak mcp-ui: what they post to their parent becomes requests of the standard, and what the host
- * says becomes mcp-ui's messages. docs/reference/dialects.md has the table. A framed page may speak the standard, too:
- * then its messages are handed on as they are.
+ * The shim for mcp-ui: translates messages of the document to requests of the standard, and messages of the host to
+ * those of mcp-ui. docs/reference/dialects.md has the table. A framed page may also implement the standard: then its
+ * messages are forwarded unchanged.
  */
 
 import { connect } from "./shim.js";
@@ -10,10 +10,10 @@ import { connect } from "./shim.js";
 /** @typedef {Record<string, any>} Json */
 
 /**
- * @typedef {object} Given
- * @property {Json} [renderData] What the server gives the document to begin with.
- * @property {number} [height] The height that it prefers.
- * @property {string} [origin] Of the page in this document's one frame, if that page is who speaks.
+ * @typedef {object} Options
+ * @property {Json} [renderData] The initial render data of the server.
+ * @property {number} [height] The preferred height.
+ * @property {string} [origin] The origin of the framed page, if the document frames one.
  */
 
 /** @param {string} text @returns {[string, Json]} */
@@ -27,12 +27,12 @@ const ACTIONS = new Map([
   ["link", ({ url }) => ["ui/open-link", { url }]],
 ]);
 
-/** What of the host's context is render data. */
-const SHOWN = ["theme", "locale", "displayMode"];
+/** The keys of the host context that are render data. */
+const CONTEXT_KEYS = ["theme", "locale", "displayMode"];
 
 /**
  * @param {any} window
- * @param {Given} [given]
+ * @param {Options} [options]
  */
 const start = (window, { renderData = {}, height, origin } = {}) => {
   /** @type {Map<string, unknown>} */
@@ -41,13 +41,13 @@ const start = (window, { renderData = {}, height, origin } = {}) => {
 
   const frame = () => window.document.querySelector("iframe")?.contentWindow;
 
-  /** @param {Json} words */
-  const speak = (words) => (origin ? frame()?.postMessage(words, origin) : link.speak(words));
+  /** @param {Json} message */
+  const post = (message) => (origin ? frame()?.postMessage(message, origin) : link.dispatch(message));
 
   /** @param {unknown} [messageId] */
   const render = (messageId) => {
     const payload = { renderData: Object.fromEntries(data) };
-    speak({ type: "ui-lifecycle-iframe-render-data", ...(messageId != null && { messageId }), payload });
+    post({ type: "ui-lifecycle-iframe-render-data", ...(messageId != null && { messageId }), payload });
   };
 
   /**
@@ -55,35 +55,38 @@ const start = (window, { renderData = {}, height, origin } = {}) => {
    * @param {() => Promise<any>} work
    */
   const act = async (messageId, work) => {
-    const answer = (/** @type {string} */ type, /** @type {Json} */ payload) =>
-      messageId != null && speak({ type, messageId, payload: { messageId, ...payload } });
-    answer("ui-message-received", {});
+    const respond = (/** @type {string} */ type, /** @type {Json} */ payload) =>
+      messageId != null && post({ type, messageId, payload: { messageId, ...payload } });
+    respond("ui-message-received", {});
     try {
-      answer("ui-message-response", { response: (await work()) ?? {} });
+      respond("ui-message-response", { response: (await work()) ?? {} });
     } catch (error) {
-      answer("ui-message-response", { error: { message: error.message } });
+      respond("ui-message-response", { error: { message: error.message } });
     }
   };
 
-  /** @param {any} words */
-  const said = (words) => {
-    const { type, messageId, payload } = Object(words);
-    const about = Object(payload);
+  /**
+   * @param {any} message
+   * @returns {boolean} Whether it is a message of mcp-ui.
+   */
+  const receive = (message) => {
+    const { type, messageId, payload } = Object(message);
+    const fields = Object(payload);
     const action = ACTIONS.get(type);
-    if (action) act(messageId, () => link.ask(...action(about)));
+    if (action) act(messageId, () => link.request(...action(fields)));
     else if (type === "notify") {
-      act(messageId, () => link.tell("notifications/message", { level: "info", data: about.message }));
+      act(messageId, () => link.notify("notifications/message", { level: "info", data: fields.message }));
     } else if (type === "ui-size-change") {
-      link.stopFollowing();
-      link.tell("ui/notifications/size-changed", { width: about.width, height: about.height });
+      link.stopReporting();
+      link.notify("ui/notifications/size-changed", { width: fields.width, height: fields.height });
     } else if (type === "ui-lifecycle-iframe-ready") {
       ready = true;
       render();
     } else if (type === "ui-request-render-data") render(messageId);
     else if (type === "ui-request-data") {
       act(messageId, async () => {
-        if (!data.has(about.requestType)) throw new Error(`This host has no data of the type ${about.requestType}.`);
-        return data.get(about.requestType);
+        if (!data.has(fields.requestType)) throw new Error(`This host has no data of type ${fields.requestType}.`);
+        return data.get(fields.requestType);
       });
     } else return false;
     return true;
@@ -96,32 +99,32 @@ const start = (window, { renderData = {}, height, origin } = {}) => {
   };
 
   const link = connect(window, "mcp-ui", {
-    said: (words) => !origin && said(words),
-    context: (context) => {
+    onDocumentMessage: (message) => !origin && receive(message),
+    onContext: (context) => {
       const maxHeight = context.containerDimensions?.maxHeight;
-      update({ ...Object.fromEntries(SHOWN.map((key) => [key, context[key]])), maxHeight });
+      update({ ...Object.fromEntries(CONTEXT_KEYS.map((key) => [key, context[key]])), maxHeight });
     },
-    told: (method, params) => {
+    onHostMessage: (method, params) => {
       if (method.startsWith("ui/notifications/tool-input")) update({ toolInput: params.arguments });
       else if (method === "ui/notifications/tool-result") update({ toolOutput: params });
       else if (method === "ui/notifications/tool-cancelled") {
-        speak({ type: "ui-lifecycle-tool-cancelled", payload: { reason: params.reason } });
+        post({ type: "ui-lifecycle-tool-cancelled", payload: { reason: params.reason } });
       } else if (method === "ui/resource-teardown") {
-        speak({ type: "ui-lifecycle-teardown", payload: { reason: params.reason } });
+        post({ type: "ui-lifecycle-teardown", payload: { reason: params.reason } });
       }
     },
-    ...(origin && { pass: speak }),
+    ...(origin && { toFrame: post }),
   });
   if (origin) {
     window.addEventListener("message", (/** @type {MessageEvent} */ event) => {
-      if (event.source !== frame() || event.origin !== origin || said(event.data)) return;
+      if (event.source !== frame() || event.origin !== origin || receive(event.data)) return;
       if (event.data?.jsonrpc === "2.0") link.forward(event.data);
     });
   }
-  link.begin(!origin && !height);
+  link.start(!origin && !height);
   window.addEventListener("load", () => {
     if (!ready) render();
-    if (height) link.tell("ui/notifications/size-changed", { height });
+    if (height) link.notify("ui/notifications/size-changed", { height });
   });
 };
 

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * For documents that were written for ChatGPT: `window.openai`, with all of it that the standard has an equivalent for.
- * The rest is left undefined, so that a document can tell. docs/reference/dialects.md has the table.
+ * The shim for ChatGPT: `window.openai`, with those members that the standard has an equivalent for. The others are
+ * undefined, so that a document can detect it. docs/reference/dialects.md has the table.
  *
- * Such documents read their data as soon as they run. So the host puts what it knows by then behind the # of the
- * document's address, from where it is taken away at once.
+ * Such documents read their data as soon as they run. So the host puts the initial state into the fragment of the
+ * document's URL, and the shim removes it from there at once.
  */
 
 import { connect } from "./shim.js";
@@ -12,7 +12,7 @@ import { connect } from "./shim.js";
 /** @typedef {Record<string, any>} Json */
 
 /**
- * @typedef {object} Known
+ * @typedef {object} InitialState
  * @property {Json} [context]
  * @property {string[]} [capabilities]
  * @property {Json} [input]
@@ -22,9 +22,9 @@ import { connect } from "./shim.js";
 
 /**
  * @param {any} window
- * @returns {Known}
+ * @returns {InitialState}
  */
-const known = (window) => {
+const initialState = (window) => {
   const { location, history } = window;
   const [, text] = location.hash.split("#");
   if (!text) return {};
@@ -38,7 +38,7 @@ const known = (window) => {
 };
 
 /**
- * The globals that follow from the host's context.
+ * Return the globals that follow from the host context.
  * @param {Json} context
  * @returns {Json}
  */
@@ -67,28 +67,28 @@ const output = ({ structuredContent, _meta }) => ({
 
 /** @param {any} window */
 const start = (window) => {
-  const { context = {}, capabilities = [], input, result, state = null } = known(window);
-  /** The context as a whole, since what the host says of a change is only what changed. */
-  let whole = context;
+  const { context = {}, capabilities = [], input, result, state = null } = initialState(window);
+  /** The complete context: the host sends only changes. */
+  let merged = context;
 
   /** @param {Json} changes */
   const set = (changes) => {
-    const news = Object.entries(changes).filter(
+    const changed = Object.entries(changes).filter(
       ([key, value]) => JSON.stringify(value) !== JSON.stringify(openai[key]),
     );
-    if (!news.length) return;
-    const globals = Object.fromEntries(news);
+    if (!changed.length) return;
+    const globals = Object.fromEntries(changed);
     Object.assign(openai, globals);
     window.dispatchEvent(new window.CustomEvent("openai:set_globals", { detail: { globals } }));
   };
 
   const link = connect(window, "openai", {
-    said: () => false,
-    context: (changes) => {
-      whole = { ...whole, ...changes };
-      set(layout(whole));
+    onDocumentMessage: () => false,
+    onContext: (changes) => {
+      merged = { ...merged, ...changes };
+      set(layout(merged));
     },
-    told: (method, params) => {
+    onHostMessage: (method, params) => {
       if (method.startsWith("ui/notifications/tool-input")) set({ toolInput: params.arguments });
       else if (method === "ui/notifications/tool-result") set(output(params));
     },
@@ -96,7 +96,7 @@ const start = (window) => {
 
   /** @param {Json} message */
   const send = async ({ prompt }) => {
-    await link.ask("ui/message", { role: "user", content: [{ type: "text", text: String(prompt) }] });
+    await link.request("ui/message", { role: "user", content: [{ type: "text", text: String(prompt) }] });
   };
 
   /** @type {Json} */
@@ -112,27 +112,27 @@ const start = (window) => {
     ...layout(context),
     setWidgetState: async (/** @type {unknown} */ widgetState) => {
       set({ widgetState });
-      await link.ask("fanlight/save-state", { state: widgetState });
+      await link.request("fanlight/save-state", { state: widgetState });
     },
-    requestDisplayMode: (/** @type {Json} */ { mode }) => link.ask("ui/request-display-mode", { mode }),
+    requestDisplayMode: (/** @type {Json} */ { mode }) => link.request("ui/request-display-mode", { mode }),
     notifyIntrinsicHeight: (/** @type {any} */ height) => {
-      link.stopFollowing();
-      link.tell("ui/notifications/size-changed", { height: Number(height?.height ?? height) });
+      link.stopReporting();
+      link.notify("ui/notifications/size-changed", { height: Number(height?.height ?? height) });
     },
-    requestClose: () => link.tell("ui/notifications/request-teardown", {}),
+    requestClose: () => link.notify("ui/notifications/request-teardown", {}),
   };
   if (capabilities.includes("serverTools")) {
     openai.callTool = (/** @type {string} */ name, /** @type {Json} */ args) =>
-      link.ask("tools/call", { name, arguments: args ?? {} });
+      link.request("tools/call", { name, arguments: args ?? {} });
   }
   if (capabilities.includes("message")) Object.assign(openai, { sendFollowUpMessage: send, sendFollowupTurn: send });
   if (capabilities.includes("openLinks")) {
     openai.openExternal = async (/** @type {Json} */ { href }) => {
-      await link.ask("ui/open-link", { url: href });
+      await link.request("ui/open-link", { url: href });
     };
   }
   window.openai = openai;
-  link.begin(true);
+  link.start(true);
 };
 
 export { start };

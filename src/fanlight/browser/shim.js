@@ -1,22 +1,22 @@
 // @ts-check
 /**
- * What the shims share: a link to the host, for a document that does not speak the standard by itself. A shim is put in
- * front of the document by the host that serves it, and can do no more than the document could.
+ * What the shims share: a link to the host for a document that does not implement the standard. The host inserts a shim
+ * at the start of the document, so a shim can do no more than the document itself.
  *
- * It is inlined without comments and indentation (`shim()` in __init__.py): a comment has its lines to itself.
+ * It is inlined without comments and indentation (`shim()` in __init__.py), so comments are on lines of their own.
  */
 
 /** @typedef {Record<string, any>} Json */
 
 /**
- * @typedef {object} Ears What a shim wants to hear.
- * @property {(message: any) => boolean} said What the document says to its parent. True if that was for the shim.
- * @property {(context: Json) => void} context What the host says of itself, whole or in part.
- * @property {(method: string, params: Json) => void} told What the host tells the View.
- * @property {(message: Json) => void} [pass] Where a page in a frame may speak the standard: takes what is for it.
+ * @typedef {object} Handlers The callbacks of a shim.
+ * @property {(message: any) => boolean} onDocumentMessage Handles a message to the parent. Returns false to forward it.
+ * @property {(context: Json) => void} onContext Gets the host context, complete or partial.
+ * @property {(method: string, params: Json) => void} onHostMessage Gets other messages of the host.
+ * @property {(message: Json) => void} [toFrame] Gets messages for a framed page that may implement the standard.
  */
 
-/** What the host says once, so that whoever comes late in the document can be told, too. */
+/** Messages that the host sends once. They are kept, and repeated for code that connects late. */
 const ONCE = new Map([
   ["ui/notifications/tool-input-partial", "input"],
   ["ui/notifications/tool-input", "input"],
@@ -25,25 +25,24 @@ const ONCE = new Map([
 ]);
 
 /**
- * Stand between a document and the host around it. Only the host itself is believed: what other frames send is not
- * heard here.
+ * Put a shim between a document and its host. Messages of other windows are ignored.
  * @param {any} window
  * @param {string} name
- * @param {Ears} ears
+ * @param {Handlers} handlers
  */
-const connect = (window, name, ears) => {
+const connect = (window, name, handlers) => {
   const host = window.parent;
   /** @type {Map<string, { resolve: (result: any) => void, reject: (error: Error) => void }>} */
   const waiting = new Map();
   /** @type {Map<string | undefined, Json>} */
   const once = new Map();
   /** @type {Promise<void> | undefined} */
-  let greeted;
+  let connected;
   let ids = 0;
-  // Whether the document greets the host by itself, and whether we did.
-  let others = false;
-  let ours = false;
-  let greetings = 0;
+  // Whether the document did the handshake itself, and whether the shim did.
+  let byDocument = false;
+  let byShim = false;
+  let handshakes = 0;
   /** @type {Event | undefined} */
   let replayed;
 
@@ -51,12 +50,12 @@ const connect = (window, name, ears) => {
   const post = (message) => host.postMessage({ jsonrpc: "2.0", ...message }, "*");
 
   /**
-   * The ids are texts, which no SDK chooses.
+   * Send a request. Ids are strings, which no SDK uses.
    * @param {string} method
    * @param {Json} params
    * @returns {Promise<any>}
    */
-  const request = (method, params) => {
+  const send = (method, params) => {
     const id = `${name} ${++ids}`;
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
@@ -64,17 +63,17 @@ const connect = (window, name, ears) => {
     });
   };
 
-  const greet = () =>
-    (greeted ??= (async () => {
-      if (others) return;
-      ours = true;
+  const handshake = () =>
+    (connected ??= (async () => {
+      if (byDocument) return;
+      byShim = true;
       const appInfo = { name, version: "1" };
-      const { hostContext } = await request("ui/initialize", {
+      const { hostContext } = await send("ui/initialize", {
         protocolVersion: "2026-01-26",
         appInfo,
         appCapabilities: {},
       });
-      ears.context(hostContext);
+      handlers.onContext(hostContext);
       post({ method: "ui/notifications/initialized", params: {} });
     })());
 
@@ -83,68 +82,69 @@ const connect = (window, name, ears) => {
    * @param {Json} params
    * @returns {Promise<any>}
    */
-  const ask = async (method, params) => {
-    await greet();
-    return request(method, params);
+  const request = async (method, params) => {
+    await handshake();
+    return send(method, params);
   };
 
   /**
    * @param {string} method
    * @param {Json} params
    */
-  const tell = async (method, params) => {
-    await greet();
+  const notify = async (method, params) => {
+    await handshake();
     post({ method, params });
   };
 
-  /** Say to the document what the host has said.  @param {any} data */
+  /** Repeat a message of the host for the document.  @param {any} data */
   const dispatch = (data) => {
     replayed = new window.MessageEvent("message", { data, source: host, origin: window.location.origin });
     window.dispatchEvent(replayed);
   };
 
   /** @param {MessageEvent} event */
-  const hear = (event) => {
+  const receive = (event) => {
     if (event.source !== host) return;
-    // So that whoever compares the two finds them equal.
+    // Code in the document compares `event.source` with `window.parent`.
     Object.defineProperty(event, "source", { value: parent });
     const { data } = event;
     if (event === replayed || data?.jsonrpc !== "2.0") return;
     const { id, method, params, result, error } = data;
     if (method) {
       if (ONCE.has(method)) once.set(ONCE.get(method), data);
-      if (method === "ui/notifications/host-context-changed") ears.context(Object(params));
-      else ears.told(method, Object(params));
-      if (others) ears.pass?.(data);
-      if (id != null && !others && (method === "ping" || method === "ui/resource-teardown")) post({ id, result: {} });
+      if (method === "ui/notifications/host-context-changed") handlers.onContext(Object(params));
+      else handlers.onHostMessage(method, Object(params));
+      if (byDocument) handlers.toFrame?.(data);
+      if (id != null && !byDocument && (method === "ping" || method === "ui/resource-teardown"))
+        {post({ id, result: {} });}
       return;
     }
-    const asked = waiting.get(id);
-    if (asked) {
+    const pending = waiting.get(id);
+    if (pending) {
       waiting.delete(id);
       event.stopImmediatePropagation();
-      if (error) asked.reject(Object.assign(new Error(String(error.message)), { code: error.code }));
-      else asked.resolve(Object(result));
+      if (error) pending.reject(Object.assign(new Error(String(error.message)), { code: error.code }));
+      else pending.resolve(Object(result));
       return;
     }
-    ears.pass?.(data);
+    handlers.toFrame?.(data);
     if (result?.hostContext) {
-      ears.context(result.hostContext);
-      // Somebody greets after us, or another page after the first, and would wait in vain for what was said already.
-      const late = ours || (ears.pass && greetings++);
-      if (late) setTimeout(() => [...once.values()].forEach(ears.pass ?? dispatch));
+      handlers.onContext(result.hostContext);
+      // The document or another framed page connects later, and needs the messages that were sent before.
+      const late = byShim || (handlers.toFrame && handshakes++);
+      if (late) setTimeout(() => [...once.values()].forEach(handlers.toFrame ?? dispatch));
     }
   };
 
   /** @param {any} message @param {any[]} rest */
   const forward = (message, ...rest) => {
-    others ||= /^(?:(?:mcp-)?ui\/)?initialize$/.test(message?.method);
+    byDocument ||= /^(?:(?:mcp-)?ui\/)?initialize$/.test(message?.method);
     host.postMessage(message, ...(rest.length ? rest : ["*"]));
   };
 
   /** @type {(message: any, ...rest: any[]) => void} */
   let postMessage = (message, ...rest) => {
-    if (!ears.said(message)) forward(message, ...rest);
+    if (!handlers.onDocumentMessage(message)) forward(message, ...rest);
   };
   const parent = new Proxy(Object.create(null), {
     get: (_, key) => (key === "postMessage" ? postMessage : host[key]),
@@ -155,12 +155,12 @@ const connect = (window, name, ears) => {
     },
   });
   Object.defineProperty(window, "parent", { value: parent, configurable: true, writable: true });
-  window.addEventListener("message", hear, true);
+  window.addEventListener("message", receive, true);
 
-  let follows = true;
+  let reportsHeight = true;
 
-  /** Report the height of the document, as a View of the standard does. */
-  const follow = () => {
+  /** Report the height of the document whenever it changes. */
+  const reportHeight = () => {
     const root = window.document.documentElement;
     let last = 0;
     let grown = 0;
@@ -169,28 +169,28 @@ const connect = (window, name, ears) => {
       root.style.height = "max-content";
       const height = Math.ceil(root.getBoundingClientRect().height);
       root.style.height = before;
-      if (!height || height === last || !follows || others) return;
-      // What is measured in heights of the frame grows with the frame, and would never end.
+      if (!height || height === last || !reportsHeight || byDocument) return;
+      // Content in units of the frame's height grows with the frame, without end.
       grown = height > last && height > window.innerHeight ? grown + 1 : 0;
       last = height;
-      if (grown < 20) tell("ui/notifications/size-changed", { height });
+      if (grown < 20) notify("ui/notifications/size-changed", { height });
     }).observe(root);
   };
 
   return {
-    ask,
-    tell,
+    request,
+    notify,
     forward,
-    /** Say something to the document as if its parent did.  @param {any} data */
-    speak: dispatch,
-    /** The document knows its own height. */
-    stopFollowing: () => (follows = false),
-    /** Greet the host when the document is there, unless it does so itself.  @param {boolean} sized */
-    begin: (sized) =>
+    /** Dispatch a message to the document as if its parent sent it.  @param {any} data */
+    dispatch,
+    /** Stop reporting the height: the document does it. */
+    stopReporting: () => (reportsHeight = false),
+    /** Do the handshake when the document is loaded, unless it does so itself.  @param {boolean} sized */
+    start: (sized) =>
       window.addEventListener("load", () => {
-        if (others) return;
-        greet();
-        if (sized) follow();
+        if (byDocument) return;
+        handshake();
+        if (sized) reportHeight();
       }),
   };
 };

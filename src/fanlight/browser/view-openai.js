@@ -1,25 +1,25 @@
 // @ts-check
 /**
- * What view.js needs besides to run on a page that has `window.openai` and no MCP Apps host: a transport
- * that answers the View as a host would, from what `window.openai` offers. The bundler adds it to view.js
- * for Views that speak "openai"; it keeps to the conventions that view.js states at its top.
+ * An addition to view.js for pages that have `window.openai` and no MCP Apps host: a transport that answers
+ * the View from `window.openai`. The bundler adds it to Views with `also=["openai"]`. It follows the
+ * conventions at the top of view.js.
  *
- * A host that answers `ui/initialize` is spoken to as always, also one that has `window.openai` besides, as
- * ChatGPT today: the standard carries more. Only when nobody answers does `window.openai` take over.
+ * If a host answers `ui/initialize`, the View uses the standard, which offers more; ChatGPT has both today.
+ * Only without an answer does the View use `window.openai`.
  */
 
 /** @typedef {Record<string, any>} Json */
 
 /**
- * How long a host has to answer `ui/initialize`, in milliseconds, where there is `window.openai` to go on with.
+ * The timeout of `ui/initialize` in milliseconds, where there is `window.openai` to fall back to.
  */
-const PATIENCE = 500;
+const TIMEOUT = 500;
 
 /**
  * @param {number} code
  * @param {string} message
  */
-const refusal = (code, message) => Object.assign(new Error(message), { code });
+const errorOf = (code, message) => Object.assign(new Error(message), { code });
 
 /**
  * @param {any} value
@@ -31,21 +31,21 @@ const asObject = (value) => (value && typeof value === "object" && !Array.isArra
 const textBlocks = (text) => (typeof text === "string" && text ? [{ type: "text", text }] : []);
 
 /**
- * The text of content blocks, which is all that `window.openai` takes.
+ * Return the text of content blocks; `window.openai` accepts only text.
  * @param {any} content One block, or an array of them.
  * @param {string} method
  */
 const textOf = (content, method) => {
   const blocks = [content ?? []].flat();
   if (blocks.some(({ type, text }) => type !== "text" || typeof text !== "string")) {
-    throw refusal(-32602, `${method}: window.openai takes text and no other content`);
+    throw errorOf(-32602, `${method}: window.openai accepts only text`);
   }
   return blocks.map(({ text }) => text).join("\n");
 };
 
 /**
- * A tool result, from any of the forms that `callTool` has had: with the result as text or JSON in `result`,
- * with `meta` for `_meta`, or as MCP has it.
+ * Return a tool result from any form that `callTool` has returned: with text or JSON in `result`, with `meta`
+ * instead of `_meta`, or as in MCP.
  * @param {any} response
  */
 const toToolResult = (response) => {
@@ -64,7 +64,7 @@ const toToolResult = (response) => {
 };
 
 /**
- * What `window.openai` says of the host, as a host context.
+ * Return the host context that `window.openai` describes.
  * @param {any} openai
  * @returns {Json}
  */
@@ -84,8 +84,8 @@ const contextOf = (openai) => {
 };
 
 /**
- * The tool result that `window.openai` holds. `toolOutput` is its structured content; ChatGPT puts the rest of
- * it, if anywhere, into an envelope in `toolResponseMetadata`.
+ * Return the tool result in `window.openai`. `toolOutput` is its structured content; ChatGPT may put the
+ * complete result into `toolResponseMetadata`.
  * @param {any} openai
  */
 const toolResultOf = ({ toolOutput, toolResponseMetadata }) => {
@@ -98,10 +98,10 @@ const toolResultOf = ({ toolOutput, toolResponseMetadata }) => {
 };
 
 /**
- * What answers a request, by its method.
+ * The handlers of requests, by method.
  * @type {Record<string, (openai: any, params: Json, method: string) => any>}
  */
-const ANSWERS = {
+const HANDLERS = {
   "ui/initialize": (openai, { protocolVersion }) => ({
     protocolVersion,
     hostInfo: { name: "window.openai", version: "1" },
@@ -126,7 +126,7 @@ const ANSWERS = {
     const granted = await member(openai, "requestDisplayMode", method)({ mode });
     return { mode: granted?.mode ?? openai.displayMode ?? mode };
   },
-  // The model reads the widget's state, and of a state that has it, what is under this name.
+  // The model reads the widget state: `modelContent`, if there is one.
   "ui/update-model-context": async (openai, { content, structuredContent }, method) => {
     const text = textOf(content, method);
     const modelContent = structuredContent && text ? { text, ...structuredContent } : (structuredContent ?? text);
@@ -137,17 +137,17 @@ const ANSWERS = {
 /**
  * @param {any} openai
  * @param {string} name
- * @param {string} method What needs it.
+ * @param {string} method The method that needs it.
  * @returns {(...args: any[]) => any}
  */
 const member = (openai, name, method) => {
   if (typeof openai[name] !== "function") {
-    throw refusal(-32601, `${method} needs window.openai.${name}, which is not there`);
+    throw errorOf(-32601, `${method} needs window.openai.${name}, which does not exist`);
   }
   return openai[name].bind(openai);
 };
 
-/** The host's end of the link, played by `window.openai` unless a host answers. */
+/** A transport to `window.openai`, or to a host if one answers. */
 class OpenAITransport {
   /** @type {((message: any) => void) | undefined} */
   onmessage;
@@ -159,21 +159,21 @@ class OpenAITransport {
   /** @type {any} */
   #standard;
   /** @type {any} */
-  #waiting;
+  #timer;
   #initialized = false;
   /**
-   * What the View was told, as JSON, by the name of the notification or of the part of the context.
+   * The values that were sent to the View, as JSON, by notification or key of the context.
    * @type {Map<string, string>}
    */
-  #told = new Map();
+  #sent = new Map();
 
   #listener = () => {
-    if (this.#initialized) this.#tell();
+    if (this.#initialized) this.#update();
   };
 
   /**
    * @param {any} openai
-   * @param {any} [standard] The transport to the host that may answer instead.
+   * @param {any} [standard] The transport to a host that may answer.
    */
   constructor(openai, standard) {
     this.#openai = openai;
@@ -182,10 +182,10 @@ class OpenAITransport {
 
   async start() {
     const standard = this.#standard;
-    if (!standard) return this.#takeOver();
+    if (!standard) return this.#useOpenAI();
     /** @param {any} message */
     standard.onmessage = (message) => {
-      clearTimeout(this.#waiting);
+      clearTimeout(this.#timer);
       this.onmessage?.(message);
     };
     standard.onclose = () => this.onclose?.();
@@ -196,43 +196,43 @@ class OpenAITransport {
 
   /** @param {any} message */
   async send(message) {
-    if (!this.#standard) return this.#hear(message);
+    if (!this.#standard) return this.#process(message);
     if (message.method === "ui/initialize") {
-      this.#waiting = setTimeout(async () => {
-        const unanswered = this.#standard;
-        this.#standard = unanswered.onclose = undefined;
-        await unanswered.close();
-        this.#takeOver();
-        this.#hear(message);
-      }, PATIENCE);
+      this.#timer = setTimeout(async () => {
+        const silent = this.#standard;
+        this.#standard = silent.onclose = undefined;
+        await silent.close();
+        this.#useOpenAI();
+        this.#process(message);
+      }, TIMEOUT);
     }
     await this.#standard.send(message);
   }
 
   async close() {
-    clearTimeout(this.#waiting);
+    clearTimeout(this.#timer);
     if (this.#standard) return this.#standard.close();
     window.removeEventListener("openai:set_globals", this.#listener);
     this.onclose?.();
   }
 
-  #takeOver() {
+  #useOpenAI() {
     window.addEventListener("openai:set_globals", this.#listener);
   }
 
   /**
-   * Do what the View asks or says. An answer comes later than the question, as from any host.
+   * Process a message of the View. Responses are asynchronous, as with any host.
    * @param {any} message
    */
-  async #hear({ id, method, params }) {
+  async #process({ id, method, params }) {
     if (id === undefined) return this.#notified(method, asObject(params));
-    const answer = ANSWERS[method];
+    const handler = HANDLERS[method];
     try {
-      if (!answer) throw refusal(-32601, `${method} has no equivalent in window.openai`);
-      const result = (await answer(this.#openai, asObject(params), method)) ?? {};
-      this.#say({ id, result });
+      if (!handler) throw errorOf(-32601, `${method} has no equivalent in window.openai`);
+      const result = (await handler(this.#openai, asObject(params), method)) ?? {};
+      this.#emit({ id, result });
     } catch (error) {
-      this.#say({ id, error: { code: error?.code ?? -32000, message: String(error?.message ?? error) } });
+      this.#emit({ id, error: { code: error?.code ?? -32000, message: String(error?.message ?? error) } });
     }
   }
 
@@ -244,7 +244,7 @@ class OpenAITransport {
     if (method === "ui/notifications/initialized") {
       this.#initialized = true;
       for (const [key, value] of Object.entries(contextOf(this.#openai))) this.#isNew(key, value);
-      queueMicrotask(() => this.#tell());
+      queueMicrotask(() => this.#update());
     }
     if (method === "ui/notifications/size-changed" && params.height) {
       this.#openai.notifyIntrinsicHeight?.(params.height);
@@ -252,19 +252,19 @@ class OpenAITransport {
     if (method === "ui/notifications/request-teardown") this.#openai.requestClose?.();
   }
 
-  /** Tell the View what `window.openai` holds now and did not hold before. */
-  #tell() {
+  /** Notify the View of what changed in `window.openai`. */
+  #update() {
     const { toolInput } = this.#openai;
     const result = toolResultOf(this.#openai);
     const changes = Object.entries(contextOf(this.#openai)).filter(([key, value]) => this.#isNew(key, value));
     if (changes.length) {
-      this.#say({ method: "ui/notifications/host-context-changed", params: Object.fromEntries(changes) });
+      this.#emit({ method: "ui/notifications/host-context-changed", params: Object.fromEntries(changes) });
     }
     if (toolInput != null && this.#isNew("tool-input", toolInput)) {
-      this.#say({ method: "ui/notifications/tool-input", params: { arguments: toolInput } });
+      this.#emit({ method: "ui/notifications/tool-input", params: { arguments: toolInput } });
     }
     if (result && this.#isNew("tool-result", result)) {
-      this.#say({ method: "ui/notifications/tool-result", params: result });
+      this.#emit({ method: "ui/notifications/tool-result", params: result });
     }
   }
 
@@ -274,19 +274,19 @@ class OpenAITransport {
    */
   #isNew(name, value) {
     const text = JSON.stringify(value);
-    if (this.#told.get(name) === text) return false;
-    this.#told.set(name, text);
+    if (this.#sent.get(name) === text) return false;
+    this.#sent.set(name, text);
     return true;
   }
 
   /** @param {Json} message */
-  #say(message) {
+  #emit(message) {
     this.onmessage?.({ jsonrpc: "2.0", ...message });
   }
 }
 
 /**
- * Return the SDK with an `App` that also connects where there is `window.openai` and no MCP Apps host.
+ * Return the SDK with an `App` that falls back to `window.openai` where there is no MCP Apps host.
  * @template {{ App: any, PostMessageTransport: any }} Sdk
  * @param {Sdk} sdk
  * @returns {Sdk}

@@ -2,19 +2,19 @@
 export type Json = Record<string, any>;
 export type RequestOptions = {
     /**
-     * How long to wait for the answer, in milliseconds. 60 000 unless told.
+     * The timeout in milliseconds. Default: 60 000.
      */
     timeout?: number;
     /**
-     * The same, but not prolonged by progress. None unless told.
+     * A timeout that progress does not reset. Default: none.
      */
     maxTotalTimeout?: number;
     /**
-     * Whether progress prolongs `timeout`. True unless told.
+     * Whether progress resets `timeout`. Default: true.
      */
     resetTimeoutOnProgress?: boolean;
     /**
-     * Gives the request up, here and at the host.
+     * Cancels the request, here and at the host.
      */
     signal?: AbortSignal;
     onprogress?: (progress: {
@@ -46,7 +46,7 @@ export type Extra = {
     signal: AbortSignal;
     requestId: string | number;
     /**
-     * The same, where SDK 2.x has it.
+     * The same, as in SDK 2.x.
      */
     mcpReq: {
         id: string | number;
@@ -79,6 +79,23 @@ export type RegisteredTool = ToolConfig & {
     }>): void;
     remove(): void;
 };
+export type ResourceContents = {
+    uri: string;
+    mimeType?: string;
+    text?: string;
+    blob?: string;
+};
+export type DownloadContent = {
+    type: "resource";
+    resource: ResourceContents;
+    [key: string]: any;
+} | {
+    type: "resource_link";
+    uri: string;
+    name: string;
+    mimeType?: string;
+    [key: string]: any;
+};
 export type Pending = {
     settle(error: unknown, result?: Json): void;
     progress(params: Json): void;
@@ -87,7 +104,7 @@ declare const LATEST_PROTOCOL_VERSION = "2026-01-26";
 declare const RESOURCE_MIME_TYPE = "text/html;profile=mcp-app";
 declare const RESOURCE_URI_META_KEY = "ui/resourceUri";
 /**
- * JSON-RPC over `postMessage`, with one other window.
+ * JSON-RPC over `postMessage` with one other window.
  * @implements {Transport}
  */
 declare class PostMessageTransport implements Transport {
@@ -99,8 +116,8 @@ declare class PostMessageTransport implements Transport {
     /** @type {((error: any) => void) | undefined} */
     onerror: ((error: any) => void) | undefined;
     /**
-     * @param {Window} [eventTarget] Where messages go.
-     * @param {MessageEventSource | null} [eventSource] Whose messages are read; nobody else's are.
+     * @param {Window} [eventTarget] The window that messages are sent to.
+     * @param {MessageEventSource | null} [eventSource] The window whose messages are read. Others are ignored.
      */
     constructor(eventTarget?: Window, eventSource?: MessageEventSource | null);
     start(): Promise<void>;
@@ -112,7 +129,7 @@ declare class PostMessageTransport implements Transport {
 declare class App {
     #private;
     /**
-     * Called before the View is removed, with `{ reason }` if the host gave one; the host waits for it.
+     * Called before the View is removed, with `{ reason }` if the host gives one. The host waits for it.
      * @type {((params: Json, extra: Extra) => unknown) | undefined}
      */
     onteardown: ((params: Json, extra: Extra) => unknown) | undefined;
@@ -122,12 +139,12 @@ declare class App {
      */
     oncalltool: ((params: Json, extra: Extra) => any) | undefined;
     /**
-     * Lists app tools besides those that were registered with `registerTool`.
+     * Returns app tools in addition to those that were registered with `registerTool`.
      * @type {((params: Json, extra: Extra) => any) | undefined}
      */
     onlisttools: ((params: Json, extra: Extra) => any) | undefined;
     /**
-     * Told about errors that have no caller, such as one in a listener.
+     * Called with errors that have no caller, such as an exception in a listener.
      * @type {((error: any) => void) | undefined}
      */
     onerror: ((error: any) => void) | undefined;
@@ -136,15 +153,15 @@ declare class App {
     /**
      * @param {Implementation} appInfo
      * @param {Json} [capabilities] `tools`, `availableDisplayModes`, `experimental`.
-     * @param {{ autoResize?: boolean, [key: string]: any }} [options] Resizing is on unless told.
+     * @param {{ autoResize?: boolean, [key: string]: any }} [options] `autoResize` is true by default.
      */
     constructor(appInfo: Implementation, capabilities?: Json, { autoResize }?: {
         autoResize?: boolean;
         [key: string]: any;
     });
     /**
-     * Shake hands with the host. What else the View asks meanwhile waits until that is done.
-     * @param {Transport} [transport] The parent window unless told.
+     * Do the handshake with the host. Other requests wait until it is done.
+     * @param {Transport} [transport] Default: messages to the parent window.
      * @param {RequestOptions} [options]
      * @returns {Promise<void>}
      */
@@ -153,14 +170,14 @@ declare class App {
     close(): Promise<void>;
     /** @returns {Implementation | undefined} */
     getHostVersion(): Implementation | undefined;
-    /** @returns {Json | undefined} What the host advertised; undefined if it advertised nothing. */
+    /** @returns {Json | undefined} The capabilities of the host; undefined if it sent none. */
     getHostCapabilities(): Json | undefined;
-    /** @returns {Json | undefined} The newest context: what came first, and every change since. */
+    /** @returns {Json | undefined} The current context, with all changes. */
     getHostContext(): Json | undefined;
     /**
      * Send any request, after the handshake.
      * @param {{ method: string, params?: Json }} message
-     * @param {...any} rest The options, last. A schema before them is ignored.
+     * @param {...any} rest The options are the last argument. A schema before them is ignored.
      * @returns {Promise<any>}
      */
     request({ method, params }: {
@@ -202,13 +219,13 @@ declare class App {
         cursor?: string;
     }, options?: RequestOptions): Promise<any>;
     /**
-     * Ask the host's model. D-SMP-01 and -02: only where `sampling`, or `sampling.tools`, is offered.
+     * Request a completion from the host's model. Needs `sampling` or, with tools, `sampling.tools` (D-SMP-01, D-SMP-02).
      * @param {Json} params
      * @param {RequestOptions} [options]
      */
     createSamplingMessage(params: Json, options?: RequestOptions): Promise<any>;
     /**
-     * Put a message into the conversation.
+     * Add a message to the conversation.
      * @param {{ role: "user", content: Json[] }} params
      * @param {RequestOptions} [options]
      */
@@ -217,7 +234,7 @@ declare class App {
         content: Json[];
     }, options?: RequestOptions): Promise<any>;
     /**
-     * Tell the model something for its next turn. Each call replaces the one before (MCX-01).
+     * Set the context for the model's next turn. Each call replaces the previous one (MCX-01).
      * @param {{ content?: Json[], structuredContent?: Json }} params
      * @param {RequestOptions} [options]
      */
@@ -237,15 +254,16 @@ declare class App {
         url: string;
     }, options?: RequestOptions) => Promise<any>;
     /**
-     * @param {{ contents: Json[] }} params
+     * Save files. Each is embedded, or a link that the host downloads.
+     * @param {{ contents: DownloadContent[] }} params
      * @param {RequestOptions} [options]
      */
     downloadFile(params: {
-        contents: Json[];
+        contents: DownloadContent[];
     }, options?: RequestOptions): Promise<any>;
     /**
-     * Ask for another display mode and learn which one it became (DSP-03). A mode that the host does
-     * not offer (DSP-02) or that this View did not declare (DSP-01) is not asked for.
+     * Request another display mode and return the resulting one (DSP-03). A mode that the host does not
+     * offer (DSP-02) or that this View did not declare (DSP-01) is not requested.
      * @param {{ mode: string }} params
      * @param {RequestOptions} [options]
      * @returns {Promise<any>}
@@ -254,7 +272,7 @@ declare class App {
         mode: string;
     }, options?: RequestOptions): Promise<any>;
     /**
-     * Log at the host. Dropped, like any log that nobody reads, if the host does not take logs.
+     * Send a log message to the host. It is discarded if the host does not accept logs.
      * @param {{ level: string, data: unknown, logger?: string }} params
      */
     sendLog(params: {
@@ -268,7 +286,7 @@ declare class App {
         height?: number;
     }): Promise<void>;
     /**
-     * Ask the host to remove this View. If it agrees, `onteardown` is called as always.
+     * Request that the host removes this View. If it does, `onteardown` is called first.
      * @param {Json} [params]
      */
     requestTeardown(params?: Json): Promise<void>;
@@ -285,7 +303,7 @@ declare class App {
     get onhostcontextchanged(): Listener | undefined;
     set onhostcontextchanged(listener: Listener | undefined);
     /**
-     * Add a listener. An event that came before any listener of its kind is delivered to it.
+     * Add a listener. It also gets events that arrived before there was any listener for them.
      * @param {EventName} event
      * @param {Listener} listener
      */
@@ -296,13 +314,13 @@ declare class App {
      */
     removeEventListener(event: EventName, listener: Listener): void;
     /**
-     * Handle a request of the host: `(method, handler)`, which gets `{ method, params }`, or
-     * `(method, schemas, handler)`, which gets the parameters, and checks them itself.
+     * Handle a request of the host: `(method, handler)`, called with `{ method, params }`, or
+     * `(method, schemas, handler)`, called with the parameters. The schemas are ignored.
      * @param {string} method
      * @param {...(Handler | object)} rest
      */
     setRequestHandler(method: string, ...rest: (Handler | object)[]): void;
-    /** Hear a notification of the host, besides what this class does with it: called as the above. */
+    /** Handle a notification of the host, in addition to this class. Same arguments as `setRequestHandler`. */
     setNotificationHandler: (method: string, ...rest: (Handler | object)[]) => void;
     /**
      * Offer a tool to the host and its model.
@@ -315,7 +333,7 @@ declare class App {
     registerTool(name: string, config: ToolConfig, handler: (...args: any[]) => any): RegisteredTool;
     /**
      * Report the size of the content to the host whenever it changes, until the link closes.
-     * @returns {() => void} Stops it.
+     * @returns {() => void} Stops the reports.
      */
     setupSizeChangedNotifications(): () => void;
 }

@@ -2,29 +2,29 @@
 /**
  * The View's end of the link to an MCP Apps host (SEP-1865), as one file without dependencies.
  *
- * `App` is called like the class of the same name in `@modelcontextprotocol/ext-apps` 2.x, so that
- * Views written for that package run unchanged. docs/reference/view-js.md says what each part does
- * and where it does better. Rule ids such as DSP-02 are explained in docs/reference/rules.md.
+ * `App` has the API of the class of the same name in `@modelcontextprotocol/ext-apps` 2.x, so that
+ * Views written for that package run unchanged. docs/reference/view-js.md documents it and lists the
+ * differences. Rule ids such as DSP-02 are explained in docs/reference/rules.md.
  *
- * This file is inlined into Views without its comments, and without white space and semicolons that do nothing
- * (`view_sdk()` in __init__.py). That stays simple because the file keeps to conventions, which a test
- * checks: a comment has its lines to itself; strings stand in double quotes or backticks and end on
- * the line where they begin; there is no import, and one export statement, the last.
+ * This file is inlined into Views without comments, unneeded white space and unneeded semicolons
+ * (`view_sdk()` in __init__.py). The minifier is simple because this file follows conventions, which a test
+ * checks: a comment is on lines of its own; strings have double quotes or backticks and end on
+ * the line where they begin; there are no imports, and one export statement at the end.
  */
 
-/** @typedef {Record<string, any>} Json An object that came from JSON, or goes there. */
+/** @typedef {Record<string, any>} Json A JSON object. */
 
 /**
  * @typedef {object} RequestOptions
- * @property {number} [timeout] How long to wait for the answer, in milliseconds. 60 000 unless told.
- * @property {number} [maxTotalTimeout] The same, but not prolonged by progress. None unless told.
- * @property {boolean} [resetTimeoutOnProgress] Whether progress prolongs `timeout`. True unless told.
- * @property {AbortSignal} [signal] Gives the request up, here and at the host.
+ * @property {number} [timeout] The timeout in milliseconds. Default: 60 000.
+ * @property {number} [maxTotalTimeout] A timeout that progress does not reset. Default: none.
+ * @property {boolean} [resetTimeoutOnProgress] Whether progress resets `timeout`. Default: true.
+ * @property {AbortSignal} [signal] Cancels the request, here and at the host.
  * @property {(progress: { progress: number, total?: number, message?: string }) => void} [onprogress]
  */
 
 /**
- * @typedef {object} Transport What carries the messages. `connect()` sets the three callbacks.
+ * @typedef {object} Transport Sends and receives messages. `connect()` sets the three callbacks.
  * @property {() => Promise<void>} start
  * @property {(message: any) => Promise<void>} send
  * @property {() => Promise<void>} close
@@ -39,10 +39,10 @@
 /** @typedef {(params: any, extra: any) => unknown} Handler */
 
 /**
- * @typedef {object} Extra What a handler of a request gets besides the parameters.
+ * @typedef {object} Extra The second argument of a request handler.
  * @property {AbortSignal} signal Aborted when the host cancels the request or the link closes.
  * @property {string | number} requestId
- * @property {{ id: string | number, method: string, signal: AbortSignal }} mcpReq The same, where SDK 2.x has it.
+ * @property {{ id: string | number, method: string, signal: AbortSignal }} mcpReq The same, as in SDK 2.x.
  */
 
 /**
@@ -66,6 +66,19 @@
  * }} RegisteredTool
  */
 
+/**
+ * @typedef {object} ResourceContents The `text` or, in base64, the `blob` of a file.
+ * @property {string} uri
+ * @property {string} [mimeType]
+ * @property {string} [text]
+ * @property {string} [blob]
+ */
+
+/**
+ * @typedef {{ type: "resource", resource: ResourceContents, [key: string]: any }
+ *   | { type: "resource_link", uri: string, name: string, mimeType?: string, [key: string]: any }} DownloadContent
+ */
+
 /** @typedef {{ settle(error: unknown, result?: Json): void, progress(params: Json): void }} Pending */
 
 const LATEST_PROTOCOL_VERSION = "2026-01-26";
@@ -73,8 +86,8 @@ const RESOURCE_MIME_TYPE = "text/html;profile=mcp-app";
 const RESOURCE_URI_META_KEY = "ui/resourceUri";
 
 /**
- * Which notification raises which event. After the standard names stand those of early drafts and
- * guides, which hosts still send.
+ * The event of each notification. After the standard names come those of early drafts and guides,
+ * which some hosts still send.
  * @type {Map<string, EventName>}
  */
 const EVENTS = new Map([
@@ -91,7 +104,7 @@ const EVENTS = new Map([
 ]);
 
 /**
- * What JSON Schema calls the type of a value: "object", "array", "null", "integer" and so on.
+ * Return the type of a value in JSON Schema: "object", "array", "null", "integer" and so on.
  * @param {unknown} value
  */
 const typeOf = (value) => {
@@ -115,7 +128,7 @@ const objectOf = (value) => (isObject(value) ? value : {});
 const messageOf = (error) => String(error?.message ?? error);
 
 /**
- * An error with a JSON-RPC code.
+ * Create an error with a JSON-RPC code.
  * @param {any} code
  * @param {string} message
  * @param {unknown} [data]
@@ -123,15 +136,15 @@ const messageOf = (error) => String(error?.message ?? error);
 const fault = (code, message, data) => Object.assign(new Error(message), { code, data });
 
 /**
- * A tool result always has `content`.
+ * Return a tool result that always has `content`.
  * @param {any} result
  * @returns {Json}
  */
 const withContent = (result) => ({ ...result, content: result?.content ?? [] });
 
 /**
- * Merge an update into the host context. Values are replaced whole, except that a partial `styles`
- * loses neither variables nor css that came before.
+ * Merge an update into the host context. Values are replaced, except that a partial `styles` keeps
+ * earlier variables and css.
  * @param {any} old
  * @param {any} update
  * @returns {any}
@@ -145,11 +158,11 @@ const merge = (old, update) => {
 };
 
 /**
- * Return `value` as the schema reads it, or throw. A Standard Schema checks everything; of a JSON
- * Schema we check the required properties and the types at the top level.
+ * Validate a value and return it as the schema parses it, or throw. A Standard Schema validates
+ * everything; of a JSON Schema, only the required properties and the types at the top level are validated.
  * @param {any} schema
  * @param {any} value
- * @param {string} what Begins the message of the error.
+ * @param {string} what The start of the error message.
  * @param {number} [code]
  */
 const check = async (schema, value, what, code = -32602) => {
@@ -164,7 +177,7 @@ const check = async (schema, value, what, code = -32602) => {
     for (const key of required) if (!Object.hasOwn(value, key)) issues.push(`${key}: missing`);
     for (const [key, { type }] of Object.entries(properties)) {
       const found = typeOf(value[key]);
-      // An integer is a number. Types are one name or an array of them; as a string, they are both.
+      // An integer is also a number. `type` is one name or an array; String() covers both.
       const fits = String(type ?? found)
         .replace("number", "number integer")
         .includes(found);
@@ -185,7 +198,7 @@ const toJsonSchema = (schema, key) => {
 };
 
 /**
- * JSON-RPC over `postMessage`, with one other window.
+ * JSON-RPC over `postMessage` with one other window.
  * @implements {Transport}
  */
 class PostMessageTransport {
@@ -204,8 +217,8 @@ class PostMessageTransport {
   };
 
   /**
-   * @param {Window} [eventTarget] Where messages go.
-   * @param {MessageEventSource | null} [eventSource] Whose messages are read; nobody else's are.
+   * @param {Window} [eventTarget] The window that messages are sent to.
+   * @param {MessageEventSource | null} [eventSource] The window whose messages are read. Others are ignored.
    */
   constructor(eventTarget = window.parent, eventSource = eventTarget) {
     this.#target = eventTarget;
@@ -230,7 +243,7 @@ class PostMessageTransport {
 /** The View's end of the link. Set the handlers, then `await app.connect()`. */
 class App {
   /**
-   * Called before the View is removed, with `{ reason }` if the host gave one; the host waits for it.
+   * Called before the View is removed, with `{ reason }` if the host gives one. The host waits for it.
    * @type {((params: Json, extra: Extra) => unknown) | undefined}
    */
   onteardown;
@@ -240,12 +253,12 @@ class App {
    */
   oncalltool;
   /**
-   * Lists app tools besides those that were registered with `registerTool`.
+   * Returns app tools in addition to those that were registered with `registerTool`.
    * @type {((params: Json, extra: Extra) => any) | undefined}
    */
   onlisttools;
   /**
-   * Told about errors that have no caller, such as one in a listener.
+   * Called with errors that have no caller, such as an exception in a listener.
    * @type {((error: any) => void) | undefined}
    */
   onerror = console.error;
@@ -260,7 +273,7 @@ class App {
   /** @type {any} */
   #transport;
   /**
-   * The handshake, once `connect()` was called. What is asked earlier waits for it.
+   * The handshake, from `connect()` on. Requests wait for it.
    * @type {Promise<void> | undefined}
    */
   #ready;
@@ -273,23 +286,23 @@ class App {
 
   #lastId = 0;
   /**
-   * Our requests that the host has not answered, by id.
+   * Requests that the host has not answered yet, by id.
    * @type {Map<unknown, Pending>}
    */
   #pending = new Map();
   /**
-   * The host's requests that we have not answered, by id.
+   * Requests of the host that have not been answered yet, by id.
    * @type {Map<unknown, AbortController>}
    */
   #running = new Map();
   /**
-   * What `setRequestHandler` and `setNotificationHandler` were given, by method.
+   * The arguments of `setRequestHandler` and `setNotificationHandler`, by method.
    * @type {Map<string, any[]>}
    */
   #handlers = new Map();
 
   /**
-   * Who listens to an event: first the `on*` handler or undefined, then those of `addEventListener`.
+   * The listeners of each event: first the `on*` handler or undefined, then those of `addEventListener`.
    * @type {Record<EventName, (Listener | undefined)[]>}
    */
   #listeners = {
@@ -300,7 +313,7 @@ class App {
     hostcontextchanged: [undefined],
   };
   /**
-   * Events that nobody has listened to yet, in the order in which they arrived.
+   * Events that had no listener yet, in order of arrival.
    * @type {[EventName, Json][]}
    */
   #kept = [];
@@ -313,7 +326,7 @@ class App {
   /**
    * @param {Implementation} appInfo
    * @param {Json} [capabilities] `tools`, `availableDisplayModes`, `experimental`.
-   * @param {{ autoResize?: boolean, [key: string]: any }} [options] Resizing is on unless told.
+   * @param {{ autoResize?: boolean, [key: string]: any }} [options] `autoResize` is true by default.
    */
   constructor(appInfo, capabilities, { autoResize = true } = {}) {
     this.#capabilities = { ...capabilities };
@@ -324,8 +337,8 @@ class App {
   // The link
 
   /**
-   * Shake hands with the host. What else the View asks meanwhile waits until that is done.
-   * @param {Transport} [transport] The parent window unless told.
+   * Do the handshake with the host. Other requests wait until it is done.
+   * @param {Transport} [transport] Default: messages to the parent window.
    * @param {RequestOptions} [options]
    * @returns {Promise<void>}
    */
@@ -347,7 +360,7 @@ class App {
       transport.onerror = (error) => this.onerror?.(error);
       await transport.start();
       const result = await this.#ask("ui/initialize", this.#hello, options);
-      // Whatever a host leaves out or calls by an older name, the View starts.
+      // Accept incomplete responses and older names, so that the View starts in any host.
       this.#hostInfo = result.hostInfo ?? result.host;
       this.#hostCapabilities = result.hostCapabilities ?? result.capabilities;
       this.#updateContext(objectOf(result.hostContext));
@@ -383,22 +396,22 @@ class App {
     return this.#hostInfo;
   }
 
-  /** @returns {Json | undefined} What the host advertised; undefined if it advertised nothing. */
+  /** @returns {Json | undefined} The capabilities of the host; undefined if it sent none. */
   getHostCapabilities() {
     return this.#hostCapabilities;
   }
 
-  /** @returns {Json | undefined} The newest context: what came first, and every change since. */
+  /** @returns {Json | undefined} The current context, with all changes. */
   getHostContext() {
     return this.#hostContext;
   }
 
-  // Asking the host
+  // Requests
 
   /**
    * Send any request, after the handshake.
    * @param {{ method: string, params?: Json }} message
-   * @param {...any} rest The options, last. A schema before them is ignored.
+   * @param {...any} rest The options are the last argument. A schema before them is ignored.
    * @returns {Promise<any>}
    */
   request({ method, params }, ...rest) {
@@ -442,7 +455,7 @@ class App {
   }
 
   /**
-   * Ask the host's model. D-SMP-01 and -02: only where `sampling`, or `sampling.tools`, is offered.
+   * Request a completion from the host's model. Needs `sampling` or, with tools, `sampling.tools` (D-SMP-01, D-SMP-02).
    * @param {Json} params
    * @param {RequestOptions} [options]
    */
@@ -451,7 +464,7 @@ class App {
   }
 
   /**
-   * Put a message into the conversation.
+   * Add a message to the conversation.
    * @param {{ role: "user", content: Json[] }} params
    * @param {RequestOptions} [options]
    */
@@ -460,7 +473,7 @@ class App {
   }
 
   /**
-   * Tell the model something for its next turn. Each call replaces the one before (MCX-01).
+   * Set the context for the model's next turn. Each call replaces the previous one (MCX-01).
    * @param {{ content?: Json[], structuredContent?: Json }} params
    * @param {RequestOptions} [options]
    */
@@ -480,7 +493,8 @@ class App {
   sendOpenLink = this.openLink;
 
   /**
-   * @param {{ contents: Json[] }} params
+   * Save files. Each is embedded, or a link that the host downloads.
+   * @param {{ contents: DownloadContent[] }} params
    * @param {RequestOptions} [options]
    */
   downloadFile(params, options) {
@@ -488,8 +502,8 @@ class App {
   }
 
   /**
-   * Ask for another display mode and learn which one it became (DSP-03). A mode that the host does
-   * not offer (DSP-02) or that this View did not declare (DSP-01) is not asked for.
+   * Request another display mode and return the resulting one (DSP-03). A mode that the host does not
+   * offer (DSP-02) or that this View did not declare (DSP-01) is not requested.
    * @param {{ mode: string }} params
    * @param {RequestOptions} [options]
    * @returns {Promise<any>}
@@ -503,10 +517,10 @@ class App {
     return { ...result, ...(await this.#request("ui/request-display-mode", params, options)) };
   }
 
-  // Telling the host
+  // Notifications
 
   /**
-   * Log at the host. Dropped, like any log that nobody reads, if the host does not take logs.
+   * Send a log message to the host. It is discarded if the host does not accept logs.
    * @param {{ level: string, data: unknown, logger?: string }} params
    */
   async sendLog(params) {
@@ -521,7 +535,7 @@ class App {
   }
 
   /**
-   * Ask the host to remove this View. If it agrees, `onteardown` is called as always.
+   * Request that the host removes this View. If it does, `onteardown` is called first.
    * @param {Json} [params]
    */
   requestTeardown(params) {
@@ -533,7 +547,7 @@ class App {
     return this.notification({ method: "notifications/tools/list_changed", params });
   }
 
-  // Hearing from the host
+  // Events
 
   get ontoolinput() {
     return this.#listeners.toolinput[0];
@@ -567,7 +581,7 @@ class App {
   }
 
   /**
-   * Add a listener. An event that came before any listener of its kind is delivered to it.
+   * Add a listener. It also gets events that arrived before there was any listener for them.
    * @param {EventName} event
    * @param {Listener} listener
    */
@@ -592,7 +606,7 @@ class App {
    */
   #listen(event, listener, index = 0) {
     this.#listeners[event][index] = listener;
-    // Later, so that handlers set one after the other get what was kept in the order it arrived.
+    // In a microtask, so that handlers that are set one after the other get queued events in order.
     queueMicrotask(() => this.#deliver());
   }
 
@@ -602,7 +616,7 @@ class App {
    */
   #emit(event, params) {
     if (event === "toolinput") this.#complete = true;
-    // Of partial arguments the last ones count, and none once the complete ones came.
+    // Only the latest partial arguments are kept, and none after the complete ones.
     if (event === "toolinputpartial") this.#kept = this.#kept.filter(([kept]) => kept !== event);
     this.#kept.push([event, params]);
     this.#deliver();
@@ -613,13 +627,13 @@ class App {
       if (event === "toolinputpartial" && this.#complete) return false;
       const listeners = this.#listeners[event].filter(Boolean);
       for (const listener of listeners) this.#run(listener, params);
-      // getHostContext() has what changed, so that is not kept.
+      // Changes of the context are not queued: getHostContext() has them.
       return !listeners.length && event !== "hostcontextchanged";
     });
   }
 
   /**
-   * Call what the author gave us. Its failure is reported and stops nobody else.
+   * Call a callback of the author, and pass its exception to `onerror`.
    * @param {((...args: any[]) => unknown) | undefined} callback
    * @param {...any} args
    */
@@ -632,8 +646,8 @@ class App {
   }
 
   /**
-   * Handle a request of the host: `(method, handler)`, which gets `{ method, params }`, or
-   * `(method, schemas, handler)`, which gets the parameters, and checks them itself.
+   * Handle a request of the host: `(method, handler)`, called with `{ method, params }`, or
+   * `(method, schemas, handler)`, called with the parameters. The schemas are ignored.
    * @param {string} method
    * @param {...(Handler | object)} rest
    */
@@ -641,7 +655,7 @@ class App {
     this.#handlers.set(method, rest);
   }
 
-  /** Hear a notification of the host, besides what this class does with it: called as the above. */
+  /** Handle a notification of the host, in addition to this class. Same arguments as `setRequestHandler`. */
   setNotificationHandler = this.setRequestHandler;
 
   // App tools
@@ -693,7 +707,7 @@ class App {
       if (!tool.enabled) continue;
       const inputSchema = toJsonSchema(tool.inputSchema, "input") ?? { type: "object" };
       const outputSchema = toJsonSchema(tool.outputSchema, "output");
-      // Through JSON, which leaves the functions out.
+      // JSON omits the functions.
       tools.push(JSON.parse(JSON.stringify({ name, ...tool, inputSchema, outputSchema, enabled: undefined })));
     }
     return { ...others, tools };
@@ -713,7 +727,7 @@ class App {
     try {
       result = withContent(await (tool.inputSchema ? tool.handler(args, extra) : tool.handler(extra)));
     } catch (error) {
-      // D-APT-04: the call was fine, its execution was not.
+      // D-APT-04: an exception in a tool is a result, not an error response.
       return { content: [{ type: "text", text: messageOf(error) }], isError: true };
     }
     if (!result.isError) await check(tool.outputSchema, result.structuredContent, `Tool "${name}" output`, -32603);
@@ -724,7 +738,7 @@ class App {
 
   /**
    * Report the size of the content to the host whenever it changes, until the link closes.
-   * @returns {() => void} Stops it.
+   * @returns {() => void} Stops the reports.
    */
   setupSizeChangedNotifications() {
     this.#stopResizing();
@@ -736,7 +750,7 @@ class App {
     let resized = false;
     addEventListener("resize", () => {
       resized = true;
-      // Later than the sizes of this frame are observed.
+      // After the ResizeObserver callbacks of this frame.
       setTimeout(() => (resized = false));
     });
     const sizes = new ResizeObserver(() => {
@@ -745,9 +759,9 @@ class App {
       const height = Math.ceil(root.getBoundingClientRect().height);
       root.style.height = before;
       const width = innerWidth;
-      // Content such as 110vh grows with the frame, and a host that follows makes the frame grow again,
-      // and so on. So a height that changes in the frame's own resize, with the same text and width, is
-      // reported twice in a row at the most: enough for a change of the content that falls together with it.
+      // Content such as 110vh grows with the frame, and a host that applies the height makes the frame grow
+      // again, without end. So a height that changes during a resize of the frame, with the same text and
+      // width, is reported at most twice in a row, which is enough for a content change at the same time.
       const rest = `${width} ${root.textContent?.length}`;
       echoes = resized && rest === last.rest ? echoes + 1 : 0;
       const changed = width !== last.width || height !== last.height;
@@ -759,7 +773,7 @@ class App {
     return (this.#stopResizing = () => sizes.disconnect());
   }
 
-  // The wire
+  // Messages
 
   async #connected() {
     if (!this.#ready) throw new Error("Not connected");
@@ -767,13 +781,13 @@ class App {
   }
 
   /**
-   * A host that lacks a capability is not asked, as far as one can tell: one that advertised nothing
-   * at all is, and so is one that says nothing about its server, because some hosts (Goose, by way of
-   * mcp-ui) call tools and read resources without advertising it. If it never answers, we say why.
+   * Send a request, or throw if the host lacks the capability for it. If the host sent no capabilities, or
+   * none about its server, send the request anyway: some hosts (Goose, through mcp-ui) call tools and read
+   * resources without advertising it. If such a request times out, the error names the missing capability.
    * @param {string} method
-   * @param {Json} [params] Those that hold `tools` need the capability's `tools`.
+   * @param {Json} [params] With `tools`, the capability needs `tools`, too.
    * @param {RequestOptions} [options]
-   * @param {string} [capability] What the host must offer, if anything.
+   * @param {string} [capability] The capability that the host needs, if any.
    * @returns {Promise<any>}
    */
   async #request(method, params = {}, options, capability = "") {
@@ -794,7 +808,7 @@ class App {
    * @param {string} method
    * @param {Json} params
    * @param {RequestOptions} [options]
-   * @param {string} [lack] Why there may be no answer.
+   * @param {string} [lack] The start of the message of a timeout.
    * @returns {Promise<Json>}
    */
   #ask(
@@ -819,7 +833,7 @@ class App {
         if (this.#pending.has(id)) this.#run(() => this.#post({ method: "notifications/cancelled", params }));
         settle(reason);
       };
-      // A browser takes a longer delay for none at all.
+      // Browsers treat a longer delay as 0.
       /**
        * @param {any} delay
        * @returns {any}
@@ -846,7 +860,7 @@ class App {
   }
 
   /**
-   * The one place where a message is read: what is not JSON-RPC goes no further.
+   * Dispatch an incoming message. Anything that is not JSON-RPC is ignored.
    * @param {any} message
    */
   #receive(message) {
@@ -858,7 +872,7 @@ class App {
       else if (typeof id === "string" || typeof id === "number") this.#requested(id, method, params);
       return;
     }
-    // Our ids are numbers; some hosts give them back as text.
+    // Our ids are numbers, but some hosts return them as strings.
     const pending = this.#pending.get(+id);
     if (error) pending?.settle(fault(error.code, messageOf(error), error.data));
     else if (result !== undefined) pending?.settle(null, objectOf(result));
@@ -879,7 +893,7 @@ class App {
   }
 
   /**
-   * Hand a message to the handler that the author set for it, if any.
+   * Call the handler that the author set for a method, if any.
    * @param {string} method
    * @param {Json} params
    * @param {Extra} [extra]
@@ -891,7 +905,7 @@ class App {
 
   /**
    * @param {Json} update
-   * @returns {Json} The update, in today's words.
+   * @returns {Json} The update, with current names.
    */
   #updateContext(update) {
     if (update.viewport) update = { containerDimensions: update.viewport, ...update };
@@ -910,14 +924,14 @@ class App {
     this.#running.set(id, controller);
     /** @param {Json} message */
     const answer = async (message) => {
-      // Who cancelled a request waits for no answer.
+      // A cancelled request gets no response.
       if (!signal.aborted) await this.#post({ id, ...message });
     };
     try {
       const result = await this.#respond(method, params, { signal, requestId: id, mcpReq: { id, method, signal } });
       await answer({ result: objectOf(result) });
     } catch (error) {
-      // What is not an integer becomes 0 here.
+      // `| 0` turns anything but an integer into 0.
       await this.#run(answer, { error: { code: error?.code | 0 || -32603, message: messageOf(error) } });
     }
     this.#running.delete(id);
@@ -933,7 +947,7 @@ class App {
     const { tools } = this.#capabilities;
     if (this.#handlers.has(method)) return this.#handle(method, params, extra);
     if (method === "ping") return {};
-    // ui/resource-teardown, or ui/teardown as a guide has it.
+    // ui/resource-teardown, or ui/teardown in a guide.
     if (method.endsWith("teardown")) return this.onteardown?.(params, extra);
     if (method === "tools/list" && (tools || this.onlisttools)) return this.#listTools(params, extra);
     if (method === "tools/call" && (tools || this.oncalltool)) return this.#callTool(params, extra);
@@ -941,7 +955,7 @@ class App {
   }
 }
 
-// The host's look
+// The host's theme
 
 /** @returns {"light" | "dark"} */
 const getDocumentTheme = () => {
