@@ -1,4 +1,4 @@
-"""The command `fanlight`: parses and prints. The work is importable."""
+"""The command `fanlight`: parses its arguments, and calls the package of the command."""
 
 import argparse
 import os
@@ -11,24 +11,24 @@ _DEV = """\
 Show the apps of MCP servers in a browser, as a host would, with everything visible.
 
   fanlight dev server.py                      a server of yours
-  fanlight dev https://maps.example/mcp       one over HTTP
-  fanlight dev -- npx some-server --stdio     one that is a command
-  fanlight dev claude_desktop_config.json     all of a file
+  fanlight dev https://maps.example/mcp       a server over HTTP
+  fanlight dev -- npx some-server --stdio     a server that is a command
+  fanlight dev claude_desktop_config.json     all servers of a configuration file
   fanlight dev                                the examples
 """
 
 _CHECK = """\
-Hold a server and its Views against the rules of MCP Apps: by plain clients on every protocol version, by a real
+Check a server and its Views against the rules of MCP Apps: with plain clients on every protocol version, in a real
 browser, and by a security review of each View.
 
   fanlight check server.py                    a server of yours
-  fanlight check https://maps.example/mcp     one over HTTP
-  fanlight check -- npx some-server --stdio   one that is a command
+  fanlight check https://maps.example/mcp     a server over HTTP
+  fanlight check -- npx some-server --stdio   a server that is a command
   fanlight check saved/                       a folder of saved Views (.html)
 
-Tools that have a View are called, with arguments made from their schema, unless they are annotated as destructive.
+Tools with a View are called, with arguments made from their schema, unless they are annotated as destructive.
 
-exit code: 0 nothing is broken that the standard demands, 1 something is, 2 usage, 3 it could not start
+Exit code: 0 no violations of the standard, 1 violations, 2 usage error, 3 could not start.
 """
 
 _SHOT = """\
@@ -39,21 +39,23 @@ Take a picture of a View with its data, in a headless browser, as a host shows i
   fanlight shot server.py get_time --size 800x600,360x640 --locale en-US,de-DE --freeze
   fanlight shot get-time -- npx some-server --stdio
 
-Several looks become one sheet. Exit code: 0, 1 (the View did not render), 2 (usage), 3 (could not start).
+Several looks are put together on one sheet.
+
+Exit code: 0 rendered, 1 not rendered, 2 usage error, 3 could not start.
 """
 
 _PROBE = """\
-Serve an app that tests the host which shows it: each rule of MCP Apps for hosts, with pass, fail or not testable.
+Serve an app that tests the host that shows it: each rule of MCP Apps for hosts, with pass, fail or not testable.
 
   fanlight probe                              over stdio, for the configuration of a host
   fanlight probe --http --port 8100           at http://127.0.0.1:8100/mcp
-  fanlight dev -- fanlight probe              in the host that comes with fanlight
+  fanlight dev -- fanlight probe              in the host that comes with Fanlight
 
-Ask the model to call probe_host. docs/how-to/probe-a-host.md says more.
+Ask the model to call probe_host. See docs/how-to/probe-a-host.md.
 """
 
 Run = Callable[[argparse.Namespace, Sequence[str]], int]
-"""What does a command: it gets its options and the command line after `--`, and returns the exit code."""
+"""Runs a command with its options and the command line after `--`, and returns the exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,9 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = run(options, command)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads has read enough. What is left in the buffer must not be tried again at the end.
+        # The reader has closed the pipe. Discard the rest of the buffer, or Python fails on it when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # what a shell says of a program that was told so by a signal
+        return 141  # the exit code of a program that SIGPIPE ended
     return code
 
 
@@ -101,7 +103,16 @@ def _port(text: str) -> int:
     """Read a port from the command line."""
     if text.isdecimal() and int(text) <= 65_435:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no port: expected a number up to 65435")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to 65435")
+
+
+def _add_server_options(parser: argparse.ArgumentParser, *, choose: bool) -> None:
+    """Add the options of commands that connect to servers."""
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME:VALUE", help="send this HTTP header; can be repeated"
+    )
+    if choose:
+        parser.add_argument("--server", metavar="NAME", help="use this server of an mcpServers file")
 
 
 # fanlight dev
@@ -110,17 +121,19 @@ def _port(text: str) -> int:
 def _add_dev(commands: Any) -> None:
     dev = _add(commands, "dev", _dev, help="show the apps of MCP servers in a browser", description=_DEV)
     dev.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
-    dev.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
+    dev.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     dev.add_argument("--port", type=_port, default=8000, help="the first port to try (default: 8000)")
     dev.add_argument("--no-open", action="store_true", help="do not open a browser")
-    dev.add_argument("--theme", choices=["light", "dark"], help="the theme to begin with (default: the system's)")
+    dev.add_argument("--theme", choices=["light", "dark"], help="the theme at the start (default: the system's)")
     dev.add_argument("--no-reload", action="store_true", help="do not watch files")
     dev.add_argument(
-        "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow all (default: ask)"
+        "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow everything (default: ask)"
     )
+    _add_server_options(dev, choose=False)
 
 
 def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
+    from fanlight.dev.targets import parse_headers
     from fanlight.inspector.startup import serve
     from fanlight.protocol.errors import FanlightError
 
@@ -134,6 +147,7 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
             reload=not options.no_reload,
             policy=options.policy,
             theme=options.theme,
+            headers=parse_headers(options.header),
         )
     except FanlightError as error:
         print(f"fanlight dev: {error}", file=sys.stderr)
@@ -145,27 +159,39 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _add_check(commands: Any) -> None:
-    check = _add(commands, "check", _check, help="hold a server and its Views against the standard", description=_CHECK)
+    check = _add(
+        commands, "check", _check, help="check a server and its Views against the standard", description=_CHECK
+    )
     check.add_argument("target", nargs="?", metavar="TARGET", help="a .py file, a folder, a URL or a .json file")
-    check.add_argument("--list", action="store_true", help="print the rules, and which of them are checked")
-    check.add_argument("--only", action="append", default=[], metavar="RULE", help="ask only this rule, or these (REV)")
-    check.add_argument("--skip", action="append", default=[], metavar="RULE", help="do not count this rule; needs ...")
+    check.add_argument("--list", action="store_true", help="print the rules and which of them are checked")
     check.add_argument(
-        "--because", action="append", default=[], metavar="WHY", help="... a reason, one for each --skip"
+        "--only", action="append", default=[], metavar="RULE", help="check only this rule, or these (REV); repeatable"
     )
-    check.add_argument("--args", action="append", default=[], metavar="TOOL=JSON", help="call a tool with these")
-    check.add_argument("--no-call", action="store_true", help="call no tools, and show made-up results")
     check.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="how long to wait for each answer (default: 15)"
+        "--skip",
+        action="append",
+        default=[],
+        metavar="RULE=REASON",
+        help="do not count findings of this rule; RULE:PLACE=REASON only in this file, tool or View",
     )
-    check.add_argument("--no-browser", action="store_true", help="show no Views: leave out the rules that need it")
-    check.add_argument("--baseline", metavar="FILE", help="findings in this file do not count")
+    check.add_argument(
+        "--args", action="append", default=[], metavar="TOOL=JSON", help="call a tool with these arguments"
+    )
+    check.add_argument("--no-call", action="store_true", help="do not call tools; show made-up results")
+    check.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="how long to wait for each response (default: 15)"
+    )
+    check.add_argument("--no-browser", action="store_true", help="do not show Views; leave out rules that need it")
+    check.add_argument("--guesses", action="store_true", help="report what the review of the source only suspects, too")
+    check.add_argument("--libraries", action="store_true", help="count findings in bundled libraries like the author's")
+    check.add_argument("--baseline", metavar="FILE", help="do not count the findings in this file")
     check.add_argument("--write-baseline", action="store_true", help="write all findings into that file")
-    check.add_argument("--strict", action="store_true", help="exit with 1 for anything but advice and low risks, too")
+    check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
     check.add_argument("--json", action="store_true", help="print the report as JSON")
-    check.add_argument("--junit", metavar="FILE", help="write it as JUnit XML, too")
-    check.add_argument("--sarif", metavar="FILE", help="write it as SARIF, too")
-    check.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    check.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML, too")
+    check.add_argument("--sarif", metavar="FILE", help="write the report as SARIF, too")
+    check.add_argument("--quiet", action="store_true", help="print no progress")
+    _add_server_options(check, choose=True)
 
 
 def _seconds(text: str) -> float:
@@ -174,7 +200,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, such as 30")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 30")
     return seconds
 
 
@@ -193,27 +219,32 @@ def _check(options: argparse.Namespace, command: Sequence[str]) -> int:
 def _add_shot(commands: Any) -> None:
     shot = _add(commands, "shot", _shot, help="take a picture of a View", description=_SHOT)
     shot.add_argument(
-        "names", nargs="+", metavar="SERVER TOOL", help="a .py file, a folder or a URL; and one of its tools"
+        "names", nargs="+", metavar="SERVER TOOL", help="a .py file, a folder, a URL or a .json file; and a tool"
     )
     shot.add_argument("--args", default="{}", metavar="JSON", help="the arguments of the call, or @file.json")
-    shot.add_argument("-o", "--output", default="shot.png", metavar="FILE", help="where it goes (default: shot.png)")
+    shot.add_argument("-o", "--output", default="shot.png", metavar="FILE", help="the picture (default: shot.png)")
+    shot.add_argument("--view", metavar="URI", help="the View to show, if the result brings several")
     shot.add_argument("--theme", choices=["light", "dark", "both"], default="light", help="(default: light)")
-    shot.add_argument("--size", action="append", metavar="WxH", help="of the window (default: 800x600); several: a,b")
+    shot.add_argument(
+        "--size", action="append", metavar="WxH", help="the size of the window (default: 800x600); several: a,b"
+    )
     shot.add_argument(
         "--mode", action="append", metavar="MODE", help="inline (default), fullscreen or pip; several: a,b"
     )
     shot.add_argument("--locale", action="append", metavar="TAG", help="such as de-DE (default: en-US); several: a,b")
     shot.add_argument("--time-zone", default="UTC", metavar="NAME", help="such as Asia/Tokyo (default: UTC)")
     shot.add_argument(
-        "--freeze", action="store_true", help="pin time, chance and animations: the same picture each time"
+        "--freeze", action="store_true", help="fix time, random numbers and animations, for reproducible pictures"
     )
-    shot.add_argument("--full", action="store_true", help="the whole View, not only what is in the window")
-    shot.add_argument("--scale", type=float, default=1.0, help="points per pixel (default: 1)")
+    shot.add_argument("--full", action="store_true", help="the whole View, not only the part in the window")
+    shot.add_argument("--scale", type=float, default=1.0, help="device pixels per CSS pixel (default: 1)")
     shot.add_argument(
-        "--timeout", type=float, default=20.0, metavar="SECONDS", help="for the View to rest (default: 20)"
+        "--timeout", type=float, default=20.0, metavar="SECONDS", help="how long to wait for the View (default: 20)"
     )
     shot.add_argument("--profile", choices=["strict", "compat"], default="strict", help="compat lets the View use eval")
-    shot.add_argument("--allow-error", action="store_true", help="a View that shows an error is a picture, too")
+    shot.add_argument("--allow-error", action="store_true", help="accept a View that shows an error")
+    shot.add_argument("--strict", action="store_true", help="exit with 1 if a script throws or the browser blocks it")
+    _add_server_options(shot, choose=True)
 
 
 def _shot(options: argparse.Namespace, command: Sequence[str]) -> int:
@@ -231,8 +262,8 @@ def _shot(options: argparse.Namespace, command: Sequence[str]) -> int:
 def _add_probe(commands: Any) -> None:
     probe = _add(commands, "probe", _probe, help="test a host with an app that it shows", description=_PROBE)
     probe.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
-    probe.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
-    probe.add_argument("--port", type=_port, default=8000, help="the port to listen at (default: 8000)")
+    probe.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    probe.add_argument("--port", type=_port, default=8000, help="the port to listen on (default: 8000)")
     probe.add_argument("--report", type=Path, metavar="FILE", help="write each report to this file, as JSON")
 
 

@@ -1,33 +1,78 @@
-"""What a developer names on the command line, as servers for a host."""
+"""The servers that a command line names."""
 
 import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanlight.dev.prewarm import find_script
 from fanlight.host.errors import ConfigError
-from fanlight.host.upstream.config import Command, Target, load_config, parse_target
+from fanlight.host.upstream.config import Command, Target, Url, load_config, parse_target
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server, and the folder whose files it is made of, if we know one."""
+    """A server, and the folder of its files if that is known."""
 
     target: Target
     folder: Path | None = None
 
 
-def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Served]:
-    """Return the servers that are meant, by name: files, URLs, `mcpServers` files, a command line; or the examples."""
+def servers(
+    targets: Sequence[str],
+    command: Sequence[str] = (),
+    *,
+    headers: Mapping[str, str] | None = None,
+    only: str | None = None,
+) -> dict[str, Served]:
+    """Return the servers that a command line names, by name. Without any, return the examples.
+
+    Args:
+        targets: Python files, folders, URLs and `mcpServers` files.
+        command: A command line that starts a further server.
+        headers: HTTP headers for the servers that are reached by URL.
+        only: The name of the one server to return.
+    """
+    found = _named_servers(targets, command) or _examples()
+    if only is not None:
+        if only not in found:
+            raise ConfigError(f"There is no server {only!r}. There are: {', '.join(found)}.")
+        found = {only: found[only]}
+    return _with_headers(found, headers) if headers else found
+
+
+def parse_headers(texts: Sequence[str]) -> dict[str, str]:
+    """Parse HTTP headers, each written as `NAME:VALUE`."""
+    headers = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon or not _HEADER_NAME.fullmatch(name.strip()):
+            raise ConfigError(f"--header is {text!r}, expected NAME:VALUE such as 'Authorization: Bearer TOKEN'.")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _with_headers(found: Mapping[str, Served], headers: Mapping[str, str]) -> dict[str, Served]:
+    if not any(isinstance(served.target, Url) for served in found.values()):
+        raise ConfigError(f"--header is for servers that have a URL, and {', '.join(found)} has none.")
+    return {
+        name: replace(served, target=replace(served.target, headers={**(served.target.headers or {}), **headers}))
+        if isinstance(served.target, Url)
+        else served
+        for name, served in found.items()
+    }
+
+
+def _named_servers(targets: Sequence[str], command: Sequence[str]) -> dict[str, Served]:
     found: dict[str, Served] = {}
-    for text in given:
+    for text in targets:
         for name, served in _servers(text):
             found[_free(name, found)] = served
     if command:
@@ -35,7 +80,7 @@ def servers(given: Sequence[str], command: Sequence[str] = ()) -> dict[str, Serv
         found[_free(_name(Path(words[-1] if words else command[0]).stem), found)] = Served(
             _with_environment(parse_target(list(command)))
         )
-    return found or _examples()
+    return found
 
 
 def resolve_server(server: object) -> object:
@@ -46,7 +91,8 @@ def resolve_server(server: object) -> object:
     if isinstance(server, Path) or (isinstance(server, str) and _is_path(server)):
         found = list(servers([str(server)]).values())
         if len(found) != 1:
-            raise ConfigError(f"{server} names {len(found)} servers, expected one.")
+            names = ", ".join(servers([str(server)]))
+            raise ConfigError(f"{server} names {len(found)} servers, expected one: {names}. Pass one of its entries.")
         return found[0].target
     if isinstance(server, str | list | tuple):
         return _with_environment(parse_target(server))
@@ -71,22 +117,23 @@ def _servers(text: str) -> list[tuple[str, Served]]:
         command = Command(sys.executable, (str(script),), cwd=script.parent)
         return [(_name(name), Served(_with_environment(command), script.parent))]
     raise ConfigError(
-        f"{text!r} is no server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
+        f"{text!r} is not a server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
         f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."
     )
 
 
 def _with_environment(to: Target) -> Target:
-    """Return a command with this program's environment: who names it here would start it from the same shell."""
+    """Return a command with the environment of this process, as if the user had started it in the same shell."""
     return replace(to, env=dict(os.environ)) if isinstance(to, Command) else to
 
 
 def _what_is_there(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
-        return f" Neither does its folder {folder}."
+        return f" Its folder {folder} does not exist either."
     there = sorted(found.name for found in folder.glob("*.py"))
-    return f" {folder.resolve()} holds {', '.join(there[:8])}." if there else f" {folder.resolve()} holds no .py file."
+    contents = ", ".join(there[:8]) or "no .py file"
+    return f" {folder.resolve()} contains {contents}."
 
 
 def _name(text: str) -> str:

@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import uvicorn
 
@@ -29,12 +29,18 @@ async def show(
     reload: bool,
     policy: str,
     theme: str | None,
+    headers: Mapping[str, str],
     prewarmed: PrewarmedProcesses,
     lines: Lines,
 ) -> None:
     """Serve until Ctrl+C."""
     inspector = Inspector(
-        servers(targets, command), policy=policy, reload=reload, theme=theme, prewarmed=prewarmed, lines=lines
+        servers(targets, command, headers=headers),
+        policy=policy,
+        reload=reload,
+        theme=theme,
+        prewarmed=prewarmed,
+        lines=lines,
     )
     views = logging.getLogger(LOGGER)
     views.addHandler(ViewLogHandler(sys.stderr))

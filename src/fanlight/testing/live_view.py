@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
+from fanlight.dev.tracebacks import ServerException, find_exceptions
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
 from fanlight.host.host import Host
@@ -35,6 +36,8 @@ _LONGEST_ANIMATION: Final = 2.0
 """How many seconds a View may keep requesting frames while nothing else happens. Endless animations do."""
 _DEAD_AFTER: Final = 1.0
 """How many seconds a View may stay idle after an uncaught error before its script counts as dead."""
+_STDERR_LOOKS: Final = 25
+"""How often to look for the traceback of a failed call, which may arrive after the result; for half a second."""
 _MARK: Final = "fanlight.stage"
 _ENDLESS: Final = ("websocket", "eventsource", "media")
 _STACK_PLACE: Final = re.compile(r"(https?://[^\s()]+?):(\d+):(\d+)\)?$", re.MULTILINE)
@@ -126,8 +129,8 @@ class Violation:
         """What to do about it."""
         if self.blocked == "eval":
             return (
-                "Use a build of the library that does not compile code, or an option that avoids it; "
-                "--profile compat shows whether that is the cause."
+                "Use a build or an option of the library that does not compile code. "
+                'With the profile "compat" the View may, which shows whether this is the cause.'
             )
         field = _CSP_FIELDS.get(self.directive)
         if field is None or not self.blocked.startswith(("http:", "https:", "ws:", "wss:")):
@@ -196,6 +199,7 @@ class LiveView:
         shown: CallView,
         recording: Recording,
         locate: Locate,
+        stderr: Callable[[], Sequence[str]],
         *,
         frozen: bool,
     ) -> None:
@@ -214,6 +218,7 @@ class LiveView:
         self._shown = shown
         self._recording = recording
         self._locate = locate
+        self._stderr = stderr
         # With frozen time, every animation ends.
         self._longest_animation = math.inf if frozen else _LONGEST_ANIMATION
         self._loading: dict[BrowserRequest, str] = {}
@@ -278,6 +283,17 @@ class LiveView:
     def log(self) -> str:
         """Return the messages as JSON lines."""
         return json_lines(self.messages)
+
+    async def server_error(self) -> ServerException | None:
+        """Return the exception that the call raised in the server, if the server wrote a traceback to its stderr.
+
+        Servers that run in this process write none.
+        """
+        for _ in range(_STDERR_LOOKS):
+            if found := find_exceptions(self._stderr()):
+                return next((each for each in reversed(found) if each.frames), found[-1])
+            await anyio.sleep(0.02)
+        return None
 
     async def show(self) -> None:
         """Put the View into its page. `Stage.open` calls it."""

@@ -24,6 +24,8 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
     """Return why a View does not count as rendered, such as that it is blank or shows an error; None if it does."""
     result = view.call.result or {}
     if result.get("isError"):
+        if (error := await view.server_error()) is not None:
+            return f"The tool raised {error}"
         return f"The tool answered with an error: {_short(_text_of(result))}"
     browser = view.page.context.browser
     assert browser is not None

@@ -1,4 +1,4 @@
-"""Pictures of a View with its data, in each wanted theme, size, mode and locale: the work of `fanlight shot`."""
+"""Takes pictures of a View with its data, in several themes, sizes, modes and locales, for `fanlight shot`."""
 
 import itertools
 from collections.abc import Sequence
@@ -52,11 +52,13 @@ class Picture:
     failure: str | None
     """Why the View does not count as rendered, or None."""
     notes: tuple[str, ...] = ()
-    """Warnings for people, such as errors in the View."""
+    """Hints for people, such as that the View is higher than the window."""
     step: Step = "render"
     """The step that failed, if there is a failure."""
     shown: bool = True
     """Whether the picture shows the View. If the View did not appear, it shows the page without it."""
+    defects: tuple[str, ...] = ()
+    """What went wrong in a View that is rendered all the same: uncaught errors, and what its policy blocked."""
 
 
 def looks(
@@ -93,6 +95,8 @@ class Shot:
     """How many seconds to wait for the View."""
     browser: str | Path | None = None
     """The path of a browser to start. Default: one that is found."""
+    view: str | None = None
+    """The `ui://` URI of the View to show, if the result brings several. Default: the first."""
     profile: CspProfile = "strict"
     """The Content-Security-Policy of the View: `"strict"` or `"compat"`."""
 
@@ -107,8 +111,8 @@ class Shot:
             result = await self._one(stage, 0, pictures, None)
             limit = anyio.CapacityLimiter(_AT_ONCE)
             failures: list[StageError] = []
-            # A View that does not come at all would not come in another look, and each would be waited for.
-            came = pictures[0].shown
+            # A View that fails to load once fails in every look, and each would take the whole timeout.
+            is_shown = pictures[0].shown
 
             async def add(number: int) -> None:
                 async with limit:
@@ -118,7 +122,7 @@ class Shot:
                         failures.append(error)
 
             async with anyio.create_task_group() as tasks:
-                for number in range(1, len(self.looks) if came else 1):
+                for number in range(1, len(self.looks) if is_shown else 1):
                     tasks.start_soon(add, number)
             if failures:
                 raise failures[0]
@@ -146,6 +150,7 @@ class Shot:
             freeze=self.freeze,
             scale=self.scale,
             result=result,
+            view=self.view,
             settle=False,
         ) as view:
             pictures[number] = await self._picture(view, look)
@@ -165,6 +170,6 @@ class Shot:
         height = await view.frame.evaluate("innerHeight")
         if not self.full and height > look.size[1]:
             notes.append(f"The View is {height} high: --full shows all of it.")
-        notes += [f"An error in the View: {error}" for error in view.errors]
-        notes += [f"Blocked: {violation}" for violation in view.violations if not violation.is_probe]
-        return Picture(look, png, failure, tuple(notes))
+        defects = [f"A script of the View threw {error}." for error in view.errors]
+        defects += [f"Blocked: {each}. {each.fix}" for each in view.violations if not each.is_probe]
+        return Picture(look, png, failure, tuple(notes), defects=tuple(dict.fromkeys(defects)))

@@ -1,4 +1,4 @@
-"""What `fanlight shot` reads from its command line, and what it prints."""
+"""The command line of `fanlight shot`: its options, messages and exit codes."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 
 import anyio
 
-from fanlight.dev.targets import servers
+from fanlight.dev.targets import parse_headers, servers
 from fanlight.protocol.errors import FanlightError, UsageError
 from fanlight.testing.browser import BrowserMissingError
 from fanlight.testing.live_view import StageError
@@ -42,13 +42,15 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]) -> int:
     for picture in pictures:
-        for note in picture.notes:
-            _say(f"{picture.look}: {note}")
+        for note in (*picture.notes, *picture.defects):
+            _print_error(f"{picture.look}: {note}")
     failed = [picture for picture in pictures if picture.failure is not None]
-    # An error that the View shows can be wanted; that it did not come cannot.
-    is_wanted = options.allow_error and all(picture.shown for picture in failed)
+    # A View may show an error on purpose, but it must appear.
+    is_expected = options.allow_error and all(picture.shown for picture in failed)
+    is_defective = options.strict and any(picture.defects for picture in pictures)
+    has_failed = is_defective or (bool(failed) and not is_expected)
     path = Path(options.output)
-    if failed and not is_wanted:
+    if has_failed:
         path = path.with_suffix(f".failed{path.suffix}")
     try:
         path.write_bytes(png)
@@ -56,10 +58,10 @@ def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]
         return _fail(f"{path} cannot be written: {error.strerror}.", USAGE)
     for picture in failed:
         which = f"{picture.look}: " if picture.shown or len(pictures) > 1 else ""
-        _say(f"not rendered ({picture.step}): {which}{picture.failure}")
+        _print_error(f"not rendered ({picture.step}): {which}{picture.failure}")
     width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
     print(f"{path}  {width}x{height}  {len(pictures)} {'picture' if len(pictures) == 1 else 'pictures'}")
-    return NOT_RENDERED if failed and not is_wanted else RENDERED
+    return NOT_RENDERED if has_failed else RENDERED
 
 
 def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
@@ -67,9 +69,10 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
     if len(options.names) != expected:
         example = "TOOL -- COMMAND ..." if command else "SERVER TOOL"
         raise UsageError(f"expected {example}, but got {' '.join(options.names)!r}.")
-    found = servers(options.names[:-1], command)
+    found = servers(options.names[:-1], command, headers=parse_headers(options.header), only=options.server)
     if len(found) != 1:
-        raise UsageError(f"{options.names[0]} names {len(found)} servers, expected one.")
+        names = ", ".join(found)
+        raise UsageError(f"{options.names[0]} names {len(found)} servers: {names}. Choose one with --server NAME.")
     (served,) = found.values()
     themes: list[Theme] = ["light", "dark"] if options.theme == "both" else [options.theme]
     return Shot(
@@ -78,15 +81,16 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
         _arguments(options.args),
         looks(
             themes,
-            [_size(text) for text in _several(options.size, "800x600")],
-            [_mode(text) for text in _several(options.mode, "inline")],
-            _several(options.locale, "en-US"),
+            [_size(text) for text in _values(options.size, "800x600")],
+            [_mode(text) for text in _values(options.mode, "inline")],
+            _values(options.locale, "en-US"),
         ),
         freeze=options.freeze,
         full=options.full,
         scale=options.scale,
         time_zone=options.time_zone,
         timeout=options.timeout,
+        view=options.view,
         profile=options.profile,
     )
 
@@ -106,8 +110,9 @@ def _arguments(text: str) -> dict[str, Any]:
     return arguments
 
 
-def _several(given: Sequence[str] | None, usual: str) -> list[str]:
-    return [word for text in given or [usual] for word in text.split(",") if word]
+def _values(options: Sequence[str] | None, default: str) -> list[str]:
+    """Return the values of an option that can be repeated, or hold several values with commas."""
+    return [value for text in options or [default] for value in text.split(",") if value]
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -122,10 +127,10 @@ def _mode(text: str) -> Mode:
     return cast(Mode, text)
 
 
-def _say(words: str) -> None:
-    print(f"fanlight shot: {words}", file=sys.stderr)
+def _print_error(message: str) -> None:
+    print(f"fanlight shot: {message}", file=sys.stderr)
 
 
-def _fail(words: str, code: int) -> int:
-    _say(words)
+def _fail(message: str, code: int) -> int:
+    _print_error(message)
     return code

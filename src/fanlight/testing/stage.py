@@ -89,6 +89,9 @@ class Stage:
         self.browser: Browser
         """The Playwright browser, while the stage is open."""
         self._given_browser = browser
+        self._stderr: dict[str, list[str]] = {name: [] for name in targets}
+        for name, lines in self._stderr.items():
+            self.host.servers[name].on_stderr = lines.append
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
         self._recordings: dict[str, Recording] = {}
@@ -194,6 +197,7 @@ class Stage:
         options = SessionOptions({**own_context, "displayMode": mode}, recording.add)
         runtime_of(self.host).sessions.set_options(conversation, options)
         call = await self._begin(server, tool, conversation)
+        written = len(self._stderr[server])
         shown = await self._choose(call, view, arguments or {}, run, result)
         viewport: ViewportSize = {"width": size[0], "height": size[1]}
         browser_context = await self.browser.new_context(
@@ -208,7 +212,8 @@ class Stage:
             await browser_context.add_init_script(_scripts(freeze) + script)
             page = await browser_context.new_page()
             locate = partial(self._locate, shown.view)
-            live = LiveView(page, self.host, call, shown, recording, locate, frozen=freeze)
+            stderr = partial(self._stderr_since, server, written)
+            live = LiveView(page, self.host, call, shown, recording, locate, stderr, frozen=freeze)
             try:
                 await page.goto(self.address)
                 await live.show()
@@ -224,6 +229,9 @@ class Stage:
                     await on_leave(live)
         finally:
             await browser_context.close()
+
+    def _stderr_since(self, server: str, written: int) -> list[str]:
+        return self._stderr[server][written:]
 
     def _locate(self, view: str, line: int, column: int) -> str | None:
         """Return the author's file and line for a place in a View's document, if the server reported them."""
