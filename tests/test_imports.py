@@ -20,7 +20,7 @@ BELOW: dict[str, set[str]] = {
     "dev": {"protocol", "host"},
     "inspector": {"protocol", "browser", "host", "dev", "signals"},
     "testing": {"protocol", "host", "dev"},
-    "rules": {"protocol", "dev"},
+    "rules": {"protocol", "server", "dev"},
     "check": {"protocol", "server", "host", "dev", "testing", "rules", "lazy_exports", "signals"},
     "probe": {"protocol", "server", "rules"},
     "__init__": {"protocol", "server", "lazy_exports"},

@@ -17,9 +17,10 @@ from playwright.async_api import Browser
 from check.views import WRONG, raw
 from fanlight import Apps, View
 from fanlight.check import ConnectError, Report, UsageError, check, scenes, scripted_host
-from fanlight.check.run import judged
+from fanlight.check.progress import Progress
+from fanlight.check.run import apply_rules
 from fanlight.check.scenes import play
-from fanlight.check.scripted_host import Pages, Part
+from fanlight.check.scripted_host import Casting, PagePool
 from fanlight.host.upstream.config import parse_target
 from fanlight.rules.observation import Document, ServerObservation, ViewObservation
 from support.docs import ROOT
@@ -116,14 +117,14 @@ async def test_a_server_of_the_sdk_breaks_no_must(browser: Browser) -> None:
 USUAL = {"QUA-18"}  # what these Views do not do, and need not
 
 
-def part_of(html: str, uri: str = "ui://wrong/view") -> Part:
+def casting_of(html: str, uri: str = "ui://wrong/view") -> Casting:
     tool = {"name": "show", "inputSchema": {"type": "object"}}
     result = {"content": [{"type": "text", "text": "Noon."}], "structuredContent": {"a": 1}}
 
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"error": {"code": -32601, "message": "Method not found"}}
 
-    return Part(Document(uri, html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
+    return Casting(Document(uri, html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
 
 
 BY_SCENE = [name for _, name in sorted((scene, name) for name, (scene, _, _) in WRONG.items())]
@@ -140,7 +141,7 @@ class Played:
         scene = WRONG[name][0]
         if scene not in self._seen:
             names = [each for each in WRONG if WRONG[each][0] == scene]
-            parts = [part_of(WRONG[each][1], f"ui://wrong/{each.replace(' ', '-')}") for each in names]
+            parts = [casting_of(WRONG[each][1], f"ui://wrong/{each.replace(' ', '-')}") for each in names]
             views = await play(self._browser, parts, lambda words: None, [scene])
             self._seen[scene] = dict(zip(names, views, strict=True))
         return self._seen[scene][name]
@@ -154,7 +155,9 @@ def played(browser: Browser) -> Played:
 @pytest.mark.parametrize("name", BY_SCENE)
 async def test_a_wrong_view_is_found_in_a_browser(name: str, played: Played) -> None:
     expected = WRONG[name][2]
-    found = {finding.rule.id: finding for finding in judged(ServerObservation("wrong", [], [await played.seen(name)]))}
+    found = {
+        finding.rule.id: finding for finding in apply_rules(ServerObservation("wrong", [], [await played.seen(name)]))
+    }
     assert expected <= found.keys()
     assert {id for id, finding in found.items() if finding.breaks_a_must} <= expected
     if not expected:
@@ -173,8 +176,8 @@ frame();
 async def test_a_late_error_is_the_same_finding_each_time(browser: Browser) -> None:
     keys = []
     for _ in range(2):
-        views = await play(browser, [part_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
-        found = [finding for finding in judged(ServerObservation("wrong", [], views)) if finding.problem.thrown]
+        views = await play(browser, [casting_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
+        found = [finding for finding in apply_rules(ServerObservation("wrong", [], views)) if finding.problem.thrown]
         assert {finding.rule.id for finding in found} == {"QUA-02"}
         keys.append([finding.key for finding in found])
     assert keys[0] == keys[1]
@@ -203,20 +206,20 @@ while (performance.now() < until);
 async def test_an_error_of_a_timer_counts_by_when_it_is_due_on_a_machine_of_any_speed(
     scene: str, browser: Browser
 ) -> None:
-    (view,) = await play(browser, [part_of(raw(SLOWLY))], lambda words: None, [scene])
+    (view,) = await play(browser, [casting_of(raw(SLOWLY))], lambda words: None, [scene])
     counted = {text for _, text in view.scenes[scene].errors}
     early = {"TypeError: Cannot read properties of null (reading 'x')", "ReferenceError: early is not defined"}
     assert counted == early if scene == "plain" else counted <= early
 
 
 async def test_progress_counts_the_scenes_also_those_that_need_not_be_played(browser: Browser) -> None:
-    said: list[str] = []
-    good = part_of(raw("await start();"), "ui://good/view")
-    broken = part_of("<!doctype html><title>x</title>", "ui://broken/view")
-    await play(browser, [good, broken], said.append, ["plain", "error"])
-    assert [line.partition(":")[0] for line in said] == ["1 of 4 scenes", "2 of 4 scenes", "4 of 4 scenes"]
-    assert said[0] == "1 of 4 scenes: plain of ui://good/view"
-    assert said[-1] == "4 of 4 scenes: plain of ui://broken/view"
+    progress: list[Progress] = []
+    good = casting_of(raw("await start();"), "ui://good/view")
+    broken = casting_of("<!doctype html><title>x</title>", "ui://broken/view")
+    await play(browser, [good, broken], progress.append, ["plain", "error"])
+    assert [line.text.partition(":")[0] for line in progress] == ["1 of 4 scenes", "2 of 4 scenes", "4 of 4 scenes"]
+    assert progress[0].text == "1 of 4 scenes: plain of ui://good/view"
+    assert progress[-1].text == "4 of 4 scenes: plain of ui://broken/view"
 
 
 async def test_what_was_slow_among_others_is_shown_once_more_alone(
@@ -226,12 +229,12 @@ async def test_what_was_slow_among_others_is_shown_once_more_alone(
     views: list[str] = []
     shown = scenes._scene
 
-    async def counted(pages: Pages, part: Part, name: str) -> Any:
+    async def counted(pages: PagePool, casting: Casting, name: str) -> Any:
         views.append(name)
-        return await shown(pages, part, name)
+        return await shown(pages, casting, name)
 
     monkeypatch.setattr(scenes, "_scene", counted)
-    await play(browser, [part_of(raw("await start();"))], lambda words: None, ["plain", "error"])
+    await play(browser, [casting_of(raw("await start();"))], lambda words: None, ["plain", "error"])
     assert views == ["plain", "error", "plain"]
 
 
@@ -251,9 +254,9 @@ await start();
 
 
 async def test_a_view_finds_nothing_of_the_scene_before_on_the_same_page(browser: Browser) -> None:
-    pages = Pages(browser)
+    pages = PagePool(browser)
     html = raw(KEEPS)
-    played = [await scenes._scene(pages, part_of(html), name) for name in ("partial", "error", "partial")]
+    played = [await scenes._scene(pages, casting_of(html), name) for name in ("partial", "error", "partial")]
     assert len(pages._free) == 1
     await pages.close()
     said = "TypeError: Failed to fetch dynamically imported module: https://view.fanlight-check.test/nothing.js"
@@ -264,12 +267,12 @@ async def test_a_view_finds_nothing_of_the_scene_before_on_the_same_page(browser
 async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scripted_host, "_AGAIN", 500)
-    pages = Pages(browser)
+    monkeypatch.setattr(scripted_host, "_RELOAD_TIMEOUT", 500)
+    pages = PagePool(browser)
     hangs = raw("addEventListener('pagehide', () => { for (;;); }); await start();")
-    await scenes._scene(pages, part_of(hangs), "error")
+    await scenes._scene(pages, casting_of(hangs), "error")
     assert len(pages._free) == 1
-    after = await scenes._scene(pages, part_of(raw("await start();")), "error")
+    after = await scenes._scene(pages, casting_of(raw("await start();")), "error")
     assert after.unfinished is None
     assert after.measurements["error"]["visible"] is not None
     await pages.close()
@@ -278,8 +281,8 @@ async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
 async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripted_host, "_HANGS", 3.0)
     hangs = raw("await start(); setTimeout(() => { for (;;); }, 50);")
-    (view,) = await play(browser, [part_of(hangs)], lambda words: None, ["plain", "error"])
-    found = {finding.rule.id: finding for finding in judged(ServerObservation("wrong", [], [view]))}
+    (view,) = await play(browser, [casting_of(hangs)], lambda words: None, ["plain", "error"])
+    found = {finding.rule.id: finding for finding in apply_rules(ServerObservation("wrong", [], [view]))}
     assert found.keys() == {"QUA-21"}
     assert found["QUA-21"].problem.message.startswith("hangs: ")
 
@@ -289,17 +292,17 @@ async def test_a_page_that_cannot_begin_is_closed_and_the_scene_says_why(
 ) -> None:
     monkeypatch.setattr(scripted_host, "HOST_ORIGIN", "nonsense:")
     before = len(browser.contexts)
-    played = await scenes._scene(Pages(browser), part_of(raw("await start();")), "error")
+    played = await scenes._scene(PagePool(browser), casting_of(raw("await start();")), "error")
     assert str(played.unfinished).startswith("the browser could not go on: ")
     assert len(browser.contexts) == before
 
 
 async def test_a_page_on_which_a_scene_did_not_end_is_closed(browser: Browser) -> None:
-    pages = Pages(browser)
+    pages = PagePool(browser)
     before = len(browser.contexts)
     wrong = raw('on["tool-result"] = () => { for (;;); }; await start();')
     with anyio.move_on_after(2):
-        await scenes._scene(pages, part_of(wrong), "error")
+        await scenes._scene(pages, casting_of(wrong), "error")
     assert pages._free == []
     assert len(browser.contexts) == before
 
@@ -354,10 +357,12 @@ async def test_tools_are_called_only_if_that_is_safe() -> None:
     add("destroys", int, annotations={"destructiveHint": True})
     add("for-views", int, visibility=["app"])
     server.tool("no-view")(lambda: calls.append("no-view"))
-    said: list[str] = []
-    await check(server, browser=False, tell=said.append)
+    progress: list[Progress] = []
+    await check(server, browser=False, on_progress=progress.append)
     assert calls == ["plain 1"] * 2
-    assert any("does not call destroys: it is annotated as destructive" in line for line in said)
+    assert any(
+        "does not call destroys: it is annotated as destructive" in line.text and line.is_lasting for line in progress
+    )
     calls.clear()
     await check(server, browser=False, call=False)
     assert calls == []

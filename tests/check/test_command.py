@@ -36,13 +36,13 @@ def check(*words: object) -> int:
 @pytest.mark.process
 def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(saved) == 0
-    assert "Nothing broken that the standard demands" in capsys.readouterr().out
+    assert "No violations of the standard" in capsys.readouterr().out
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     assert check(saved) == 1
     said = capsys.readouterr().out
     assert "RES-05   ui://saved/bad: does not begin with <!doctype html>" in said
     assert "Begin the document with <!doctype html>." in said
-    assert "REV-09   bad.html:1 [high]: holds what looks like an AWS access key" in said
+    assert "REV-09   bad.html:1 [high]: contains what looks like an AWS access key" in said
     assert "\x1b" not in said
     broken = tmp_path / "broken.py"
     broken.write_text("raise SystemExit(1)", encoding="utf-8")
@@ -70,9 +70,13 @@ def test_a_missing_browser_is_one_clear_line(
     ("words", "said"),
     [
         (["nothing.py"], "nothing.py does not exist"),
-        ([], "Name what is to be checked"),
+        ([], "Name what to check"),
         (["saved", "--only", "XYZ-01"], "There is no rule 'XYZ-01'"),
-        (["saved", "--skip", "RES-08"], "--skip needs a reason"),
+        (["saved", "--skip", "RES-08"], "--skip RES-08 has no reason"),
+        (["saved", "--skip", "RES-08="], "--skip RES-08= has no reason"),
+        (["saved", "--skip", "XYZ-01=no"], "There is no rule 'XYZ-01'"),
+        (["https://127.0.0.1:9/mcp", "--header", "Authorization"], "--header is 'Authorization', expected NAME:VALUE"),
+        (["server.json", "--server", "c"], "There is no server 'c'. There are: a, b."),
         (["saved", "--args", "tool"], "is not TOOL=JSON"),
         (["saved", "--write-baseline"], "needs a file"),
         (["saved", "--baseline", "none.json"], "cannot be read"),
@@ -82,6 +86,8 @@ def test_what_makes_no_sense_is_exit_code_2(
     words: list[str], said: str, saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(saved.parent)
+    entry = {"command": "python", "args": ["x.py"]}
+    Path("server.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": entry}}), encoding="utf-8")
     assert check(*words) == 2
     assert said in capsys.readouterr().err
 
@@ -90,13 +96,38 @@ def test_what_is_skipped_and_what_is_known_does_not_count(saved: Path, tmp_path:
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     known = tmp_path / "known.json"
     assert check(saved, "--only", "RES") == 1
-    assert check(saved, "--only", "RES", "--skip", "RES-05", "--because", "it is a fragment") == 0
+    assert check(saved, "--only", "RES", "--skip", "RES-05=it is a fragment") == 0
     assert check(saved, "--only", "REV") == 0
     assert check(saved, "--only", "REV", "--strict") == 1
     assert check(saved, "--baseline", known, "--write-baseline") == 0
     assert check(saved, "--baseline", known, "--strict") == 0
     (saved / "new.html").write_text("<p>New", encoding="utf-8")
     assert check(saved, "--baseline", known) == 1
+
+
+def test_a_skip_can_be_limited_to_a_file(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one.html", "two.html"):
+        (saved / name).write_text("<!doctype html><title>x</title><script>eval(words)</script>", encoding="utf-8")
+    check(saved, "--only", "REV-03", "--skip", "REV-03:one.html=it is a demo", "--json")
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert {each["where"]: each["skipped"] for each in findings} == {"one.html": "it is a demo", "two.html": None}
+
+
+def test_findings_in_libraries_and_guesses_are_labelled_and_count_on_request(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = "/*! Boxes v1.2.3 */ " + ";".join(["top.location=a", *(f"a+={i}" for i in range(400))])
+    guess = "out.innerHTML = render(result.structuredContent);"
+    html = f"<!doctype html><title>x</title><script>{library}</script><script>{guess}</script>"
+    (saved / "view.html").write_text(html, encoding="utf-8")
+    assert check(saved, "--only", "REV", "--strict") == 0
+    text = capsys.readouterr().out
+    assert "view.html, in a bundled library (Boxes v1.2.3:1) [low]: accesses the pages around it" in text
+    assert "REV-15" not in text
+    assert check(saved, "--only", "REV", "--strict", "--libraries") == 1
+    capsys.readouterr()
+    check(saved, "--only", "REV", "--guesses")
+    assert "REV-15   view.html:1 [low, guess]: inserts data of a tool as HTML" in capsys.readouterr().out
 
 
 def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,6 +143,8 @@ def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pyt
     assert suite.get("failures") == "1"
     (failed,) = [case for case in suite if case.find("failure") is not None]
     assert failed.get("name", "").startswith("RES-05 ")
+    places = {case.get("name", "")[:6]: (case.get("file"), case.get("line")) for case in suite}
+    assert places["REV-09"] == ("bad.html", "1")
     results = json.loads(sarif.read_text(encoding="utf-8"))["runs"][0]["results"]
     (secret,) = [result for result in results if result["ruleId"] == "REV-09"]
     place = secret["locations"][0]["physicalLocation"]
@@ -188,7 +221,7 @@ def test_a_file_that_cannot_be_written_after_the_work_loses_no_report(
     monkeypatch.setattr(Path, "write_text", full)
     assert check(saved, "--junit", tmp_path / "x.xml") == 2
     said = capsys.readouterr()
-    assert "Nothing broken that the standard demands" in said.out
+    assert "No violations of the standard" in said.out
     assert said.err == f"fanlight check: {tmp_path / 'x.xml'} cannot be written: No space left on device.\n"
 
 
@@ -232,7 +265,7 @@ def test_help_needs_nothing_heavy() -> None:
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fanlight.check.report import in_colour
+    from fanlight.check.report import uses_colour
 
     class Terminal:
         def isatty(self) -> bool:
@@ -240,20 +273,20 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert in_colour(Terminal())  # type: ignore[arg-type]
+    assert uses_colour(Terminal())  # type: ignore[arg-type]
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not in_colour(Terminal())  # type: ignore[arg-type]
+    assert not uses_colour(Terminal())  # type: ignore[arg-type]
 
 
 def test_the_text_tells_what_does_not_count_and_why(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
-    check(saved, "--skip", "RES-08", "--because", "either is fine", "--skip", "RES-01", "--because", "not yet")
+    check(saved, "--skip", "RES-08=either is fine", "--skip", "RES-01=not yet")
     said = capsys.readouterr().out
-    assert "Not counted (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in said
+    assert "Skipped (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in said
 
 
 def test_one_is_no_plural(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(saved, "--only", "RES-08", "--baseline", tmp_path / "known.json", "--write-baseline") == 0
     said = capsys.readouterr()
-    assert said.out.endswith(" 1 rule was asked.\n")
+    assert said.out.endswith(" 1 rule checked.\n")
     assert said.err.startswith("1 finding is now in ")

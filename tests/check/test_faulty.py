@@ -23,9 +23,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def checked(*what: str, patience: float = 15.0, **options: object) -> Report:
+async def checked(*what: str, seconds: float = 15.0, **options: object) -> Report:
     command = [sys.executable, str(FAULTY), *what]
-    return await check(None, command=command, browser=False, patience=patience, **options)  # type: ignore[arg-type]
+    return await check(None, command=command, browser=False, timeout=seconds, **options)  # type: ignore[arg-type]
 
 
 def broken(report: Report) -> dict[str, str]:
@@ -125,7 +125,7 @@ async def test_a_tool_that_ends_a_server_at_an_address_is_named_and_the_check_go
     report = await check(dying, browser=False)
     (finding,) = report.named("LNT-13")
     assert finding.problem.where == "tool first"
-    assert finding.problem.message.endswith("It did not come back, so nothing after that was checked.")
+    assert finding.problem.message.endswith("It did not restart, so nothing after that was checked.")
     assert report.servers[0].called == ("first",)
 
 
@@ -137,10 +137,10 @@ async def test_a_tool_that_leaves_without_an_error_is_not_taken_for_a_server_tha
 
 
 async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
-    report = await checked("hang", patience=1.0)
+    report = await checked("hang", seconds=1.0)
     (finding,) = report.named("LNT-14")
     assert finding.problem.where == "tool second"
-    assert "no answer within 1 seconds. It last wrote: waiting for cheese" in finding.problem.message
+    assert "no response within 1 seconds. It last wrote: waiting for cheese" in finding.problem.message
     assert "cheese" not in finding.key
     assert report.servers[0].called == ALL
     assert report.conforms
@@ -148,7 +148,7 @@ async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
 
 async def test_a_server_that_never_answers_is_given_up() -> None:
     with pytest.raises(ConnectError, match=r"did not answer as an MCP server within 1\.3 seconds.*--timeout"):
-        await checked("mute", patience=1.0)
+        await checked("mute", seconds=1.0)
 
 
 async def test_what_is_printed_to_stdout_is_found() -> None:
@@ -172,7 +172,7 @@ def test_a_timeout_that_is_none_is_a_usage_error(given: str, capsys: pytest.Capt
     with pytest.raises(SystemExit) as ended:
         main(["check", "server.py", "--timeout", given])
     assert ended.value.code == 2
-    assert "is no number of seconds" in capsys.readouterr().err
+    assert "is not a number of seconds" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ async def test_each_finding_is_at_the_line_that_its_author_wrote(report: Report)
 
 async def test_people_and_code_scanning_are_told_the_same(report: Report) -> None:
     said = str(report)
-    assert "app/view/parts/two.js:3 (ui://places/view) [low]: makes code out of text" in said
+    assert "app/view/parts/two.js:3 (ui://places/view) [low]: evaluates text as code" in said
     assert "ui://places/text:3, app/view/index.html:6 (ui://places/view) [low]: has code in an attribute" in said
     places = set()
     for result in json.loads(as_sarif(report, "app/server.py"))["runs"][0]["results"]:

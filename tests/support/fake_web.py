@@ -14,7 +14,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from fanlight.host.errors import ViewRefusedErrorError
-from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.frames import MessageFromView, OpenView, ReceivedFrame, Status
 from fanlight.host.web.document_cache import DocumentCache
 from fanlight.host.web.origins import HostNames, Origins, app_label

@@ -321,7 +321,7 @@ class Report:
 
 RUNNING = object()
 
-async def check(given, *, browser=True, skip=None):
+async def check(subject, *, browser=True, skip=None):
     assert (given, browser) == ("server.py", RUNNING)
     return Report(skip is not None)
 

@@ -1,4 +1,4 @@
-"""What `fanlight check` does with its options."""
+"""The command line of `fanlight check`: its options, messages and exit codes."""
 
 import argparse
 import json
@@ -10,22 +10,24 @@ from typing import Any
 
 import anyio
 
-from fanlight.check.report import Report, as_json, as_junit, as_sarif, in_colour, listing, write
+from fanlight.check.progress import Progress
+from fanlight.check.report import Report, as_json, as_junit, as_sarif, listing, uses_colour, write
 from fanlight.check.run import check
-from fanlight.check.visit import PATIENCE, ConnectError
+from fanlight.check.visit import TIMEOUT, ConnectError
 from fanlight.check.writable import why_not_writable
+from fanlight.dev.targets import parse_headers
 from fanlight.host.errors import ConfigError
 from fanlight.protocol.errors import FanlightError, UsageError
 from fanlight.signals import ended_alike
 
 
 def run(options: argparse.Namespace, command: Sequence[str]) -> int:
-    """Check, write what was asked for, and return the exit code."""
+    """Check, write the reports, and return the exit code."""
     if options.list:
         print(listing())
         return 0
     progress = _Progress(quiet=options.quiet)
-    # What the host would log is in the report.
+    # The report has what the host would log.
     logger = logging.getLogger("fanlight")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -35,11 +37,11 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
                 raise UsageError(why)
         known = _baseline(options)
         with ended_alike():
-            report = anyio.run(_checked, options, command, known, progress)
+            report = anyio.run(_check, options, command, known, progress)
     except (UsageError, ConfigError) as error:
         return _fail(error, 2, progress)
     except KeyboardInterrupt:
-        return _fail("stopped, and nothing is left running.", 130, progress)
+        return _fail("stopped.", 130, progress)
     except ConnectError as error:
         return _fail(error, 3, progress)
     except FanlightError as error:  # no browser, above all
@@ -47,23 +49,27 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     finally:
         logger.setLevel(level)
         progress.clear()
-    return _written(report, options)
+    return _write_reports(report, options)
 
 
-async def _checked(
+async def _check(
     options: argparse.Namespace, command: Sequence[str], known: Sequence[str], progress: "_Progress"
 ) -> Report:
     return await check(
         options.target,
         command=command,
+        headers=parse_headers(options.header),
+        server=options.server,
         browser=not options.no_browser,
         only=options.only,
         skip=_skips(options),
         baseline=known,
+        guesses=options.guesses,
+        libraries=options.libraries,
         call=not options.no_call,
         arguments=_arguments(options.args),
-        patience=options.timeout or PATIENCE,
-        tell=progress.tell,
+        timeout=options.timeout or TIMEOUT,
+        on_progress=progress.show,
     )
 
 
@@ -74,9 +80,13 @@ def _fail(error: Exception | str, code: int, progress: "_Progress") -> int:
 
 
 def _skips(options: argparse.Namespace) -> dict[str, str]:
-    if len(options.skip) != len(options.because):
-        raise UsageError('--skip needs a reason: --skip RES-08 --because "we like the default".')
-    return dict(zip(options.skip, options.because, strict=True))
+    skips = {}
+    for text in options.skip:
+        rule, _, reason = text.partition("=")
+        if not reason.strip():
+            raise UsageError(f"--skip {text} has no reason. Write --skip {rule}='we like the default'.")
+        skips[rule] = reason
+    return skips
 
 
 def _arguments(given: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -105,11 +115,11 @@ def _baseline(options: argparse.Namespace) -> list[str]:
             f"{options.baseline} cannot be read: {error.strerror}. Write it with --write-baseline."
         ) from None
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{options.baseline} is no baseline. Write it with --write-baseline.") from None
+        raise UsageError(f"{options.baseline} is not a baseline. Write one with --write-baseline.") from None
     return [str(key) for key in known]
 
 
-def _written(report: Report, options: argparse.Namespace) -> int:
+def _write_reports(report: Report, options: argparse.Namespace) -> int:
     files: dict[str, str] = {}
     if options.junit:
         files[options.junit] = as_junit(report, strict=options.strict)
@@ -140,21 +150,21 @@ def _written(report: Report, options: argparse.Namespace) -> int:
 
 
 class _Progress:
-    """Says on stderr what is going on: one line that changes on a terminal, lines elsewhere."""
+    """Prints progress on stderr: one line that changes on a terminal, and many lines elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._live = in_colour(sys.stderr)
+        self._is_live = uses_colour(sys.stderr)
 
-    def tell(self, words: str) -> None:
+    def show(self, progress: Progress) -> None:
         if self._quiet:
             return
-        if self._live and " calls " not in words and "does not call" not in words:
-            print(f"\r\x1b[2K  {words[:100]}", end="", file=sys.stderr, flush=True)
+        if self._is_live and not progress.is_lasting:
+            print(f"\r\x1b[2K  {progress.text[:100]}", end="", file=sys.stderr, flush=True)
         else:
             self.clear()
-            print(f"  {words}", file=sys.stderr, flush=True)
+            print(f"  {progress.text}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        if self._live and not self._quiet:
+        if self._is_live and not self._quiet:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)

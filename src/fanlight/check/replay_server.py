@@ -1,4 +1,4 @@
-"""A server that stands in for the one that is checked, so that its Views are shown without asking it for them again."""
+"""A server that replays recorded results and documents, so that Views can be shown without calling tools again."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,38 +10,38 @@ from mcp.server.lowlevel import Server
 from fanlight.protocol.extension import MIME_TYPE
 
 if TYPE_CHECKING:
-    from fanlight.check.scripted_host import Part
+    from fanlight.check.scripted_host import Casting
 
 
-def stand_in(parts: "Sequence[Part]") -> tuple[Server[Any], list[str]]:
-    """Return a server with a tool for each View, and the tools' names. Other tools are asked of the real server."""
-    names = [f"show-{i}" for i in range(len(parts))]
-    by_name = dict(zip(names, parts, strict=True))
-    by_uri = {part.document.uri: part for part in parts}
+def replay_server(castings: "Sequence[Casting]") -> tuple[Server[Any], list[str]]:
+    """Return a server with a tool for each View, and the names of these tools. The real server runs all other tools."""
+    names = [f"show-{i}" for i in range(len(castings))]
+    by_name = dict(zip(names, castings, strict=True))
+    by_uri = {casting.document.uri: casting for casting in castings}
 
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
-        shown = [_tool(name, part) for name, part in by_name.items()]
-        others = {str(tool.get("name")): tool for part in parts for tool in part.tools}
+        shown = [_tool(name, casting) for name, casting in by_name.items()]
+        others = {str(tool.get("name")): tool for casting in castings for tool in casting.tools}
         return types.ListToolsResult(tools=[*shown, *(_other(tool) for tool in others.values())])
 
     async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if (part := by_name.get(params.name)) is not None:
-            return types.CallToolResult.model_validate(part.result)
+        if (casting := by_name.get(params.name)) is not None:
+            return types.CallToolResult.model_validate(casting.result)
         asked = {"name": params.name, "arguments": params.arguments or {}}
-        answer = await parts[0].answers("tools/call", asked)
-        if "error" in answer:
-            raise MCPError(answer["error"]["code"], answer["error"]["message"])
-        return types.CallToolResult.model_validate(answer["result"])
+        response = await castings[0].respond("tools/call", asked)
+        if "error" in response:
+            raise MCPError(response["error"]["code"], response["error"]["message"])
+        return types.CallToolResult.model_validate(response["result"])
 
     async def read_resource(ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        part = by_uri.get(params.uri)
-        if part is None:
-            answer = await parts[0].answers("resources/read", {"uri": params.uri})
-            if "error" in answer:
-                raise MCPError(answer["error"]["code"], answer["error"]["message"])
-            return types.ReadResourceResult.model_validate(answer["result"])
-        meta = {"ui": part.document.ui} if part.document.ui else None
-        item = types.TextResourceContents(uri=params.uri, mime_type=MIME_TYPE, text=part.document.html, _meta=meta)
+        casting = by_uri.get(params.uri)
+        if casting is None:
+            response = await castings[0].respond("resources/read", {"uri": params.uri})
+            if "error" in response:
+                raise MCPError(response["error"]["code"], response["error"]["message"])
+            return types.ReadResourceResult.model_validate(response["result"])
+        meta = {"ui": casting.document.ui} if casting.document.ui else None
+        item = types.TextResourceContents(uri=params.uri, mime_type=MIME_TYPE, text=casting.document.html, _meta=meta)
         return types.ReadResourceResult(contents=[item])
 
     async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
@@ -57,12 +57,12 @@ def stand_in(parts: "Sequence[Part]") -> tuple[Server[Any], list[str]]:
     return server, names
 
 
-def _tool(name: str, part: "Part") -> types.Tool:
+def _tool(name: str, casting: "Casting") -> types.Tool:
     return types.Tool(
         name=name,
-        title=str(part.tool.get("name", name)),
+        title=str(casting.tool.get("name", name)),
         input_schema={"type": "object"},
-        _meta={"ui": {"resourceUri": part.document.uri}},
+        _meta={"ui": {"resourceUri": casting.document.uri}},
     )
 
 

@@ -1,4 +1,4 @@
-"""What a check found, for people and for programs."""
+"""The report of a check: as text, JSON, JUnit XML and SARIF."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from fanlight.rules.rule import Problem, Rule
 from fanlight.rules.table import RULES
 
 _MOST_PLACES: Final = 12
-"""How many places a line for people names, of what is the same in all of them."""
+"""How many places a line names if the same problem is in all of them."""
 _GROUPS: Final = (
-    ("MUST", "Broken: what the standard demands"),
-    ("SHOULD", "What the standard recommends"),
-    ("implied", "What hosts rely on"),
+    ("MUST", "Violations of the standard"),
+    ("SHOULD", "Recommendations of the standard"),
+    ("implied", "Expectations of hosts"),
     ("security", "Security review"),
     ("advice", "Advice"),
 )
@@ -35,7 +35,7 @@ class CheckedServer:
     name: str
     versions: tuple[str, ...]
     views: dict[str, JSONObject] = field(default_factory=dict)
-    """Of each View: `sha256`, `bytes`, `ready_ms` (until it could be used), and the `scenes` that were played."""
+    """Per View: `sha256`, `bytes`, `ready_ms` (until it was usable), and the `scenes` that were played."""
     called: tuple[str, ...] = ()
     """The tools that were called."""
 
@@ -51,7 +51,7 @@ class Report:
     rules: tuple[Rule, ...] = RULES
     """The rules that were checked."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """The reasons for skipped rules, by rule id."""
+    """The reasons to skip, by rule or `RULE:PLACE`."""
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -71,17 +71,17 @@ class Report:
         return "\n".join(_lines(self, colour=False))
 
 
-# For people
+# Text
 
 
 def write(report: Report, to: IO[str]) -> None:
-    """Write a report for people; in colour, if it is a terminal that wants it."""
-    for line in _lines(report, colour=in_colour(to)):
+    """Write a report as text, in colour if that is a terminal with colours."""
+    for line in _lines(report, colour=uses_colour(to)):
         print(line, file=to)
 
 
-def in_colour(to: IO[str]) -> bool:
-    """Tell whether to write in colour."""
+def uses_colour(to: IO[str]) -> bool:
+    """Return whether to write in colour."""
     return to.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -96,25 +96,35 @@ def _lines(report: Report, *, colour: bool) -> Iterator[str]:
             continue
         yield ""
         yield _painted(f"{title} ({len(found)})", "1", colour)
-        for alike in _alike(sorted(found, key=_order)):
-            yield from _told(alike, several, colour)
+        for group in _grouped(sorted(found, key=_order)):
+            yield from _finding_lines(group, several, colour)
     yield from _not_counted(report, colour)
     yield ""
     yield _summary(report, colour)
 
 
 def _not_counted(report: Report, colour: bool) -> Iterator[str]:
-    """Say what was found and does not count, and why: a rule a line."""
+    """Yield the findings that do not count, a line for each rule and reason."""
     counts = dict.fromkeys(report.reasons.items(), 0)
     for finding in report.findings:
         if finding.skipped is not None:
-            reason = (finding.rule.id, finding.skipped)
-            counts[reason] = counts.get(reason, 0) + 1
+            skip = (_skip_of(finding, report.reasons), finding.skipped)
+            counts[skip] = counts.get(skip, 0) + 1
     if counts:
         yield ""
-        yield _painted(f"Not counted ({sum(counts.values())})", "1", colour)
-        for (id, because), count in sorted(counts.items()):
-            yield f"  {id:<8} {count} finding{'' if count == 1 else 's'}: {because}"
+        yield _painted(f"Skipped ({sum(counts.values())})", "1", colour)
+        for (id, reason), count in sorted(counts.items()):
+            yield f"  {id:<8} {_count(count, 'finding')}: {reason}"
+
+
+def _skip_of(finding: Finding, reasons: Mapping[str, str]) -> str:
+    """Return the `RULE` or `RULE:PLACE` by which a finding is skipped, or its rule if it is in the baseline."""
+    for text, reason in reasons.items():
+        name = text.partition(":")[0]
+        is_rule = name in finding.rule.names or finding.rule.id.startswith(f"{name.rstrip('-')}-")
+        if is_rule and reason == finding.skipped:
+            return text
+    return finding.rule.id
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:
@@ -122,8 +132,8 @@ def _order(finding: Finding) -> tuple[Any, ...]:
     return (worst, finding.server, finding.problem.where, finding.rule.id, finding.problem.line or 0)
 
 
-def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
-    """Put together what is the same but for where it is, such as what no View of a server says."""
+def _grouped(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
+    """Group findings that differ only in their place, such as a field that all Views of a server lack."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for each in findings:
         problem = each.problem
@@ -133,19 +143,22 @@ def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
 
 
 def _place(problem: Problem) -> str:
+    if problem.library is not None:
+        return f"{problem.where}, in a bundled library ({problem.library}:{problem.line})"
     if problem.path is not None:
         return f"{_in_checkout(problem.path)}:{problem.line} ({problem.where})"
     return problem.where if problem.line is None else f"{problem.where}:{problem.line}"
 
 
-def _told(alike: Sequence[Finding], several: bool, colour: bool) -> Iterator[str]:
-    finding = alike[0]
+def _finding_lines(group: Sequence[Finding], several: bool, colour: bool) -> Iterator[str]:
+    finding = group[0]
     problem = finding.problem
-    places = [_place(each.problem) for each in alike]
+    places = [_place(each.problem) for each in group]
     more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
     place = f"{finding.server} " if several else ""
     place += f"{', '.join(places[:_MOST_PLACES])}{more}"
-    severity = f" [{problem.severity}]" if problem.severity else ""
+    labels = [label for label in (problem.severity, "guess" if problem.is_guess else None) if label]
+    severity = f" [{', '.join(labels)}]" if labels else ""
     versions = f" (on {', '.join(finding.versions)})" if finding.versions else ""
     id = _painted(f"{finding.rule.id:<8}", _COLOURS[finding.level], colour)
     yield f"  {id} {place}{severity}: {problem.message}{versions}"
@@ -160,16 +173,16 @@ def _summary(report: Report, colour: bool) -> str:
     }
     musts = sum(finding.breaks_a_must for finding in report.findings)
     skipped = len(report.findings) - len(report.open)
-    parts = [f"{musts} broken" if musts else "Nothing broken that the standard demands"]
-    parts += [f"{counts['error']} serious"] if counts["error"] else []
-    parts += [f"{counts['warning']} to mend"] if counts["warning"] else []
-    parts += [f"{counts['note']} to consider"] if counts["note"] else []
+    parts = [f"{_count(musts, 'violation') if musts else 'No violations'} of the standard"]
+    parts += [_count(counts["error"], "security risk")] if counts["error"] else []
+    parts += [_count(counts["warning"], "warning")] if counts["warning"] else []
+    parts += [_count(counts["note"], "suggestion")] if counts["note"] else []
     parts += [f"{skipped} skipped"] if skipped else []
-    return _painted(
-        f"{', '.join(parts)}. {checked} rule{' was' if checked == 1 else 's were'} asked.",
-        "31" if musts else "32",
-        colour,
-    )
+    return _painted(f"{', '.join(parts)}. {_count(checked, 'rule')} checked.", "31" if musts else "32", colour)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _painted(text: str, code: str, colour: bool) -> str:
@@ -219,7 +232,7 @@ def _checked_by(rule: Rule) -> str:
     return f"nothing: {rule.why.rstrip('.')}"
 
 
-# For programs
+# Formats for programs
 
 
 def as_json(report: Report) -> str:
@@ -268,6 +281,8 @@ def _as_dict(finding: Finding) -> JSONObject:
         "file": problem.path and _in_checkout(problem.path),
         "line": problem.line,
         "severity": problem.severity,
+        "guess": problem.is_guess,
+        "library": problem.library,
         "message": problem.message,
         "fix": problem.fix,
         "versions": list(finding.versions),
@@ -276,22 +291,24 @@ def _as_dict(finding: Finding) -> JSONObject:
 
 
 def as_junit(report: Report, *, strict: bool = False) -> str:
-    """Return a report as JUnit XML: a suite for each server, a case for each rule that was asked.
+    """Return a report as JUnit XML: a suite for each server, a case for each rule.
 
-    With `strict`, whatever is more than a note is a failure.
+    A case has the `file` and `line` of its first finding. With `strict`, warnings are failures, too.
     """
     root = ET.Element("testsuites", name="fanlight check")
-    asked = [rule for rule in report.rules if rule.is_checked]
+    checked = [rule for rule in report.rules if rule.is_checked]
     for server in report.servers:
         mine = [finding for finding in report.findings if finding.server == server.name]
         failures = skipped = 0
-        suite = ET.SubElement(root, "testsuite", name=server.name, tests=str(len(asked)), errors="0")
-        for rule in asked:
+        suite = ET.SubElement(root, "testsuite", name=server.name, tests=str(len(checked)), errors="0")
+        for rule in checked:
             name = f"{rule.id} {rule.sentence}"
             case = ET.SubElement(suite, "testcase", classname=f"fanlight.{server.name}.{rule.section}", name=name)
             found = [finding for finding in mine if finding.rule.id == rule.id]
             counted = [finding for finding in found if finding.skipped is None]
-            text = "\n".join(f"{each.problem.where}: {each.problem.message} {each.problem.fix}" for each in counted)
+            text = "\n".join(f"{_place(each.problem)}: {each.problem.message} {each.problem.fix}" for each in counted)
+            for name, value in _junit_place(counted[0].problem).items() if counted else ():
+                case.set(name, value)
             if any(finding.breaks_a_must or (strict and finding.level != "note") for finding in counted):
                 failures += 1
                 ET.SubElement(case, "failure", message=counted[0].problem.message, type=rule.strength).text = text
@@ -306,11 +323,17 @@ def as_junit(report: Report, *, strict: bool = False) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True)
 
 
+def _junit_place(problem: Problem) -> dict[str, str]:
+    """Return the attributes `file` and `line`, as far as they are known."""
+    file = problem.where if problem.path is None else _in_checkout(problem.path)
+    return {"file": file} if problem.line is None else {"file": file, "line": str(problem.line)}
+
+
 def as_sarif(report: Report, target: str | None = None) -> str:
     """Return a report as SARIF 2.1.0, for code scanning.
 
-    Code scanning takes files of the checkout alone, so a finding is at the file it is in, if there is one, or at the
-    `target` that was checked; the resource is named beside it.
+    Code scanning accepts only files of the checkout. A finding is located in its file, if there is one, or else in the
+    `target` that was checked; the message names the resource.
     """
     used = {finding.rule.id for finding in report.findings}
     rules = [
@@ -349,20 +372,20 @@ def _sarif_result(finding: Finding, target: str | None) -> JSONObject:
 
 
 def _file_of(where: str, target: str | None) -> Path | None:
-    """Return the file that a finding is in: a saved document, beside what was checked or below it."""
+    """Return the file of a finding in a saved View, which is in the checked folder or next to it."""
     if "://" in where:
         return None
     return next((path for path in (Path(target or ".", where), Path(where)) if path.is_file()), None)
 
 
 def _server_file(target: str | None) -> Path:
-    """Return the file of the server that was checked, for what is in no other."""
+    """Return the file of the checked server, for findings without a file."""
     path = Path(target or "server.py")
     return path / "server.py" if path.is_dir() else path
 
 
 def _in_checkout(path: Path) -> str:
-    """Return a file as code scanning names it."""
+    """Return the path of a file relative to the working directory, or its name."""
     try:
         return path.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:

@@ -1,31 +1,31 @@
-"""Check a target: look at it, judge what was seen, and report."""
+"""Check a target: observe it, apply the rules to the observation, and report."""
 
-import json
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fanlight.check.arguments import example_arguments
 from fanlight.check.finding import Finding
+from fanlight.check.progress import OnProgress
 from fanlight.check.report import CheckedServer, Report
-from fanlight.check.scenes import play, synthetic
-from fanlight.check.scripted_host import Answers, Part
-from fanlight.check.visit import PATIENCE, Plan, Visitor, destructive, visit
+from fanlight.check.saved_views import read_saved_views
+from fanlight.check.scenes import made_up_result, play
+from fanlight.check.scripted_host import Casting, Respond
+from fanlight.check.selection import mark_skipped, parse_skips, select_rules
+from fanlight.check.visit import TIMEOUT, Plan, Visitor, is_destructive, visit
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.host.upstream.config import Target, parse_target
 from fanlight.protocol.errors import UsageError as UsageError
-from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app
 from fanlight.rules.observation import (
     DENIAL,
     Document,
     Look,
-    Response,
     ServerObservation,
     ToolCall,
     ViewObservation,
@@ -33,285 +33,239 @@ from fanlight.rules.observation import (
     ui_of,
 )
 from fanlight.rules.rule import Problem, Rule
-from fanlight.rules.table import BY_NAME, RULES
-from fanlight.testing.browser import launched
+from fanlight.rules.table import RULES
+from fanlight.testing.browser import launched, require_playwright
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-Tell = Callable[[str], None]
-SAVED: Final = "saved"
-"""In place of a protocol version, for Views that were saved."""
+_Subject = Target | Path
+"""What is checked: a server, or a folder of saved Views."""
 
 
 async def check(
-    given: object,
+    subject: object,
     *,
     command: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    server: str | None = None,
     browser: "Browser | str | Path | bool" = True,
     only: Collection[str] = (),
     skip: Mapping[str, str] | None = None,
     baseline: Collection[str] = (),
+    guesses: bool = False,
+    libraries: bool = False,
     call: bool = True,
     arguments: Mapping[str, JSONObject] | None = None,
-    patience: float = PATIENCE,
-    tell: Tell | None = None,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109  it bounds each response, not the call
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """Check a server, or a folder of saved Views, against the rules.
 
     Args:
-        given: A server file, a folder, a URL or an `mcpServers` file; or a server object of this program (`MCPServer`,
-            `FastMCP` or a lowlevel `Server`).
-        command: A command line that starts a server, instead of `given`.
-        browser: A Playwright browser that runs, or the path of one to start. True means one that is found. With False
+        subject: A server file, a folder, a URL or an `mcpServers` file; or a server object of this program
+            (`MCPServer`, `FastMCP` or a lowlevel `Server`).
+        command: A command line that starts a server, instead of `subject`.
+        headers: HTTP headers for servers that are reached by URL.
+        server: The name of the one server to check, if `subject` is a file with several.
+        browser: A running Playwright browser, or the path of one to start. True means one that is found. With False
             no View is shown, and the rules that need a browser are left out.
         only: Check only these rules: ids, aliases, or the letters before the number.
-        skip: Rules that do not count, mapped to the reason.
+        skip: Rules that do not count, mapped to the reason. `RULE:PLACE` limits it to a file, tool, View or library.
         baseline: The keys of known findings, which do not count.
+        guesses: Whether to report what the review of the source only suspects.
+        libraries: Whether findings in bundled libraries keep their severity. By default it is low.
         call: Whether tools may be called. If not, Views are shown with a made-up result.
         arguments: The arguments to call tools with, by tool name.
-        patience: How many seconds to wait for each response of a server.
-        tell: Called with a line of progress for people.
+        timeout: How many seconds to wait for each response of a server.
+        on_progress: Called with each line of progress.
     """
-    rules = _chosen(only)
-    reasons = _skipped(skip or {})
-    plan = Plan(call, dict(arguments or {}), patience)
-    say = tell or (lambda words: None)
+    rules = select_rules(only)
+    skips = parse_skips(skip or {})
+    needs_browser = browser is not False and any(rule.subject == "view" for rule in rules)
+    if needs_browser:
+        require_playwright()
+    plan = Plan(call, dict(arguments or {}), timeout)
+    report_progress = on_progress or (lambda progress: None)
+    subjects = _subjects(subject, command, headers, server)
     with closing(Lines()) as lines:
-        seen = [await _observe(name, to, plan, lines, say) for name, to in _targets(given, command).items()]
-        _check_names(plan.arguments, [each for each, _ in seen])
-        if browser is not False and any(rule.subject == "view" for rule in rules):
-            shown = await _shown(seen, browser, plan, say)
+        observed = [await _observe(name, each, plan, lines, report_progress) for name, each in subjects.items()]
+        _check_tool_names(plan.arguments, [each for each, _ in observed])
+        if needs_browser:
+            observations = await _show(observed, browser, plan, report_progress)
         else:
             rules = tuple(rule for rule in rules if rule.subject != "view")
-            shown = [each for each, _ in seen]
-        found = [finding for each in shown for finding in judged(each, rules)]
-    findings = tuple(_marked(finding, reasons, baseline) for finding in found)
-    return Report(tuple(_summary(each) for each in shown), findings, rules, reasons)
+            observations = [each for each, _ in observed]
+        found = [finding for each in observations for finding in apply_rules(each, rules)]
+    wanted = [_rated(finding, libraries) for finding in found if guesses or not finding.problem.is_guess]
+    findings = tuple(mark_skipped(finding, skips, baseline) for finding in wanted)
+    return Report(tuple(_summary(each) for each in observations), findings, rules, dict(skip or {}))
 
 
-def judged(seen: ServerObservation, rules: Iterable[Rule] = RULES) -> list[Finding]:
-    """Hold what was seen against the rules."""
-    return [finding for rule in rules if rule.is_checked for finding in _broken(rule, seen)]
+def _rated(finding: Finding, libraries: bool) -> Finding:
+    """Lower the severity of a finding in a bundled library: its author is not the one of the View."""
+    if finding.problem.library is None or libraries:
+        return finding
+    return replace(finding, problem=replace(finding.problem, severity="low"))
 
 
-def _broken(rule: Rule, seen: ServerObservation) -> Iterator[Finding]:
+def apply_rules(observation: ServerObservation, rules: Iterable[Rule] = RULES) -> list[Finding]:
+    """Return the findings of all rules about an observation."""
+    return [finding for rule in rules if rule.is_checked for finding in _findings(rule, observation)]
+
+
+def _findings(rule: Rule, observation: ServerObservation) -> Iterator[Finding]:
     if rule.subject == "look":
-        yield from _on_versions(rule, seen)
+        yield from _findings_by_version(rule, observation)
         return
-    subjects: Iterable[Any] = [seen]
+    subjects: Iterable[Any] = [observation]
     if rule.subject == "view":
-        subjects = seen.views
+        subjects = observation.views
     elif rule.subject == "document":
-        subjects = [view.document for view in seen.views]
+        subjects = [view.document for view in observation.views]
     for subject in subjects:
         for problem in rule.problems(subject):
-            yield Finding(rule, seen.name, problem)
+            yield Finding(rule, observation.name, problem)
 
 
-def _on_versions(rule: Rule, seen: ServerObservation) -> Iterator[Finding]:
-    """Ask a rule of each protocol version; what is so on all is told once."""
-    looks = [look for look in seen.looks if look.ui]
+def _findings_by_version(rule: Rule, observation: ServerObservation) -> Iterator[Finding]:
+    """Apply a rule to each protocol version, and report the same problem once."""
+    looks = [look for look in observation.looks if look.ui]
     first: dict[tuple[str, str], Problem] = {}
-    on: dict[tuple[str, str], list[str]] = {}
+    versions: dict[tuple[str, str], list[str]] = {}
     for look in looks:
         for problem in rule.problems(look):
             first.setdefault(problem.identity, problem)
-            on.setdefault(problem.identity, []).append(look.version)
-    for identity, versions in on.items():
-        problem = first[identity]
-        everywhere = len(versions) == len(looks)
-        yield Finding(rule, seen.name, problem, () if everywhere else tuple(versions))
+            versions.setdefault(problem.identity, []).append(look.version)
+    for identity, having in versions.items():
+        is_everywhere = len(having) == len(looks)
+        yield Finding(rule, observation.name, first[identity], () if is_everywhere else tuple(having))
 
 
-# What was asked for
-
-
-def _chosen(only: Collection[str]) -> tuple[Rule, ...]:
-    if not only:
-        return RULES
-    ids = {rule.id for name in only for rule in _named(name)}
-    return tuple(rule for rule in RULES if rule.id in ids)
-
-
-def _skipped(skip: Mapping[str, str]) -> dict[str, str]:
-    return {rule.id: because for name, because in skip.items() for rule in _named(name)}
-
-
-def _named(name: str) -> list[Rule]:
-    """Return the rules that a name means: an id, an alias, or the beginning of ids such as REV."""
-    if name in BY_NAME:
-        return [BY_NAME[name]]
-    found = [rule for rule in RULES if rule.id.startswith(f"{name.rstrip('-')}-")]
-    if not found:
-        raise UsageError(f"There is no rule {name!r}. fanlight check --list prints them all.")
-    return found
-
-
-def _check_names(arguments: Mapping[str, JSONObject], seen: Iterable[ServerObservation]) -> None:
-    """Raise for arguments of a tool that there is not."""
-    known = sorted({str(tool.get("name")) for each in seen for look in each.looks for tool in look.tools})
+def _check_tool_names(arguments: Mapping[str, JSONObject], observations: Iterable[ServerObservation]) -> None:
+    """Raise if there are arguments for a tool that does not exist."""
+    known = sorted({str(tool.get("name")) for each in observations for look in each.looks for tool in look.tools})
     for name in arguments:
         if name not in known:
-            there = f"The tools are {', '.join(known)}." if known else "There are no tools."
-            raise UsageError(f"There is no tool {name!r} to give arguments to. {there}")
+            tools = f"The tools are {', '.join(known)}." if known else "There are no tools."
+            raise UsageError(f"There is no tool {name!r} to give arguments to. {tools}")
 
 
-def _marked(finding: Finding, reasons: Mapping[str, str], baseline: Collection[str]) -> Finding:
-    if finding.rule.id in reasons:
-        return replace(finding, skipped=reasons[finding.rule.id])
-    return replace(finding, skipped="It is in the baseline.") if finding.key in baseline else finding
+# Observing
 
 
-# Targets
-
-_Where = Target | Path
-
-
-def _targets(given: object, command: Sequence[str]) -> dict[str, _Where]:
-    if isinstance(given, str | Path) and (folder := Path(given).expanduser()).is_dir():
+def _subjects(
+    subject: object, command: Sequence[str], headers: Mapping[str, str] | None, server: str | None
+) -> dict[str, _Subject]:
+    """Return what is to be checked, by name."""
+    if isinstance(subject, str | Path) and (folder := Path(subject).expanduser()).is_dir():
         if (folder / "server.py").is_file():
-            given = str(folder)
+            subject = str(folder)
         elif any(folder.rglob("*.html")):
             return {folder.resolve().name: folder}
         else:
-            raise UsageError(f"{folder} holds neither a server.py nor saved Views (.html files).")
-    if isinstance(given, Path):
-        given = str(given)
-    if isinstance(given, str) or (given is None and command):
-        return {name: served.target for name, served in servers([given] if given else [], command).items()}
-    if given is None:
-        raise UsageError("Name what is to be checked: fanlight check server.py")
-    return {str(getattr(given, "name", None) or "server"): parse_target(given)}
+            raise UsageError(f"{folder} contains neither a server.py nor saved Views (.html files).")
+    if isinstance(subject, Path):
+        subject = str(subject)
+    if isinstance(subject, str) or (subject is None and command):
+        named = servers([subject] if subject else [], command, headers=headers, only=server)
+        return {name: served.target for name, served in named.items()}
+    if subject is None:
+        raise UsageError("Name what to check: fanlight check server.py")
+    return {str(getattr(subject, "name", None) or "server"): parse_target(subject)}
 
 
-async def _observe(name: str, to: _Where, plan: Plan, lines: Lines, tell: Tell) -> tuple[ServerObservation, _Where]:
-    if isinstance(to, Path):
-        return _saved(name, to), to
-
-    looks = await visit(lines.asked_of(to), plan, _named_by(name, tell))
-    best = max((look for look in looks if look.ui), key=lambda look: look.version)
+async def _observe(
+    name: str, subject: _Subject, plan: Plan, lines: Lines, on_progress: OnProgress
+) -> tuple[ServerObservation, _Subject]:
+    if isinstance(subject, Path):
+        return read_saved_views(name, subject), subject
+    looks = await visit(lines.asked_of(subject), plan, _with_name(name, on_progress))
+    newest = max((look for look in looks if look.ui), key=lambda look: look.version)
     views = []
-    for uri, item in best.contents():
+    for uri, item in newest.contents():
         html = html_of(item)
-        tools = [tool for tool, linked in best.links() if linked == uri]
-        listed = best.listed(uri) or {}
+        tools = [tool for tool, linked in newest.links() if linked == uri]
+        listed = newest.listed(uri) or {}
         if html is not None and (tools or "html" in str(item.get("mimeType"))):
-            ui = dict(ui_of(item) or ui_of(listed))
-            document = Document(uri, html, ui, tools)
+            document = Document(uri, html, dict(ui_of(item) or ui_of(listed)), tools)
             views.append(ViewObservation(replace(document, place=partial(lines.place, document.sha256))))
-    return ServerObservation(name, looks, views), to
+    return ServerObservation(name, looks, views), subject
 
 
-def _named_by(name: str, tell: Tell) -> Tell:
-    return lambda words: tell(f"{name} {words}")
+def _with_name(name: str, on_progress: OnProgress) -> OnProgress:
+    return lambda progress: on_progress(progress.of(name))
 
 
-def _saved(name: str, folder: Path) -> ServerObservation:
-    """Read saved Views: each .html file, with what a .json file of the same name tells of it.
-
-    The .json file is a content item (`uri`, `mimeType`, `_meta`) without its text, and may have `tool`, `arguments`
-    and `result`.
-    """
-    reads: dict[str, Response] = {}
-    tools: list[JSONObject] = []
-    calls: dict[str, ToolCall] = {}
-    views = []
-    for path in sorted(folder.rglob("*.html")):
-        told = _sidecar(path.with_suffix(".json"))
-        file = path.relative_to(folder).as_posix()
-        uri = str(told.get("uri") or f"{URI_SCHEME}{name}/{file.removesuffix('.html')}")
-        html = path.read_text(encoding="utf-8", errors="replace")
-        item = {"uri": uri, "mimeType": told.get("mimeType", MIME_TYPE), "text": html}
-        if "_meta" in told:
-            item["_meta"] = told["_meta"]
-        reads[uri] = Response({"contents": [item]})
-        mine = [told["tool"]] if isinstance(told.get("tool"), dict) else []
-        tools += mine
-        if mine and isinstance(told.get("result"), dict):
-            calls[str(mine[0].get("name"))] = ToolCall(told.get("arguments") or {}, Response(told["result"]))
-        views.append(ViewObservation(Document(uri, html, dict(ui_of(item)), mine, file)))
-    look = Look(SAVED, True, {"extensions": {"io.modelcontextprotocol/ui": {}}}, tools, reads=reads, calls=calls)
-    return ServerObservation(name, [look], views, saved=True)
+# Showing
 
 
-def _sidecar(path: Path) -> JSONObject:
-    if not path.is_file():
-        return {}
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{path} is not JSON: {error}.") from None
-    if not isinstance(told, dict):
-        raise UsageError(f'{path} is no object. Write {{"uri": "ui://...", "_meta": {{"ui": {{}}}}}}.')
-    return told
-
-
-# The browser
-
-
-async def _shown(
-    seen: list[tuple[ServerObservation, _Where]], browser: "Browser | str | Path | bool", plan: Plan, tell: Tell
+async def _show(
+    observed: list[tuple[ServerObservation, _Subject]],
+    browser: "Browser | str | Path | bool",
+    plan: Plan,
+    on_progress: OnProgress,
 ) -> list[ServerObservation]:
     """Show every View of every server in one browser."""
-    if not any(each.views for each, _ in seen):
-        return [each for each, _ in seen]
+    if not any(each.views for each, _ in observed):
+        return [each for each, _ in observed]
     shown = []
     async with _browser(browser) as opened:
-        for each, to in seen:
-            async with _server_behind(each, to, plan) as server:
-                parts = [_part(view, each, server) for view in each.views]
-                views = await play(opened, parts, _named_by(each.name, tell)) if parts else []
+        for each, subject in observed:
+            async with _server_behind(each, subject, plan) as server:
+                castings = [_casting(view, each, server) for view in each.views]
+                views = await play(opened, castings, _with_name(each.name, on_progress)) if castings else []
             shown.append(replace(each, views=views, view_calls=server.failed if server else {}))
     return shown
 
 
 @asynccontextmanager
-async def _browser(given: "Browser | str | Path | bool") -> "AsyncIterator[Browser]":
-    if given is True or isinstance(given, str | Path):
-        async with launched(None if given is True else given) as browser:
-            yield browser
+async def _browser(browser: "Browser | str | Path | bool") -> "AsyncIterator[Browser]":
+    if browser is True or isinstance(browser, str | Path):
+        async with launched(None if browser is True else browser) as found:
+            yield found
     else:
-        assert not isinstance(given, bool)
-        yield given
+        assert not isinstance(browser, bool)
+        yield browser
 
 
 @asynccontextmanager
-async def _server_behind(seen: ServerObservation, to: _Where, plan: Plan) -> AsyncIterator[Visitor | None]:
-    """Keep a connection for what Views ask of their server while they are shown."""
-    best = seen.newest()
-    if isinstance(to, Path) or not plan.call or best is None:
+async def _server_behind(
+    observation: ServerObservation, subject: _Subject, plan: Plan
+) -> AsyncIterator[Visitor | None]:
+    """Keep a connection for the requests that Views make to their server while they are shown."""
+    newest = observation.newest()
+    if isinstance(subject, Path) or not plan.call or newest is None:
         yield None
         return
-    async with Visitor(to, best.version, ui=True, patience=plan.patience) as visitor:
-        visitor.connect_meanwhile()
+    async with Visitor(subject, newest.version, ui=True, response_timeout=plan.response_timeout) as visitor:
+        visitor.connect_in_background()
         yield visitor
 
 
-def _part(view: ViewObservation, seen: ServerObservation, server: Visitor | None) -> Part:
-    """Find what a View is shown with: the tool that was called for it, or one with a result that is made up."""
-    look = seen.newest()
+def _casting(view: ViewObservation, observation: ServerObservation, server: Visitor | None) -> Casting:
+    """Choose the tool and the result that a View is shown with: of a successful call, or made up."""
+    look = observation.newest()
     assert look is not None
     tools = view.document.tools
-    called = next((tool for tool in tools if _worked(look.calls.get(str(tool.get("name"))))), None)
+    called = next((tool for tool in tools if _succeeded(look.calls.get(str(tool.get("name"))))), None)
     tool = called or next(iter(tools), {})
     call = look.calls[str(tool["name"])] if called else None
-    made = call.arguments if call else example_arguments(tool.get("inputSchema")) or {}
-    result = (call.response.result if call else None) or synthetic(tool)
-    return Part(
-        view.document, tool, made, result, _answers(server, look), [each for each in look.tools if for_app(each)]
-    )
+    arguments = call.arguments if call else example_arguments(tool.get("inputSchema")) or {}
+    result = (call.response.result if call else None) or made_up_result(tool)
+    app_tools = [each for each in look.tools if for_app(each)]
+    return Casting(view.document, tool, arguments, result, _responder(server, look), app_tools)
 
 
-def _worked(call: ToolCall | None) -> bool:
+def _succeeded(call: ToolCall | None) -> bool:
     return call is not None and call.response.result is not None and not call.response.result.get("isError")
 
 
-def _answers(server: Visitor | None, look: Look) -> Answers:
-    """Answer what a View asks of its server, as a host would; nothing that destroys, and nothing that is not for it."""
+def _responder(server: Visitor | None, look: Look) -> Respond:
+    """Return a function that answers requests of Views as a host would. It refuses destructive tools."""
     tools = {str(tool.get("name")): tool for tool in look.tools}
 
-    async def answer(method: str, params: JSONObject) -> JSONObject:
+    async def respond(method: str, params: JSONObject) -> JSONObject:
         if method == "tools/list":
             return {"result": {"tools": [tool for tool in look.tools if for_app(tool)]}}
         if method == "resources/list":
@@ -320,33 +274,33 @@ def _answers(server: Visitor | None, look: Look) -> Answers:
         if server is None or method not in ("tools/call", "resources/read"):
             return {"error": {"code": -32601, "message": f"fanlight check does not answer {method}"}}
         if method == "resources/read":
-            got = await server.read(str(params.get("uri")))
-        elif name not in tools or not for_app(tools[name]) or destructive(tools[name]):
+            response = await server.read(str(params.get("uri")))
+        elif name not in tools or not for_app(tools[name]) or is_destructive(tools[name]):
             return {"error": {"code": -32000, "message": f"{DENIAL}: it does not call {name}"}}
         else:
-            got = await server.call(name, params.get("arguments") or {})
-        return {"result": got.result} if got.result is not None else {"error": got.error}
+            response = await server.call(name, params.get("arguments") or {})
+        return {"result": response.result} if response.result is not None else {"error": response.error}
 
-    return answer
+    return respond
 
 
-def _summary(seen: ServerObservation) -> CheckedServer:
-    best = seen.newest()
-    versions = tuple(dict.fromkeys(look.version for look in seen.looks))
+def _summary(observation: ServerObservation) -> CheckedServer:
+    newest = observation.newest()
+    versions = tuple(dict.fromkeys(look.version for look in observation.looks))
     views = {
         view.where: {
             "sha256": view.document.sha256,
             "bytes": view.document.size,
-            "ready_ms": _ready(view),
+            "ready_ms": _ready_ms(view),
             "scenes": list(view.scenes),
         }
-        for view in seen.views
+        for view in observation.views
     }
-    return CheckedServer(seen.name, versions, views, tuple(best.calls) if best else ())
+    return CheckedServer(observation.name, versions, views, tuple(newest.calls) if newest else ())
 
 
-def _ready(view: ViewObservation) -> int | None:
-    """Return after how many milliseconds a View could be used, if it was shown."""
+def _ready_ms(view: ViewObservation) -> int | None:
+    """Return after how many milliseconds a View was usable, or None if it was not shown."""
     for scene in view.played("plain"):
         return round(scene.ready_after() * 1000)
     return None

@@ -1,7 +1,7 @@
-"""A scripted host in a browser, and what a View does in it.
+"""A scripted host in a browser, which records what a View does in it.
 
-Its pages are answered by the browser's driver: there is no server. A page is used for scene after scene, since a
-browser takes most of a second to begin one. Each scene has an origin of its own: a View finds nothing of another.
+The browser's driver answers the requests for its pages, so there is no server. Pages are reused for further scenes,
+because opening one takes most of a second. Each scene has its own origin, so Views share no storage.
 """
 
 import re
@@ -46,101 +46,101 @@ _ANSWER: Final = 5_000
 _QUIET: Final = 150
 _LONGEST: Final = 1_500
 _HANGS: Final = 40.0
-"""After so many seconds a page that answers nothing is one that hangs; all that it is asked for takes much less."""
+"""A page that has not responded for this many seconds hangs; every request to it takes much less."""
 _OWN: Final = re.compile(r"https://[a-z0-9.]+\.fanlight-check\.test/")
 _NUMBERS: Final = count(1)
-_AGAIN: Final = 5_000
-"""How long a page that was used may take to begin again, in milliseconds; then there is a new one."""
+_RELOAD_TIMEOUT: Final = 5_000
+"""How many milliseconds a used page may take to reload. After that a new page is opened."""
 AGE: Final = 3_000
-"""How old a View gets at least where it is shown in full. Errors of timers that are due later count nowhere."""
+"""How many milliseconds a View is shown at least in a complete scene. Errors of later timers are ignored."""
 
-Answers = Callable[[str, JSONObject], Awaitable[JSONObject]]
-"""Answers what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
+Respond = Callable[[str, JSONObject], Awaitable[JSONObject]]
+"""Respond what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a View is shown with: its document, its tool, and what the tool answered."""
+class Casting:
+    """What a View is shown with: its document, its tool, and the tool's result."""
 
     document: Document
     tool: JSONObject
     arguments: JSONObject
     result: JSONObject
-    answers: Answers
+    respond: Respond
     tools: Sequence[JSONObject] = ()
     """All tools of the server."""
 
 
-class Pages:
-    """The pages of scripted hosts in one browser."""
+class PagePool:
+    """Pages of scripted hosts in one browser, kept for reuse."""
 
     def __init__(self, browser: "Browser") -> None:
         self._browser = browser
-        self._free: list[_Place] = []
+        self._free: list[_PooledPage] = []
 
     async def close(self) -> None:
-        for place in self._free:
-            await place.close()
+        for pooled in self._free:
+            await pooled.close()
 
     @asynccontextmanager
-    async def open(self, part: Part, name: str) -> AsyncIterator["Script"]:
-        """Open a page for a scene of a View. Only one on which it was played to its end is used again."""
-        place = await self._place()
-        script = place.script = Script(place.page, part, name)
+    async def open(self, casting: Casting, name: str) -> AsyncIterator["ScenePage"]:
+        """Open a page for a scene of a View. It is reused only if the scene was completed."""
+        pooled = await self._free_page()
+        script = pooled.script = ScenePage(pooled.page, casting, name)
         ended = False
         try:
             yield script
             ended = script.unfinished is None
         finally:
-            place.script = None
+            pooled.script = None
             if ended:
-                self._free.append(place)
+                self._free.append(pooled)
             else:
-                await place.close()
+                await pooled.close()
 
-    async def _place(self) -> "_Place":
+    async def _free_page(self) -> "_PooledPage":
         while self._free:
-            place = self._free.pop()
-            if await place.again():
-                return place
-            await place.close()
+            pooled = self._free.pop()
+            if await pooled.reload():
+                return pooled
+            await pooled.close()
         viewport: ViewportSize = {"width": 1280, "height": 900}
         context = await self._browser.new_context(viewport=viewport, locale="en-GB", timezone_id="UTC")
         try:
-            place = _Place(await context.new_page())
-            await place.begin()
+            pooled = _PooledPage(await context.new_page())
+            await pooled.open()
         except BaseException:
             await _close(context)
             raise
-        return place
+        return pooled
 
 
-class _Place:
-    """A page for scene after scene. What comes between two scenes is heard by none."""
+class _PooledPage:
+    """A page that is used for one scene after another. Events between two scenes are ignored."""
 
     def __init__(self, page: "Page") -> None:
         self.page = page
-        self.script: Script | None = None
+        self.script: ScenePage | None = None
 
-    async def begin(self) -> None:
+    async def open(self) -> None:
         page = self.page
-        page.on("pageerror", self._threw)
-        page.on("console", self._heard)
-        page.on("request", self._requested)
-        page.on("requestfailed", self._failed)
+        page.on("pageerror", self._on_error)
+        page.on("console", self._on_console)
+        page.on("request", self._on_request)
+        page.on("requestfailed", self._on_request_failed)
         await page.route("https://*.fanlight-check.test/**", self._file)
         await page.expose_function("hostAnswers", self._answers)
         await page.add_init_script(page_file("timers.js"))
         await page.add_init_script(page_file("measure.js"))
         await page.goto(f"{HOST_ORIGIN}/")
 
-    async def again(self) -> bool:
-        """Load the page anew; False if it does not come back, whatever keeps it."""
+    async def reload(self) -> bool:
+        """Reload the page, and return whether that succeeded."""
         from playwright.async_api import Error
 
         try:
             await self.page.context.clear_cookies()
-            await self.page.goto(f"{HOST_ORIGIN}/", timeout=_AGAIN)
+            await self.page.goto(f"{HOST_ORIGIN}/", timeout=_RELOAD_TIMEOUT)
         except Error:
             return False
         return True
@@ -148,21 +148,21 @@ class _Place:
     async def close(self) -> None:
         await _close(self.page.context)
 
-    def _threw(self, error: "Error") -> None:
+    def _on_error(self, error: "Error") -> None:
         if self.script is not None:
-            self.script.threw(error)
+            self.script.on_error(error)
 
-    def _heard(self, message: "ConsoleMessage") -> None:
+    def _on_console(self, message: "ConsoleMessage") -> None:
         if self.script is not None:
-            self.script.heard(message)
+            self.script.on_console(message)
 
-    def _requested(self, request: "Request") -> None:
+    def _on_request(self, request: "Request") -> None:
         if self.script is not None:
-            self.script.requested(request)
+            self.script.on_request(request)
 
-    def _failed(self, request: "Request") -> None:
+    def _on_request_failed(self, request: "Request") -> None:
         if self.script is not None:
-            self.script.failed(request)
+            self.script.on_request_failed(request)
 
     async def _file(self, route: "Route") -> None:
         url = route.request.url
@@ -171,14 +171,14 @@ class _Place:
             kind = "text/javascript" if script else "text/html"
             await route.fulfill(body=page_file("host.js" if script else "host.html"), content_type=kind)
         elif self.script is not None and url == f"{self.script.origin}/view":
-            await route.fulfill(body=self.script.part.document.html, headers=_headers(self.script.part.document))
+            await route.fulfill(body=self.script.casting.document.html, headers=_headers(self.script.casting.document))
         else:
             await route.fulfill(status=404, body="")
 
     async def _answers(self, method: str, params: JSONObject) -> JSONObject:
         if self.script is None:
             return {"error": {"code": -32000, "message": "The scene is over."}}
-        return await self.script.part.answers(method, params)
+        return await self.script.casting.respond(method, params)
 
 
 async def _close(context: "BrowserContext") -> None:
@@ -200,12 +200,12 @@ class HandshakeError(RemoteError):
     """The View does not finish the handshake."""
 
 
-class Script:
-    """One scene as it is played."""
+class ScenePage:
+    """A page while a scene is played on it, with what was recorded so far."""
 
-    def __init__(self, page: "Page", part: Part, name: str) -> None:
+    def __init__(self, page: "Page", casting: Casting, name: str) -> None:
         self.page = page
-        self.part = part
+        self.casting = casting
         self.name = name
         self.origin = f"https://view.{next(_NUMBERS)}.fanlight-check.test"
         self.step = "start"
@@ -222,27 +222,27 @@ class Script:
         self.answers: dict[str, JSONObject] = {}
         self.steps: dict[str, int] = {}
 
-    def threw(self, error: "Error") -> None:
+    def on_error(self, error: "Error") -> None:
         self.errors.append((self.step, first_line(self._written(f"{error.name}: {error.message}"))))
 
     @property
     def navigations(self) -> list[str]:
         return [self._written(url) for url in self.loaded[1:]]
 
-    def requested(self, request: "Request") -> None:
+    def on_request(self, request: "Request") -> None:
         if request.is_navigation_request() and request.frame.parent_frame == self.page.main_frame:
             self.loaded.append(request.url)
 
-    def failed(self, request: "Request") -> None:
+    def on_request_failed(self, request: "Request") -> None:
         if not _OWN.match(request.url) and "csp" not in str(request.failure):
             self.unreached.append(request.url)
 
-    def heard(self, message: "ConsoleMessage") -> None:
+    def on_console(self, message: "ConsoleMessage") -> None:
         text = self._written(message.text)
         if message.type == "debug" and text.startswith(_MARK):
-            if not self.timers.heard(text):
+            if not self.timers.on_console(text):
                 self.violations.append(text.removeprefix(_MARK))
-        elif message.type == "error" and is_own_words(text) and not message.location["url"].startswith(HOST_ORIGIN):
+        elif message.type == "error" and is_from_view(text) and not message.location["url"].startswith(HOST_ORIGIN):
             self.console.append(first_line(text))
 
     def _written(self, text: str) -> str:
@@ -257,7 +257,7 @@ class Script:
         refuse: JSONObject | None = None,
         stay: bool = False,
     ) -> None:
-        """Show the View, and wait until the handshake is over."""
+        """Show the View, and wait until the handshake is done."""
         host_info = {"name": "fanlight-check", "version": __version__}
         self.welcome = {"hostInfo": host_info, "hostCapabilities": capabilities, "hostContext": context}
         script: JSONObject = {"url": f"{self.origin}/view", "welcome": self.welcome, "stay": stay}
@@ -271,17 +271,17 @@ class Script:
         if not initialized:
             raise HandshakeError
 
-    async def take(self, step: str) -> None:
+    async def begin_step(self, step: str) -> None:
         """Begin a step."""
-        await self.rest(0)
+        await self.wait_until_idle(0)
         self.step = step
         self.steps[step] = await self.evaluate("host.said.length")
 
-    async def tell(self, method: str, params: JSONObject) -> None:
+    async def notify(self, method: str, params: JSONObject) -> None:
         await self.evaluate("([method, params]) => host.notify(method, params)", [method, params])
 
-    async def ask(self, name: str, method: str, params: JSONObject) -> None:
-        """Ask the View something, and keep its answer under a name."""
+    async def request(self, name: str, method: str, params: JSONObject) -> None:
+        """Send the View a request, and keep the response under a name."""
         self.steps[f"{name}?"] = await self.evaluate("host.said.length")
         answer = await self.evaluate(
             "([method, params, patience]) => host.request(method, params, patience)", [method, params, _ANSWER]
@@ -289,18 +289,18 @@ class Script:
         if answer is not None:
             self.answers[name] = answer
 
-    async def rest(self, quiet: int = _QUIET) -> None:
-        """Wait until the View is at rest; one that never is gets so long."""
+    async def wait_until_idle(self, quiet: int = _QUIET) -> None:
+        """Wait until the View is idle, or for a limited time if it never is."""
         await self.inside(f"rest({quiet}, {_LONGEST})")
 
-    async def mark(self, name: str) -> None:
-        await self.rest()
+    async def measure(self, name: str) -> None:
+        await self.wait_until_idle()
         measured = await self.inside("measure()")
         if isinstance(measured, dict):
             self.marks[name] = measured
 
     async def inside(self, call: str, of: str = "fanlight.check") -> Any:
-        """Call what measure.js, or another script, put into the View."""
+        """Call a function that measure.js, or another script, put into the View."""
         self._check_navigation()
         frame = self._frame()
         return None if frame is None else await self.evaluate(f'window[Symbol.for("{of}")]?.{call}', frame=frame)
@@ -313,12 +313,12 @@ class Script:
         return next((frame for frame in self.page.frames if frame.url.startswith(self.origin)), None)
 
     async def input(self) -> None:
-        await self.take("input")
-        await self.tell("ui/notifications/tool-input", {"arguments": self.part.arguments})
+        await self.begin_step("input")
+        await self.notify("ui/notifications/tool-input", {"arguments": self.casting.arguments})
 
     async def result(self) -> None:
-        await self.take("result")
-        await self.tell("ui/notifications/tool-result", self.part.result)
+        await self.begin_step("result")
+        await self.notify("ui/notifications/tool-result", self.casting.result)
 
     async def evaluate(self, script: str, given: Any = None, frame: "Frame | None" = None) -> Any:
         """Run something in the host's page, or in a frame; raise `ViewHangsError` if it does not get to it."""
@@ -326,7 +326,7 @@ class Script:
             return await (frame or self.page).evaluate(script, given)
         raise ViewHangsError
 
-    async def written(self) -> Scene:
+    async def recorded(self) -> Scene:
         from playwright.async_api import Error
 
         said: list[JSONObject] = []
@@ -353,27 +353,27 @@ class Script:
 
 
 class Timers:
-    """What timers.js told of the errors of timers."""
+    """The errors of timers, as timers.js reports them."""
 
     def __init__(self) -> None:
-        self._told: dict[str, list[tuple[float, bool]]] = {}
+        self._reports: dict[str, list[tuple[float, bool]]] = {}
 
-    def heard(self, text: str) -> bool:
-        """Take a line of the console; False if it is no such line."""
-        told = _TIMER.fullmatch(text.removeprefix(_MARK))
-        if told is not None:
-            due, when, error = told.groups()
-            self._told.setdefault(first_line(error), []).append((float(due), when == "late"))
-        return told is not None
+    def on_console(self, text: str) -> bool:
+        """Record a line of the console, and return whether it is a report of timers.js."""
+        report = _TIMER.fullmatch(text.removeprefix(_MARK))
+        if report is not None:
+            due, when, error = report.groups()
+            self._reports.setdefault(first_line(error), []).append((float(due), when == "late"))
+        return report is not None
 
     def counted(self, errors: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the errors without those of timers that were due too late; what is about no message comes later."""
+        """Return the errors without those of late timers. Errors of timers of earlier steps get the step `LATER`."""
         thrown = Counter(text for _, text in errors)
         counted = []
         for step, text in errors:
-            told = self._told.get(text, [])
-            early = [late for due, late in told if due <= AGE]
-            if thrown[text] > len(told):  # not all are of timers
+            reports = self._reports.get(text, [])
+            early = [late for due, late in reports if due <= AGE]
+            if thrown[text] > len(reports):  # some were not thrown by timers
                 counted.append((step, text))
             elif early:
                 counted.append((LATER if any(early) else step, text))
@@ -401,13 +401,13 @@ def _csp(document: Document) -> Csp | None:
 
 
 def first_line(text: str) -> str:
-    """Return a text's first line, and not all of a long one."""
+    """Return the first line of a text, shortened if it is long."""
     line = text.strip().split("\n")[0]
     return line if len(line) <= 200 else f"{line[:197]}..."
 
 
-def is_own_words(text: str) -> bool:
-    """Tell whether an error on the console is the View's own, and not the browser's on networks and policies."""
+def is_from_view(text: str) -> bool:
+    """Return whether the View wrote an error on the console, not the browser about networks and policies."""
     theirs = (
         "Failed to load resource",
         "Permissions policy violation",

@@ -1,10 +1,10 @@
-"""Visit a server as plain MCP clients do, on each protocol version, with and without MCP Apps; write down what is seen.
+"""Visit a server as plain MCP clients do: on each protocol version, with and without MCP Apps. Record what they see.
 
-Every wait is bounded. Tools are called only if that is safe: they have a View, their arguments can be made from their
-schema or were given, and they are not annotated as destructive.
+Every wait has a timeout. A tool is called only if it has a View, is not annotated as destructive, and if its arguments
+were given or can be made from its schema.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from fanlight import __version__
 from fanlight.check.arguments import example_arguments
+from fanlight.check.progress import OnProgress, Progress
 from fanlight.check.schema_errors import schema_errors_in
+from fanlight.dev.tracebacks import find_author_error
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import InProcess, Streams, Target
 from fanlight.host.upstream.diagnostics import explain_end, explain_failure, explain_invalid, first_error, quote_output
@@ -43,17 +45,16 @@ VERSIONS: Final = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 _MISSING: Final = f"{URI_SCHEME}fanlight-check/no-such-view"
 _RAW: Final[TypeAdapter[Any]] = TypeAdapter(JSONObject)
 _INFO: Final = types.Implementation(name="fanlight-check", version=__version__)
-PATIENCE: Final = 15.0
-"""Seconds to wait for each answer of a server, and for a program to start."""
+TIMEOUT: Final = 15.0
+"""How many seconds to wait for each response of a server, and for a program to start."""
 _SECOND_CHANCE: Final = 0.3
-"""Of that time, for `initialize` where `server/discover` stayed without an answer."""
+"""The share of that time for `initialize`, after `server/discover` got no response."""
 _CLOSED: Final = "the connection was lost"
 _MOST_PAGES: Final = 100
-_MOST_SILENT: Final = 3
-"""As many calls may stay without an answer before no more tools are called."""
+_MOST_TIMEOUTS: Final = 3
+"""After this many calls without a response no more tools are called."""
 _AT_ONCE: Final = 3
-
-Tell = Callable[[str], None]
+_STDERR_LOOKS: Final = 25
 
 
 class ConnectError(RemoteError):
@@ -61,29 +62,29 @@ class ConnectError(RemoteError):
 
 
 class _OtherVersion(Exception):
-    """The server does not speak the version that it was asked for."""
+    """The server does not support the requested protocol version."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What may be called, and with what."""
+    """Which tools to call, with which arguments, and how long to wait."""
 
     call: bool = True
     arguments: Mapping[str, JSONObject] = field(default_factory=dict)
-    patience: float = PATIENCE
+    response_timeout: float = TIMEOUT
 
     def arguments_for(self, tool: JSONObject) -> JSONObject | None:
-        """Return the arguments to call a tool with; None if it is not to be called."""
+        """Return the arguments to call a tool with, or None if it must not be called."""
         name = tool.get("name")
         if not isinstance(name, str):
             return None
         if name in self.arguments:
             return self.arguments[name]
-        return example_arguments(tool.get("inputSchema")) if self.call and not destructive(tool) else None
+        return example_arguments(tool.get("inputSchema")) if self.call and not is_destructive(tool) else None
 
 
-def destructive(tool: JSONObject) -> bool:
-    """Tell whether a tool is annotated as one that destroys."""
+def is_destructive(tool: JSONObject) -> bool:
+    """Return whether a tool is annotated as destructive."""
     annotations = tool.get("annotations")
     return isinstance(annotations, Mapping) and annotations.get("destructiveHint") is True
 
@@ -92,7 +93,7 @@ _arrived: ContextVar[JSONObject | None] = ContextVar("_arrived", default=None)
 
 
 class _Wire(JSONRPCDispatcher):
-    """Keeps a result as it came, for when the SDK refuses it."""
+    """Keeps each result as it was received, in case the SDK rejects it."""
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
@@ -105,12 +106,21 @@ class _Wire(JSONRPCDispatcher):
 class Client:
     """One connected client."""
 
-    def __init__(self, session: ClientSession, version: str, ui: bool, attempt: Attempt, patience: float) -> None:
+    def __init__(
+        self,
+        session: ClientSession,
+        version: str,
+        ui: bool,
+        attempt: Attempt,
+        stderr: Sequence[str],
+        response_timeout: float,
+    ) -> None:
         self.version = version
         self.ui = ui
         self.attempt = attempt
+        self._stderr = stderr
         self._session = session
-        self._patience = patience
+        self._timeout = response_timeout
 
     @property
     def capabilities(self) -> JSONObject:
@@ -118,69 +128,88 @@ class Client:
         return {} if given is None else given.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     async def ask(self, request: types.ClientRequest) -> Response:
-        """Send a request, and return what came, whatever it is."""
+        """Send a request, and return the response, valid or not."""
         result: JSONObject | None = None
         try:
-            with anyio.fail_after(self._patience), self.attempt.call_scope():
+            with anyio.fail_after(self._timeout), self.attempt.call_scope():
                 result = await self._session.send_request(request, _RAW)
         except MCPError as error:
-            told = {"code": error.code, "message": error.message}
+            received = {"code": error.code, "message": error.message}
             if isinstance(error.data, MalformedResponse):
                 unreadable = SchemaError("", f"gets a response that cannot be read: {error.message}.")
-                return Response(error=told, schema_errors=(unreadable,))
-            return Response(error=told, disconnected=error.message if self.attempt.is_connection_loss(error) else None)
+                return Response(error=received, schema_errors=(unreadable,))
+            return Response(
+                error=received, disconnected=error.message if self.attempt.is_connection_loss(error) else None
+            )
         except TimeoutError:
-            message = f"no answer within {self._patience:g} seconds"
+            message = f"no response within {self._timeout:g} seconds"
             return Response(error={"code": 0, "message": message}, timed_out=True)
         except ValidationError as error:
-            came = _arrived.get() or {}
-            return Response(without_wire_fields(came), schema_errors=tuple(schema_errors_in(came, error)))
-        if result is None:  # cut, with the connection
+            result = _arrived.get() or {}
+            return Response(without_wire_fields(result), schema_errors=tuple(schema_errors_in(result, error)))
+        if result is None:  # cancelled together with the connection
             return Response(error={"code": types.CONNECTION_CLOSED, "message": _CLOSED}, disconnected=_CLOSED)
         return Response(without_wire_fields(result))
 
     async def call(self, name: str, arguments: JSONObject) -> Response:
+        written = len(self._stderr)
         params = types.CallToolRequestParams(name=name, arguments=arguments)
-        return await self.ask(types.CallToolRequest(params=params))
+        response = await self.ask(types.CallToolRequest(params=params))
+        if response.error is None and not (response.result or {}).get("isError"):
+            return response
+        return replace(response, exception=await self._exception_since(written))
+
+    async def _exception_since(self, written: int) -> str | None:
+        """Return the exception of a failed call. Its traceback may arrive on stderr after the response."""
+        for _ in range(_STDERR_LOOKS):
+            if (error := find_author_error(self._stderr[written:])) is not None:
+                return error.in_one_line
+            if self.attempt.child is None:
+                return None
+            await anyio.sleep(0.02)
+        return None
 
     async def read(self, uri: str) -> Response:
         return await self.ask(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)))
 
 
 @asynccontextmanager
-async def connected(to: Target, version: str, *, ui: bool, patience: float = PATIENCE) -> AsyncIterator[Client]:
-    """Connect on one protocol version. Raises _OtherVersion, or ConnectError with what kept it from connecting."""
-    attempt = Attempt()
-    transport = _in_process(to.server) if isinstance(to, InProcess) else open_transport(to, attempt)
+async def connected(
+    target: Target, version: str, *, ui: bool, response_timeout: float = TIMEOUT
+) -> AsyncIterator[Client]:
+    """Connect on one protocol version. Raise `_OtherVersion`, or `ConnectError` with the reason."""
+    stderr: list[str] = []
+    attempt = Attempt(None, stderr.append)
+    transport = _in_process(target.server) if isinstance(target, InProcess) else open_transport(target, attempt)
     extensions = {EXTENSION_ID: dict(SERVER_SETTINGS)} if ui else None
-    longest = patience * (1 + _SECOND_CHANCE) if version in MODERN_PROTOCOL_VERSIONS else patience
+    longest = response_timeout * (1 + _SECOND_CHANCE) if version in MODERN_PROTOCOL_VERSIONS else response_timeout
     try:
         with anyio.fail_after(longest) as limit:
             async with (
                 transport as (read, write),
                 ClientSession(dispatcher=_Wire(read, write), client_info=_INFO, extensions=extensions) as session,
             ):
-                await _greet(session, version, extensions, patience)
+                await _greet(session, version, extensions, response_timeout)
                 attempt.answered = True
                 limit.deadline = float("inf")
-                yield Client(session, version, ui, attempt, patience)
+                yield Client(session, version, ui, attempt, stderr, response_timeout)
     except (MCPError, ValidationError, TimeoutError, OSError, ServerStartError, ExceptionGroup) as error:
         first = first_error(error)
         if isinstance(first, _OtherVersion):
             raise first from None
         if isinstance(first, ValidationError):
             raise ConnectError(
-                f"{to} does not answer as an MCP server. {explain_invalid('initialize', first)}"
+                f"{target} does not answer as an MCP server. {explain_invalid('initialize', first)}"
             ) from error
-        hint = " Give it longer with --timeout, if it needs that." if isinstance(first, TimeoutError) else ""
-        raise ConnectError(f"{explain_failure(first, to, attempt, longest)}{hint}") from error
+        hint = " If it needs longer, set --timeout." if isinstance(first, TimeoutError) else ""
+        raise ConnectError(f"{explain_failure(first, target, attempt, longest)}{hint}") from error
 
 
-async def _greet(session: ClientSession, version: str, extensions: JSONObject | None, patience: float) -> None:
+async def _greet(session: ClientSession, version: str, extensions: JSONObject | None, response_timeout: float) -> None:
     if version in MODERN_PROTOCOL_VERSIONS:
         try:
             session.adopt(
-                types.DiscoverResult.model_validate(await _discovered(session, version, extensions, patience))
+                types.DiscoverResult.model_validate(await _discovered(session, version, extensions, response_timeout))
             )
         except (MCPError, ValidationError, RuntimeError):
             raise _OtherVersion(version) from None
@@ -199,47 +228,47 @@ async def _initialized(session: ClientSession, version: str, extensions: JSONObj
 
 
 async def _discovered(
-    session: ClientSession, version: str, extensions: JSONObject | None, patience: float
+    session: ClientSession, version: str, extensions: JSONObject | None, response_timeout: float
 ) -> JSONObject:
-    # The SDK's own patience is that of a user; a program that only just starts may need more.
-    with anyio.move_on_after(patience):
+    # The SDK's own timeout is short; a program that is still starting may need longer.
+    with anyio.move_on_after(response_timeout):
         while True:
             try:
                 return await session.send_discover(version)
             except MCPError as error:
                 if error.code != types.REQUEST_TIMEOUT:
                     raise
-    # Older servers may drop what they do not know. One that does not answer this either runs into the caller's limit.
+    # Older servers may ignore requests that they do not know. If this gets no response either, the caller times out.
     await _initialized(session, HANDSHAKE_PROTOCOL_VERSIONS[-1], extensions)
     raise _OtherVersion(version)
 
 
 @dataclass
-class _Line:
-    """A connection that another task holds, until it is told to leave."""
+class _HeldConnection:
+    """A connection that another task holds until `leave` is set."""
 
     client: Client
     leave: anyio.Event
     gone: anyio.Event
     reason: str | None = None
-    """Why it ended by itself."""
+    """Why the connection ended, if the server ended it."""
     in_flight: list[str] = field(default_factory=list)
     """The tools that are being called."""
     blamed: str | None = None
-    """The tool that was called when it failed, if there was but one."""
+    """The tool that was being called when the connection failed, if it was the only one."""
 
 
 class Visitor:
-    """A client that connects anew after a request that ended or blocked the server. Use it with `async with`."""
+    """A client that reconnects after a request that ended or blocked the server. Use it with `async with`."""
 
-    def __init__(self, to: Target, version: str, *, ui: bool, patience: float) -> None:
+    def __init__(self, target: Target, version: str, *, ui: bool, response_timeout: float) -> None:
         self.noise: str | None = None
-        """What the server wrote to its stdout that is not MCP."""
+        """The first line on the server's stdout that is not MCP."""
         self.failed: dict[str, ToolCall] = {}
-        """Calls that were not answered as they should be, by tool."""
-        self._to = to
-        self._how = (version, ui, patience)
-        self._line: _Line | None = None
+        """Calls that failed or got an invalid response, by tool."""
+        self._target = target
+        self._how = (version, ui, response_timeout)
+        self._held: _HeldConnection | None = None
         self._connecting = anyio.Lock()
         self._tasks = anyio.create_task_group()
 
@@ -251,89 +280,89 @@ class Visitor:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if self._line is not None:
-                self._line.leave.set()
-                await self._line.gone.wait()
+            if self._held is not None:
+                self._held.leave.set()
+                await self._held.gone.wait()
         finally:
             self._tasks.cancel_scope.cancel()
-            # The group is not told of an error: it would wrap it.
+            # The group does not get the exception, because it would wrap it in a group.
             await self._tasks.__aexit__(None, None, None)
 
     async def connect(self) -> Client:
-        """Connect. Raises ConnectError, or _OtherVersion."""
-        self._line = await self._tasks.start(self._hold)
-        return self._line.client
+        """Connect. Raise `ConnectError` or `_OtherVersion`."""
+        self._held = await self._tasks.start(self._hold)
+        return self._held.client
 
-    def connect_meanwhile(self) -> None:
-        """Begin to connect, so that the first request has less to wait for."""
+    def connect_in_background(self) -> None:
+        """Start to connect, so that the first request waits less."""
         self._tasks.start_soon(self._ready)
 
-    async def comes_back(self) -> bool:
-        """Tell whether the server can be asked, and connect if need be."""
+    async def reconnect(self) -> bool:
+        """Connect if there is no connection, and return whether there is one."""
         return await self._ready() is not None
 
-    async def _ready(self) -> _Line | None:
+    async def _ready(self) -> _HeldConnection | None:
         async with self._connecting:
-            if self._line is None or self._line.gone.is_set():
+            if self._held is None or self._held.gone.is_set():
                 try:
                     await self.connect()
                 except (ConnectError, _OtherVersion):
                     return None
-            return self._line
+            return self._held
 
-    async def _hold(self, *, task_status: TaskStatus[_Line]) -> None:
-        """Hold a connection in a task of its own: where a transport fails, it takes its task with it."""
-        version, ui, patience = self._how
-        line: _Line | None = None
+    async def _hold(self, *, task_status: TaskStatus[_HeldConnection]) -> None:
+        """Hold a connection in a task of its own, because a transport that fails cancels its task."""
+        version, ui, response_timeout = self._how
+        held: _HeldConnection | None = None
         try:
-            async with connected(self._to, version, ui=ui, patience=patience) as client:
-                line = _Line(client, anyio.Event(), anyio.Event())
-                task_status.started(line)
-                await line.leave.wait()
+            async with connected(self._target, version, ui=ui, response_timeout=response_timeout) as client:
+                held = _HeldConnection(client, anyio.Event(), anyio.Event())
+                task_status.started(held)
+                await held.leave.wait()
         except ConnectError as error:
-            if line is None:
+            if held is None:
                 raise
-            line.reason = str(error)
+            held.reason = str(error)
         finally:
-            if line is not None:
-                line.client.attempt.cancel_calls()
-                line.gone.set()
+            if held is not None:
+                held.client.attempt.cancel_calls()
+                held.gone.set()
 
     async def read(self, uri: str) -> Response:
-        line = await self._ready()
-        return _NO_ANSWER if line is None else await self._after(line, await line.client.read(uri))
+        held = await self._ready()
+        return _NO_CONNECTION if held is None else await self._after(held, await held.client.read(uri))
 
     async def call(self, name: str, arguments: JSONObject) -> Response:
-        line = await self._ready()
-        if line is None:
-            return _NO_ANSWER
-        line.in_flight.append(name)
+        held = await self._ready()
+        if held is None:
+            return _NO_CONNECTION
+        held.in_flight.append(name)
         try:
-            answer = await self._after(line, await line.client.call(name, arguments))
+            answer = await self._after(held, await held.client.call(name, arguments))
         finally:
-            line.in_flight.remove(name)
-        if answer.schema_errors or ((answer.disconnected is not None or answer.timed_out) and line.blamed == name):
+            held.in_flight.remove(name)
+        if answer.schema_errors or ((answer.disconnected is not None or answer.timed_out) and held.blamed == name):
             self.failed.setdefault(name, ToolCall(arguments, answer))
         return answer
 
-    async def _after(self, line: _Line, answer: Response) -> Response:
-        """Leave a server that is gone, or that may be blocked."""
-        child = line.client.attempt.child
+    async def _after(self, held: _HeldConnection, answer: Response) -> Response:
+        """Disconnect from a server that ended or may be blocked."""
+        child = held.client.attempt.child
         self.noise = self.noise or (child.invalid_output if child else None)
-        if answer.disconnected is None and (not answer.timed_out or isinstance(self._to, InProcess)):
+        if answer.disconnected is None and (not answer.timed_out or isinstance(self._target, InProcess)):
             return answer
-        if self._line is line:
-            self._line = None
-            line.blamed = line.in_flight[0] if len({*line.in_flight}) == 1 else None
-            line.leave.set()
-        await line.gone.wait()
+        if self._held is held:
+            self._held = None
+            held.blamed = held.in_flight[0] if len({*held.in_flight}) == 1 else None
+            held.leave.set()
+        await held.gone.wait()
         if answer.disconnected is None:
-            return replace(answer, last_output=quote_output(line.client.attempt))
-        return replace(answer, disconnected=line.reason or explain_end(self._to, line.client.attempt))
+            return replace(answer, last_output=quote_output(held.client.attempt))
+        return replace(answer, disconnected=held.reason or explain_end(self._target, held.client.attempt))
 
 
-_GONE: Final = "It did not come back, so nothing after that was checked."
-_NO_ANSWER: Final = Response(error={"code": 0, "message": "the server did not come back"})
+_NOT_RECONNECTED: Final = "It did not restart, so nothing after that was checked."
+_NO_CONNECTION: Final = Response(error={"code": 0, "message": "the server did not restart"})
 
 
 @asynccontextmanager
@@ -346,37 +375,40 @@ async def _in_process(server: Server[Any]) -> AsyncIterator[tuple[Any, Any]]:
         tasks.cancel_scope.cancel()
 
 
-# What is seen
+# Looks
 
 
-async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
-    """Look at a server on every version that it speaks. Raises ConnectError if it speaks none."""
-    if isinstance(to, Streams) and to.once:
-        raise ConnectError("A transport that can be opened only once is not enough: give a function that opens one.")
+async def visit(target: Target, plan: Plan, on_progress: OnProgress) -> list[Look]:
+    """Look at a server on every protocol version that it supports. Raise `ConnectError` if there is none."""
+    if isinstance(target, Streams) and target.once:
+        raise ConnectError(
+            "The check connects several times, and this transport can be opened only once. "
+            "Pass a function that opens one."
+        )
     looks: list[Look] = []
     reasons: list[str] = []
     unanswered: dict[str, Response] = {}
 
     async def look(version: str, ui: bool, calls: bool = False) -> None:
         try:
-            async with Visitor(to, version, ui=ui, patience=plan.patience) as visitor:
-                seen = await _look(visitor, unanswered, tell)
+            async with Visitor(target, version, ui=ui, response_timeout=plan.response_timeout) as visitor:
+                seen = await _look(visitor, unanswered, on_progress)
                 with_view = {str(tool.get("name")) for tool, _ in (looks[0] if looks else seen).links()}
                 if calls:
-                    seen = await _with_calls(visitor, seen, with_view, plan, unanswered, tell)
+                    seen = await _with_calls(visitor, seen, with_view, plan, unanswered, on_progress)
                 looks.append(replace(seen, stdout_noise=visitor.noise))
         except _OtherVersion:
             return
         except ConnectError as error:
             reasons.append(str(error))
 
-    # First the newest, alone: a server that cannot start would fail again and again.
+    # The newest version first and alone, because a server that cannot start would fail for each of them.
     for newest in reversed(VERSIONS):
         await look(newest, ui=True, calls=True)
         if looks or reasons:
             break
     if not looks:
-        raise ConnectError(reasons[0] if reasons else "It speaks no version of MCP that we know.")
+        raise ConnectError(reasons[0] if reasons else "It supports no known version of MCP.")
     older = VERSIONS[: VERSIONS.index(newest)]
     limit = anyio.CapacityLimiter(_AT_ONCE)
 
@@ -394,9 +426,14 @@ async def visit(to: Target, plan: Plan, tell: Tell) -> list[Look]:
 
 
 async def _with_calls(
-    visitor: Visitor, look: Look, wanted: Collection[str], plan: Plan, unanswered: dict[str, Response], tell: Tell
+    visitor: Visitor,
+    look: Look,
+    wanted: Collection[str],
+    plan: Plan,
+    unanswered: dict[str, Response],
+    on_progress: OnProgress,
 ) -> Look:
-    """Call the wanted tools, of those that the model may call."""
+    """Call the wanted tools, if the model may call them."""
     calls: dict[str, ToolCall] = {}
     with_apps = "with" if look.ui else "without"
     for tool in look.tools:
@@ -406,18 +443,20 @@ async def _with_calls(
         arguments = plan.arguments_for(tool)
         if arguments is None:
             if look.ui:
-                tell(f"does not call {name}: {_why_not(tool, plan)}")
-        elif sum(call.response.timed_out for call in calls.values()) >= _MOST_SILENT:
-            tell(f"does not call {name}: {_MOST_SILENT} others did not answer")
+                on_progress(Progress(f"does not call {name}: {_why_not(tool, plan)}", is_lasting=True))
+        elif sum(call.response.timed_out for call in calls.values()) >= _MOST_TIMEOUTS:
+            reason = f"{_MOST_TIMEOUTS} others did not respond"
+            on_progress(Progress(f"does not call {name}: {reason}", is_lasting=True))
         else:
-            tell(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}")
-            answer = await visitor.call(name, arguments)
-            if answer.disconnected is not None and not await visitor.comes_back():
-                answer = replace(answer, disconnected=f"{answer.disconnected} {_GONE}")
-            calls[name] = ToolCall(arguments, answer)
-            if answer.timed_out or answer.disconnected is not None:
-                unanswered[_call_of(name)] = answer  # once is enough
-            if answer.disconnected is not None and answer.disconnected.endswith(_GONE):
+            on_progress(Progress(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}", is_lasting=True))
+            response = await visitor.call(name, arguments)
+            is_lost = response.disconnected is not None and not await visitor.reconnect()
+            if is_lost:
+                response = replace(response, disconnected=f"{response.disconnected} {_NOT_RECONNECTED}")
+            calls[name] = ToolCall(arguments, response)
+            if response.timed_out or response.disconnected is not None:
+                unanswered[_call_of(name)] = response  # do not call it again
+            if is_lost:
                 break
     return replace(look, calls=calls)
 
@@ -433,18 +472,18 @@ def _short(value: object) -> str:
 
 def _why_not(tool: JSONObject, plan: Plan) -> str:
     if not plan.call:
-        return "no tools are to be called"
+        return "calling tools is turned off"
     if not isinstance(tool.get("name"), str):
-        return "its name is no text"
-    if destructive(tool):
+        return "its name is not a string"
+    if is_destructive(tool):
         return "it is annotated as destructive"
-    return f"no arguments can be made up for it; give them with --args {tool.get('name')}=JSON"
+    return f"no arguments can be made from its schema; give them with --args {tool.get('name')}=JSON"
 
 
-async def _look(visitor: Visitor, unanswered: dict[str, Response], tell: Tell) -> Look:
+async def _look(visitor: Visitor, unanswered: dict[str, Response], on_progress: OnProgress) -> Look:
     client = await visitor.connect()
     version, ui = client.version, client.ui
-    tell(f"speaks {version}, {'with' if ui else 'without'} MCP Apps")
+    on_progress(Progress(f"connects with {version}, {'with' if ui else 'without'} MCP Apps"))
     failures: list[str] = []
     schema_errors: list[SchemaError] = []
     capabilities = client.capabilities
@@ -474,7 +513,7 @@ async def _look(visitor: Visitor, unanswered: dict[str, Response], tell: Tell) -
 async def _all(
     client: Client, kind: str, request: Any, failures: list[str], schema_errors: list[SchemaError]
 ) -> list[JSONObject]:
-    """List all pages of something."""
+    """Return all pages of a list."""
     found: list[JSONObject] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):

@@ -73,6 +73,10 @@ class Problem:
     """The author's own file that `line` refers to, if the View was bundled from files."""
     thrown: bool = False
     """Whether it is an error that a script threw."""
+    is_guess: bool = False
+    """Whether the source suggests it and does not prove it."""
+    library: str | None = None
+    """The bundled library that has the problem; None for the author's own code."""
 
     @property
     def identity(self) -> tuple[str, str]:

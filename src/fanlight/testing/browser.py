@@ -57,16 +57,23 @@ def find_browser() -> str | None:
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
+def require_playwright() -> None:
+    """Raise `BrowserMissingError` if Playwright is not installed."""
+    try:
+        import playwright.async_api  # noqa: F401
+    except ModuleNotFoundError:
+        raise BrowserMissingError("Playwright is missing: pip install 'fanlight[browser]'") from None
+
+
 @asynccontextmanager
 async def launched(path: str | Path | None = None, switches: Sequence[str] = ()) -> AsyncIterator["Browser"]:
     """Launch a browser for a block: the one at `path`, or one that is found.
 
     `switches` are more options for the browser's command line. Raise `BrowserMissingError` if there is no browser.
     """
-    try:
-        from playwright.async_api import async_playwright
-    except ModuleNotFoundError:
-        raise BrowserMissingError("Playwright is missing: pip install 'fanlight[browser]'") from None
+    require_playwright()
+    from playwright.async_api import async_playwright
+
     _use_own_node()
     async with async_playwright() as playwright:
         browser = await _launch(playwright, find_browser() if path is None else str(path), switches)

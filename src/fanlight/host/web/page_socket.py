@@ -9,7 +9,6 @@ import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.host.errors import ViewRefusedErrorError
-from fanlight.host.errors import ViewRefusedError
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.frames import (
     Answer,

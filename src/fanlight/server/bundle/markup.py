@@ -141,10 +141,10 @@ class Scanner:
         default_factory=list
     )  # <svg> and <math>, and with True the elements in them that hold HTML
 
-    def tags(self) -> Iterator[Tag]:
-        """Yield the start tags that can refer to files, in order."""
+    def tags(self, *, every: bool = False) -> Iterator[Tag]:
+        """Yield the start tags that can refer to files, in order; or every start tag."""
         pos = 0
-        while found := (_FOREIGN if self._open else _HTML).search(self.text, pos):
+        while found := (_FOREIGN if self._open or every else _HTML).search(self.text, pos):
             start = found.start()
             mark = self.text[start + 1 : start + 2]
             if mark == "!" or mark == "?":
@@ -155,7 +155,7 @@ class Scanner:
                 tag = self._start_tag(start)
                 if tag is None:  # The file ends inside the tag, so browsers drop it.
                     break
-                if tag.name in _YIELDED or "style" in tag.attributes:
+                if every or tag.name in _YIELDED or "style" in tag.attributes:
                     yield tag
                 pos = max(tag.end, tag.close)
         if self.body_end < 0:
