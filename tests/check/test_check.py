@@ -293,7 +293,7 @@ async def test_a_page_that_cannot_begin_is_closed_and_the_scene_says_why(
     monkeypatch.setattr(scripted_host, "HOST_ORIGIN", "nonsense:")
     before = len(browser.contexts)
     played = await scenes._scene(PagePool(browser), casting_of(raw("await start();")), "error")
-    assert str(played.unfinished).startswith("the browser could not go on: ")
+    assert str(played.unfinished).startswith("the browser failed: ")
     assert len(browser.contexts) == before
 
 
