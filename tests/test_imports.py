@@ -30,6 +30,7 @@ BELOW: dict[str, set[str]] = {
 
 ROOT_NAMES = {
     "check": {"__version__"},
+    "dev": {"fanlight"},
     "inspector": {"__version__"},
     "host": {"__version__", "fanlight"},
     "cli": {"__version__"},

@@ -17,7 +17,7 @@ from fanlight.check.scripted_host import Casting, Respond
 from fanlight.check.selection import mark_skipped, parse_skips, select_rules
 from fanlight.check.visit import TIMEOUT, Plan, Visitor, is_destructive, visit
 from fanlight.dev.source_lines import Lines
-from fanlight.dev.targets import servers
+from fanlight.dev.targets import servers, with_diagnostics
 from fanlight.host.upstream.config import Target, parse_target
 from fanlight.protocol.errors import UsageError as UsageError
 from fanlight.protocol.jsonrpc import JSONObject
@@ -180,7 +180,7 @@ async def _observe(
 ) -> tuple[ServerObservation, _Subject]:
     if isinstance(subject, Path):
         return read_saved_views(name, subject), subject
-    looks = await visit(lines.asked_of(subject), plan, _with_name(name, on_progress))
+    looks = await visit(with_diagnostics(subject, lines), plan, _with_name(name, on_progress))
     newest = max((look for look in looks if look.ui), key=lambda look: look.version)
     views = []
     for uri, item in newest.contents():

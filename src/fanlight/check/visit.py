@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -27,7 +28,7 @@ from fanlight import __version__
 from fanlight.check.arguments import example_arguments
 from fanlight.check.progress import OnProgress, Progress
 from fanlight.check.schema_errors import schema_errors_in
-from fanlight.dev.tracebacks import find_author_error
+from fanlight.dev.tracebacks import find_exceptions
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import InProcess, Streams, Target
 from fanlight.host.upstream.diagnostics import explain_end, explain_failure, explain_invalid, first_error, quote_output
@@ -162,8 +163,10 @@ class Client:
     async def _exception_since(self, written: int) -> str | None:
         """Return the exception of a failed call. Its traceback may arrive on stderr after the response."""
         for _ in range(_STDERR_LOOKS):
-            if (error := find_author_error(self._stderr[written:])) is not None:
-                return error.in_one_line
+            if found := find_exceptions(self._stderr[written:]):
+                error = next((each for each in reversed(found) if each.frames), found[-1])
+                places = [frame.describe(Path.cwd()) for frame in error.frames]
+                return f"{' '.join(str(error).split())} ({', '.join(places)})" if places else str(error)
             if self.attempt.child is None:
                 return None
             await anyio.sleep(0.02)

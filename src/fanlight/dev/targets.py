@@ -10,6 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanlight.dev.prewarm import find_script
+from fanlight.dev.source_lines import Lines
+from fanlight.dev.tracebacks import WIDE
 from fanlight.host.errors import ConfigError
 from fanlight.host.upstream.config import Command, Target, Url, load_config, parse_target
 
@@ -97,6 +99,13 @@ def resolve_server(server: object) -> object:
     if isinstance(server, str | list | tuple):
         return _with_environment(parse_target(server))
     return server
+
+
+def with_diagnostics(server: Target, lines: Lines) -> Target:
+    """Return a server that, if it is a program, reports its source lines and does not wrap its tracebacks."""
+    if not isinstance(server, Command):
+        return server
+    return replace(server, env={**(server.env or {}), **lines.environment, **WIDE})
 
 
 def _is_path(text: str) -> bool:

@@ -57,12 +57,6 @@ class ServerException:
     frames: tuple[Frame, ...] = ()
     """The author's frames, the outermost first."""
 
-    @property
-    def in_one_line(self) -> str:
-        """The text, with the files and lines of the frames in parentheses."""
-        places = ", ".join(f"{frame.path.name}:{frame.line} in {frame.function}" for frame in self.frames)
-        return f"{self.text} ({places})" if places else self.text
-
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
+from fanlight.dev.csp_cures import cure
 from fanlight.dev.tracebacks import ServerException, find_exceptions
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
@@ -126,39 +127,11 @@ class Violation:
 
     @property
     def fix(self) -> str:
-        """What to do about it."""
-        if self.blocked == "eval":
-            return (
-                "Use a build or an option of the library that does not compile code. "
-                'With the profile "compat" the View may, which shows whether this is the cause.'
-            )
-        field = _CSP_FIELDS.get(self.directive)
-        if field is None or not self.blocked.startswith(("http:", "https:", "ws:", "wss:")):
-            return "No host allows it: do without."
-        return f"Declare its origin in {field}."
+        """What to write instead."""
+        return cure(self.directive, self.blocked)
 
     def __str__(self) -> str:
         return f"{self.directive} blocked {self.blocked} ({self.source or f'{self.url}:{self.line}'})"
-
-
-_CSP_FIELDS: Final = {
-    "connect-src": "connectDomains",
-    "frame-src": "frameDomains",
-    "base-uri": "baseUriDomains",
-    **dict.fromkeys(
-        (
-            "script-src",
-            "script-src-elem",
-            "style-src",
-            "style-src-elem",
-            "img-src",
-            "font-src",
-            "media-src",
-            "worker-src",
-        ),
-        "resourceDomains",
-    ),
-}
 
 
 @dataclass

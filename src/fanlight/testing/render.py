@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from fanlight.testing.live_view import LiveView, StageError
@@ -17,16 +18,13 @@ _BROKEN: Final = re.compile(
 _WAITING: Final = re.compile(r"(?:loading|waiting|connecting|please wait|initiali[sz]ing)\b.{0,40}", re.IGNORECASE)
 
 
-__all__ = ["not_rendered", "picture"]
+__all__ = ["not_rendered", "picture", "tool_failure"]
 
 
 async def not_rendered(view: LiveView, png: bytes) -> str | None:
     """Return why a View does not count as rendered, such as that it is blank or shows an error; None if it does."""
-    result = view.call.result or {}
-    if result.get("isError"):
-        if (error := await view.server_error()) is not None:
-            return f"The tool raised {error}"
-        return f"The tool answered with an error: {_short(_text_of(result))}"
+    if (failure := await tool_failure(view)) is not None:
+        return failure
     browser = view.page.context.browser
     assert browser is not None
     blocked = [str(violation) for violation in view.violations if not violation.is_probe]
@@ -43,6 +41,16 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
     if _WAITING.fullmatch(text):
         return f"The View still says: {_short(text)}{because}"
     return None
+
+
+async def tool_failure(view: LiveView) -> str | None:
+    """Return why the tool call failed, with the exception and the author's lines if it raised one; None if it did not."""
+    result = view.call.result or {}
+    if not result.get("isError"):
+        return None
+    if (error := await view.server_error()) is not None:
+        return "\n".join([f"The tool raised {error}", *error.describe(Path.cwd())[1:]])
+    return f"The tool answered with an error: {_short(_text_of(result))}"
 
 
 async def picture(view: LiveView, *, full: bool = True, may_fail: bool = False) -> bytes:

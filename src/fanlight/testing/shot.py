@@ -14,7 +14,7 @@ from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.live_view import LiveView, StageError, Step, UnsettledError
 from fanlight.testing.permissive import ALLOW_ALL
 from fanlight.testing.pictures import contact_sheet
-from fanlight.testing.render import not_rendered
+from fanlight.testing.render import not_rendered, tool_failure
 from fanlight.testing.stage import Mode, Stage, Theme
 
 __all__ = ["Look", "Picture", "Shot", "looks"]
@@ -165,7 +165,9 @@ class Shot:
                 notes.append(str(error))
             png = await view.screenshot(full=self.full)
         except StageError as error:
-            return Picture(look, await view.page.screenshot(), str(error), step=error.step, shown=False)
+            failure = await tool_failure(view)
+            step: Step = error.step if failure is None else "call"
+            return Picture(look, await view.page.screenshot(), failure or str(error), step=step, shown=False)
         failure = await not_rendered(view, png)
         height = await view.frame.evaluate("innerHeight")
         if not self.full and height > look.size[1]:

@@ -27,7 +27,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from fanlight.dev.source_lines import Lines
-from fanlight.dev.targets import resolve_server
+from fanlight.dev.targets import resolve_server, with_diagnostics
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
 from fanlight.host.consent.policy import Policy
@@ -80,7 +80,7 @@ class Stage:
         **options: Any,
     ) -> None:
         self._lines = Lines()
-        targets = {name: self._with_source_lines(resolve_server(server)) for name, server in servers.items()}
+        targets = {name: self._with_diagnostics(resolve_server(server)) for name, server in servers.items()}
         self.host: Host
         """The host."""
         self.host = Host(targets, policy=policy or Policy(ALLOW_ALL), **options)
@@ -97,8 +97,8 @@ class Stage:
         self._recordings: dict[str, Recording] = {}
         self.host.on_message(self._message)
 
-    def _with_source_lines(self, server: object) -> object:
-        return self._lines.asked_of(server) if isinstance(server, Command) else server
+    def _with_diagnostics(self, server: object) -> object:
+        return with_diagnostics(server, self._lines) if isinstance(server, Command) else server
 
     async def __aenter__(self) -> Self:
         running_loop()
