@@ -44,7 +44,7 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
 
 
 async def tool_failure(view: LiveView) -> str | None:
-    """Return why the tool call failed, with the exception and the author's lines if it raised one; None if it did not."""
+    """Return why the tool call failed, with the author's lines if it raised an exception; None if it succeeded."""
     result = view.call.result or {}
     if not result.get("isError"):
         return None
