@@ -149,13 +149,13 @@ def _used(source: ViewSource) -> Iterator[tuple[Position, str, str]]:
         arguments = script.arguments(call)
         number = 1 if name.endswith("open") else 0
         # XMLHttpRequest.open has the address second; window.open has it first, and a frame name second.
-        address = known_address(script, arguments[number]) if len(arguments) > number else None
-        if address is not None:
-            yield script.position_of(call), address, "connectDomains"
+        known = known_address(script, arguments[number]) if len(arguments) > number else None
+        if known is not None:
+            yield script.position_of(call), known, "connectDomains"
     for script, match in source.find("imports"):
         node = match.get("source") or next(iter(match["all"].named_children), None)
-        if address := known_address(script, node):
-            yield script.position_of(match.get("source") or match["all"]), address, "resourceDomains"
+        if known := known_address(script, node):
+            yield script.position_of(match.get("source") or match["all"]), known, "resourceDomains"
 
 
 @section.rule("REV-01", SECURITY, "Every origin that the source uses is declared.")
