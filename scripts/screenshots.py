@@ -79,7 +79,7 @@ async def with_clock(page: Page) -> None:
 
 async def with_problem(page: Page) -> None:
     await call(page)
-    await expect(page.locator(".problems code")).to_contain_text("querySelector")
+    await expect(page.locator(".problems pre")).to_contain_text("querySelector")
 
 
 Pose = tuple[str, str, dict[str, int], str, Callable[[Page], Awaitable[None]]]

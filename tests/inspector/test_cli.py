@@ -67,13 +67,13 @@ def test_a_signal_exits_with_code_0_and_removes_temporary_files(name: str, tmp_p
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as process:
         assert process.stdout is not None
         try:
-            said = b"".join(iter(process.stdout.readline, b"  Stop with Ctrl+C.\n"))
+            output = b"".join(iter(process.stdout.readline, b"  Stop with Ctrl+C.\n"))
             process.send_signal(getattr(signal, name))
-            said += process.stdout.read()
+            output += process.stdout.read()
             assert process.wait(30) == 0
         finally:
             process.kill()
-    assert b"Traceback" not in said
+    assert b"Traceback" not in output
     assert list(kept.iterdir()) == []
 
 

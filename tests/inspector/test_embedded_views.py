@@ -47,11 +47,11 @@ async def test_each_embedded_view_has_its_own_card(browser: Browser, tmp_path: P
             await call(page, "card")
             cards = page.locator("article.card")
             await expect(cards).to_have_count(2)
-            for number, (uri, words) in enumerate((("ui://old/card", "from the result"), ("ui://old/more", "another"))):
+            for number, (uri, text) in enumerate((("ui://old/card", "from the result"), ("ui://old/more", "another"))):
                 card = cards.nth(number)
                 await expect(card.locator("header").first).to_contain_text(f"View {number + 1} of 2: {uri}")
                 frame = card.locator("mcp-app").frame_locator("iframe").frame_locator("iframe")
-                await expect(frame.locator("p")).to_have_text(words)
+                await expect(frame.locator("p")).to_have_text(text)
             await cards.nth(1).get_by_text("View 2 of 2").click()
             await page.get_by_role("tab", name="Security").click()
             await expect(page.get_by_role("tabpanel")).to_contain_text("ui://old/more")
@@ -79,8 +79,8 @@ async def test_an_external_page_is_shown_after_consent(policy: str, browser: Bro
     with serving(Starlette(routes=[Route("/", other)])) as elsewhere:
         path = tmp_path / "old.py"
         content = {"type": "externalUrl", "iframeUrl": elsewhere.replace("127.0.0.1", "pages.localhost")}
-        words = '{"type": "rawHtml", "htmlString": "<p id=card>from the result</p>"}'
-        path.write_text(EMBEDDED.replace(words, repr(content)), encoding="utf-8")
+        original = '{"type": "rawHtml", "htmlString": "<p id=card>from the result</p>"}'
+        path.write_text(EMBEDDED.replace(original, repr(content)), encoding="utf-8")
         with running(in_process(str(path)), policy=policy) as (inspector, address):
             async with opened(browser, inspector, address) as (page, problems):
                 await call(page, "card")

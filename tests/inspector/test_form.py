@@ -117,10 +117,10 @@ async def test_an_optional_boolean_can_be_left_out_or_null(browser: Browser, ser
             await page.get_by_role("tab", name="Result").click()
             await expect(sent).to_contain_text('"certain": null')
             await expect(sent).not_to_contain_text("loud")
-            for words, value in (("true", True), ("false", False), ("null", None)):
-                await loud.select_option(words)
+            for label, value in (("true", True), ("false", False), ("null", None)):
+                await loud.select_option(label)
                 await call(page)
-                await expect(sent).to_contain_text(f'"loud": {words}')
+                await expect(sent).to_contain_text(f'"loud": {label}')
                 assert (await answer(page))[1] is value
             assert problems == []
 
@@ -142,7 +142,7 @@ async def test_long_arguments_are_not_in_the_address_but_can_be_copied(browser: 
             await page.get_by_role("checkbox", name="as JSON").check()
             await page.get_by_label("Arguments as JSON").fill(json.dumps(arguments))
             await call(page)
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             await expect(page.get_by_role("status").first).to_contain_text("too long for the address (1.0 MB)")
             assert len(page.url) < 200
             await page.get_by_role("button", name="Copy as JSON").click()

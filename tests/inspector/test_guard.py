@@ -114,18 +114,18 @@ async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[d
     """Open a View's socket as a page does, and return the frames that come back."""
     opens = {"type": "websocket.receive", "text": json.dumps({"type": "open", "view": "any"})}
     incoming = iter([{"type": "websocket.connect"}, opens, {"type": "websocket.disconnect", "code": 1000}])
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
 
     async def receive() -> Any:
         return next(incoming)
 
     async def send(message: Any) -> None:
-        heard.append(message)
+        received.append(message)
 
     common = [(b"host", b"localhost:80"), (b"origin", b"http://localhost:80")]
     scope = {"type": "websocket", "path": "/apps/socket", "query_string": b"", "headers": [*common, *headers]}
     await inspector.app({**scope, "scheme": "ws", "server": ("localhost", 80)}, receive, send)
-    return [json.loads(message["text"]) for message in heard if "text" in message]
+    return [json.loads(message["text"]) for message in received if "text" in message]
 
 
 async def test_only_a_page_with_the_cookie_can_open_a_view() -> None:

@@ -16,18 +16,18 @@ async def test_a_view_is_shown_as_another_host_would(browser: Browser, tmp_path:
     with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "mirror")
-            heard, context = view(page).locator("#heard"), view(page).locator("#context")
-            await expect(heard).to_contain_text("downloadFile")
+            received, context = view(page).locator("#received"), view(page).locator("#context")
+            await expect(received).to_contain_text("downloadFile")
             await page.get_by_label("Show as").select_option("VS Code")
-            await expect(heard).to_contain_text("capabilities downloadFile,logging,openLinks,serverResources")
-            await expect(heard).not_to_contain_text("message")
+            await expect(received).to_contain_text("capabilities downloadFile,logging,openLinks,serverResources")
+            await expect(received).not_to_contain_text("message")
             await expect(context).to_contain_text('"availableDisplayModes":["inline"]')
             await expect(context).to_contain_text('"containerDimensions":{"width":494,"maxHeight":720}')
             await expect(context).not_to_contain_text("toolInfo")
             await expect(page.get_by_role("note")).to_contain_text("A View cannot add messages to the conversation.")
             assert await page.locator(".card .easel").evaluate("box => box.clientWidth") == 494
             await page.get_by_label("Show as").select_option("Goose")
-            await expect(heard).to_have_text(re.compile("^capabilities openLinks.?input"))
+            await expect(received).to_have_text(re.compile("^capabilities openLinks.?input"))
             await view(page).locator("#more").click()
             await expect(view(page).locator("#answer")).to_have_text("hey!")
             await page.get_by_label("Theme").select_option("dark")

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, expect
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import servers
 from fanlight.inspector import inspector as app
-from support.inspecting import EXAMPLES, call, expect_anew, form, in_process, mirror, opened, running, view
+from support.inspecting import EXAMPLES, call, expect_after_reload, form, in_process, mirror, opened, running, view
 
 pytestmark = pytest.mark.anyio
 
@@ -159,8 +159,8 @@ async def test_a_changed_view_and_a_renamed_tool_are_reloaded(browser: Browser, 
             html = folder / "clock.html"
             changed = html.read_text("utf-8").replace("<body>", "<body><p id=new>brand new</p>")
             html.write_text(changed, encoding="utf-8")
-            await expect_anew(view(page).locator("#new"))
-            await expect_anew(view(page).get_by_text("Asia/Tokyo"))
+            await expect_after_reload(view(page).locator("#new"))
+            await expect_after_reload(view(page).get_by_text("Asia/Tokyo"))
             server = folder / "server.py"
             server.write_text(server.read_text("utf-8").replace("def get_time", "def get_the_time"), encoding="utf-8")
             await expect(page.get_by_role("button", name="get_the_time")).to_be_visible()
@@ -183,7 +183,7 @@ async def test_the_form_of_a_removed_tool_is_removed(browser: Browser, tmp_path:
             server.write_text(text, encoding="utf-8")
             await expect(form(page)).to_contain_text("The server mirror has no tool plain any more.")
             await call(page, "mirror")
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
 
 
 INSIDE = """
@@ -223,8 +223,8 @@ async def test_only_the_changed_view_of_a_changed_server_is_reloaded(browser: Br
             await call(page, "other")
             await expect(view(page).get_by_text("one is another")).to_be_visible()
             path.write_text(INSIDE.replace('"before"', '"after"'), encoding="utf-8")
-            await expect_anew(view(page).locator("#after"))
-            await expect_anew(view(page).get_by_text("one is another"))
+            await expect_after_reload(view(page).locator("#after"))
+            await expect_after_reload(view(page).get_by_text("one is another"))
             await expect(view(page, 1).get_by_text("touched")).to_be_visible()
 
 
@@ -239,12 +239,12 @@ async def test_a_view_that_could_not_be_shown_is_shown_when_its_file_is_fixed(br
             await expect(view(page).locator("time").first).not_to_be_empty()
             html.write_text(right.replace("<body>", '<body><img src="nothing.png">'), encoding="utf-8")
             await expect(page.locator(".card").get_by_text("The View cannot be shown").first).to_be_visible()
-            html.write_text(right.replace("<body>", "<body><p id=mended>mended</p>"), encoding="utf-8")
-            await expect_anew(view(page).locator("#mended"))
+            html.write_text(right.replace("<body>", "<body><p id=fixed>fixed</p>"), encoding="utf-8")
+            await expect_after_reload(view(page).locator("#fixed"))
             await expect(page.locator(".card").get_by_text("The View cannot be shown")).to_have_count(0)
 
 
-class Noted(PrewarmedProcesses):
+class RecordingPrewarm(PrewarmedProcesses):
     """Prewarms nothing, and records what it is asked for."""
 
     def __init__(self) -> None:
@@ -261,7 +261,7 @@ class Noted(PrewarmedProcesses):
 
 @pytest.mark.process
 def test_the_prewarmed_process_has_the_environment_of_the_server(tmp_path: Path) -> None:
-    path, prewarmed = Path(mirror(tmp_path)), Noted()
+    path, prewarmed = Path(mirror(tmp_path)), RecordingPrewarm()
     with running(servers([str(path)]), prewarmed=prewarmed):
         first = prewarmed.prepared.get(timeout=60)
         server = path / "server.py"
@@ -277,7 +277,7 @@ async def test_without_reload_nothing_is_watched(browser: Browser, tmp_path: Pat
     with running(servers([path]), reload=False) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             (tmp_path / "mirror" / "mirror.html").write_text("<p id=new>new</p>", encoding="utf-8")
             await page.wait_for_timeout(1_500)
             await expect(view(page).locator("#new")).to_have_count(0)
@@ -311,13 +311,13 @@ async def test_everything_can_be_reached_by_keyboard(browser: Browser, tmp_path:
         async with opened(browser, inspector, address) as (page, _):
             await expect(page.get_by_role("button", name="plain")).to_be_visible()
 
-            async def tab_to(words: str) -> None:
+            async def tab_to(label: str) -> None:
                 for _ in range(60):
                     await page.keyboard.press("Tab")
                     focused = "document.activeElement.innerText || document.activeElement.labels?.[0]?.innerText || ''"
-                    if (await page.evaluate(focused)).strip().startswith(words):
+                    if (await page.evaluate(focused)).strip().startswith(label):
                         return
-                raise AssertionError(f"{words} cannot be reached by Tab")
+                raise AssertionError(f"{label} cannot be reached by Tab")
 
             await page.keyboard.press("Tab")
             await expect(page.get_by_role("button", name="Skip to the form")).to_be_focused()
@@ -325,7 +325,7 @@ async def test_everything_can_be_reached_by_keyboard(browser: Browser, tmp_path:
             await expect(form(page).get_by_role("button", name="+ Add")).not_to_be_focused()
             await expect(form(page).get_by_label("wait")).to_be_focused()
             await page.keyboard.press("Enter")
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             await tab_to("inline")
             await tab_to("Again")
             await page.keyboard.press("Tab")
@@ -361,7 +361,7 @@ async def test_redrawing_keeps_the_focus(browser: Browser, tmp_path: Path) -> No
     with running(in_process(mirror(tmp_path)), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             await page.get_by_text("Server details").click()
             failing = page.get_by_role("navigation").get_by_label("fail requests")
             await failing.focus()

@@ -64,9 +64,9 @@ async def test_an_exported_conversation_can_be_replayed(browser: Browser, tmp_pa
             )
             file: Any = {"name": "saved.jsonl", "mimeType": "application/jsonl", "buffer": lines.encode()}
             await page.locator("input[type=file]").set_input_files(file)
-            heard = view(page).locator("#heard")
-            await expect(heard).to_contain_text('input {"words":["recorded"]}')
-            await expect(heard).to_contain_text('result {"words":["then"]}')
+            received = view(page).locator("#received")
+            await expect(received).to_contain_text('input {"words":["recorded"]}')
+            await expect(received).to_contain_text('result {"words":["then"]}')
             await expect(page.get_by_role("article")).to_contain_text("replay")
             await view(page).locator("#more").click()
             await expect(view(page).locator("#answer")).to_have_text("from the recording")

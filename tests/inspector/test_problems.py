@@ -183,8 +183,8 @@ async def test_a_javascript_error_has_the_authors_file_and_line(browser: Browser
             await expect(page.locator(".problems")).to_contain_text("JavaScript error at rows.js:4:6: ")
             await expect(page.locator(".problems pre")).to_have_text("rows.map(String);")
             await call(page, "show_second")
-            words = "JavaScript error at second.html:10:3: Uncaught ReferenceError: nothing is not defined"
-            await expect(page.locator(".problems").first).to_contain_text(words)
+            message = "JavaScript error at second.html:10:3: Uncaught ReferenceError: nothing is not defined"
+            await expect(page.locator(".problems").first).to_contain_text(message)
             await expect(page.locator(".problems pre").first).to_have_text("nothing.here();")
 
 
@@ -206,7 +206,7 @@ async def test_violations_are_listed_for_each_view_with_the_authors_line(browser
             await expect(page.get_by_text("view.html changed; reloading unhappy.")).to_be_visible()
             await call(page)
             await expect(page.get_by_role("article")).to_have_count(3)
-            # Of those two, some were told of the app alone; none of it is this one's.
+            # The browser reports some violations for the app alone; those of the first two Views are not this one's.
             await expect(panel).to_contain_text("Blocked by the browserNothing.")
             await expect(page.get_by_role("tab", name="Security").locator(".count")).to_have_count(0)
 
@@ -381,9 +381,9 @@ async def test_a_view_of_twenty_megabytes_is_shown(browser: Browser, tmp_path: P
 def test_a_wrong_path_lists_the_files_that_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "server.py").write_text("", encoding="utf-8")
     assert main(["dev", str(tmp_path / "sever.py")]) == 2
-    words = capsys.readouterr().err
-    assert "sever.py does not exist" in words
-    assert "holds server.py" in words
+    output = capsys.readouterr().err
+    assert "sever.py does not exist" in output
+    assert "holds server.py" in output
 
 
 @pytest.mark.process
@@ -405,13 +405,13 @@ async def test_a_port_in_use_is_skipped_and_a_missing_browser_is_ignored(tmp_pat
             [*command, str(tmp_path / "x.py")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
         )
         assert process.stdout is not None
-        said = ""
+        output = ""
         try:
             with anyio.fail_after(60):
-                while "Ctrl+C" not in said:
-                    said += (await process.stdout.receive()).decode()
-            assert f"Port {port} is in use." in said
-            found = re.search(r"http://localhost:(\d+)/\?token=\S+", said)
+                while "Ctrl+C" not in output:
+                    output += (await process.stdout.receive()).decode()
+            assert f"Port {port} is in use." in output
+            found = re.search(r"http://localhost:(\d+)/\?token=\S+", output)
             assert found is not None
             assert int(found[1]) != port
             async with httpx2.AsyncClient(follow_redirects=True) as http:
@@ -419,9 +419,9 @@ async def test_a_port_in_use_is_skipped_and_a_missing_browser_is_ignored(tmp_pat
                 async with http.stream("GET", f"http://localhost:{found[1]}/api/events"):  # as an open page does
                     process.send_signal(signal.SIGINT)
                     with anyio.fail_after(30):
-                        said = b"".join([piece async for piece in process.stdout]).decode()
-            assert "Traceback" not in said
-            assert "ERROR" not in said
+                        output = b"".join([piece async for piece in process.stdout]).decode()
+            assert "Traceback" not in output
+            assert "ERROR" not in output
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()

@@ -121,7 +121,7 @@ async def test_a_view_can_be_dragged_to_any_width(browser: Browser, tmp_path: Pa
     with running(in_process(mirror(tmp_path))) as (inspector, address):
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "mirror")
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             await expect(page.locator(".size")).to_contain_text("×")
             await page.wait_for_timeout(500)  # the page scrolls to a View that has got its size
             box = await page.locator(".card .easel").bounding_box()
@@ -175,14 +175,14 @@ async def test_views_can_be_shown_side_by_side(browser: Browser, tmp_path: Path)
             await page.get_by_text("More settings").click()
             await page.get_by_label("Side by side").check()
             await call(page, "mirror")
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             await call(page)
-            await expect(view(page).locator("#heard")).to_contain_text("result")
+            await expect(view(page).locator("#received")).to_contain_text("result")
             first, second = [await page.get_by_role("article").nth(number).bounding_box() for number in (0, 1)]
             assert first is not None
             assert second is not None
             assert first["y"] == second["y"]
-            await view(page, 0).locator("#say").click()
+            await view(page, 0).locator("#send").click()
             await expect(page.locator(".message")).to_contain_text("hello from the View")
             await page.get_by_role("tab", name="Model").click()
             await expect(page.get_by_role("tabpanel")).to_contain_text("hello from the View")

@@ -102,8 +102,8 @@ async def test_a_view_cannot_escape_through_the_warm_frame_of_its_origin(browser
                 await call(page, "one")
                 await expect(view(page).get_by_text("Hello")).to_be_visible()
                 shown = await view_frame(page)
-                said = await shown.evaluate(ATTEMPTS, [name, evil.origin, evil.udp("stun")])
-                assert said.startswith("reached"), (name, said)
+                outcome = await shown.evaluate(ATTEMPTS, [name, evil.origin, evil.udp("stun")])
+                assert outcome.startswith("reached"), (name, outcome)
                 await anyio.sleep(0.7)
                 assert page.url.startswith(address), name
                 assert len(page.context.pages) == 1, name

@@ -1,4 +1,4 @@
-"""`fanlight dev` running, and its page in a browser; and a server whose View shows what it is told."""
+"""`fanlight dev` running, its page in a browser, and a server whose View shows what it receives."""
 
 import re
 import runpy
@@ -22,7 +22,7 @@ _VIEW_URL = re.compile(r"\.sandbox\.localhost:\d+/[0-9a-f]{64}")
 
 
 def mirror(folder: Path) -> str:
-    """Write the server, "mirror", into a folder, and return its path."""
+    """Copy the server "mirror" into a folder, and return its path."""
     shutil.copytree(Path(__file__).parent / "mirror", folder / "mirror")
     return str(folder / "mirror")
 
@@ -53,14 +53,14 @@ def running(found: dict[str, Served], **options: Any) -> Iterator[tuple[Inspecto
 async def opened(
     browser: Browser, inspector: Inspector, address: str, place: str = "", **options: Any
 ) -> AsyncIterator[tuple[Page, list[str]]]:
-    """Open the page; what it complains of is collected."""
+    """Open the page, and yield it with the problems that its console reports."""
     options.setdefault("viewport", {"width": 1280, "height": 1400})
     page = await browser.new_page(**options)
     problems = problems_of(page)
     await page.goto(f"{address}/?token={inspector.guard.token}")
     assert inspector.guard.token not in page.url
     if place:
-        await page.goto("about:blank")  # or the page that is there would write its own state into the address
+        await page.goto("about:blank")  # else the open page would write its own state into the address
         await page.goto(f"{address}/{place}")
     yield page, problems
     await page.close()
@@ -82,10 +82,10 @@ def view(page: Page, number: int = 0) -> FrameLocator:
     return page.locator(".card mcp-app").nth(number).locator("iframe").content_frame.locator("iframe").content_frame
 
 
-async def expect_anew(shown: Locator) -> None:
-    """Wait until something is visible in a View that is being loaded anew.
+async def expect_after_reload(shown: Locator) -> None:
+    """Wait until an element is visible in a View that is being reloaded.
 
-    Playwright gives up on a frame that goes away while it looks into it, although the next one is there at once.
+    Playwright gives up on a frame that is removed while it searches it, although the next frame follows immediately.
     """
     for _ in range(5):
         try:
@@ -95,11 +95,11 @@ async def expect_anew(shown: Locator) -> None:
                 raise
         else:
             return
-    raise AssertionError("the frame went away again and again")
+    raise AssertionError("the frame was removed repeatedly")
 
 
 async def view_frame(page: Page) -> Frame:
-    """Return the frame of the only View, which is not the one that warms up its origin."""
+    """Return the frame of the only View, not the warm frame of its origin."""
     (frame,) = await view_frames(page, is_view=lambda frame: _VIEW_URL.search(frame.url) is not None)
     await frame.wait_for_load_state()
     return frame

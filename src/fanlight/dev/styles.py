@@ -84,13 +84,19 @@ _TINTED: Final = {
     "--shadow-md": "0 4px 16px rgb(80 40 120 / 20%)",
 }
 
-_SANS: Final = (
-    "@font-face { font-family: 'Host Sans'; src: local('Inter'), local('Segoe UI'), local('Helvetica Neue'), "
-    "local('Noto Sans'), local('DejaVu Sans'); }"
-)
-_SERIF: Final = (
-    "@font-face { font-family: 'Host Serif'; src: local('Georgia'), local('DejaVu Serif'), local('Liberation Serif'); }"
-)
+
+def _font_faces(name: str, *families: str) -> str:
+    """Return a font that uses the first of these families that the system has, with its own bold."""
+    weights = {"100 500": "", "600 900": " Bold"}
+    sources = {weight: ", ".join(f"local('{each}{suffix}')" for each in families) for weight, suffix in weights.items()}
+    return " ".join(
+        f"@font-face {{ font-family: '{name}'; font-weight: {weight}; src: {source}; }}"
+        for weight, source in sources.items()
+    )
+
+
+_SANS: Final = _font_faces("Host Sans", "Inter", "Segoe UI", "Helvetica Neue", "Noto Sans", "DejaVu Sans")
+_SERIF: Final = _font_faces("Host Serif", "Georgia", "DejaVu Serif", "Liberation Serif")
 
 STYLES: Final[dict[str, dict[str, Any] | None]] = {
     "neutral": {"variables": VARIABLES, "css": {"fonts": _SANS}},

@@ -1,4 +1,4 @@
-"""A server whose View shows what it is told."""
+"""A server whose View shows what it receives."""
 
 import asyncio
 from typing import Any
@@ -7,14 +7,14 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 
-server: MCPServer[Any] = MCPServer("mirror", instructions="Shows what it is told.")
+server: MCPServer[Any] = MCPServer("mirror", instructions="Shows what its View receives.")
 apps = Apps(server)
 apps.view(View("mirror.html", uri="ui://mirror/mirror"))
 
 
 @apps.tool(view="ui://mirror/mirror")
 async def mirror(words: list[str] | None = None, wait: float = 0) -> dict[str, list[str]]:
-    "Show what the View is told."
+    "Show what the View receives."
     await asyncio.sleep(wait)
     return {"words": words or []}
 
