@@ -46,7 +46,7 @@ def set_alarm(at: datetime) -> Alarm:
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     seconds = round((at - datetime.now(UTC)).total_seconds())
     if seconds <= 0:
-        raise ToolError(f"{at.isoformat()} has passed already. Choose a time to come.")
+        raise ToolError(f"{at.isoformat()} is in the past. Choose a time in the future.")
     return Alarm(at, seconds)
 
 

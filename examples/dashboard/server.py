@@ -1,4 +1,4 @@
-"""The state of this computer, live: the model asks once, the View goes on asking through a tool of its own."""
+"""Live metrics of this computer: the model calls a tool once, and the View polls an app-only tool."""
 
 import os
 import platform
@@ -20,14 +20,14 @@ from fanlight import Apps
 server = MCPServer("dashboard")
 apps = Apps(server)
 
-PROC = Path("/proc")  # only Linux has it
+PROC = Path("/proc")  # exists only on Linux
 READ_ONLY = ToolAnnotations(read_only_hint=True)
-Seconds = Annotated[float, Field(ge=1, le=60, description="Seconds between two looks of the View.")]
+Seconds = Annotated[float, Field(ge=1, le=60, description="Seconds between two updates of the View.")]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One thing that is measured. Without a `share`, it cannot be measured here, and `detail` says why."""
+    """One measured value. `share` is None if this system cannot measure it, and `detail` has the reason."""
 
     name: str
     shown: str
@@ -46,30 +46,30 @@ class Sample:
 
 @dataclass
 class Processor:
-    """How busy the processor was between two looks at it."""
+    """The load of the processor between two samples."""
 
     cores: int = os.cpu_count() or 1
     before: tuple[float, float] | None = None
-    looked: float = 0.0
+    sampled: float = 0.0
     busy: float = 0.0
 
     async def share(self) -> float:
-        """Return the busy part of the time since the last look; the first look takes a moment."""
+        """Return the share of time that the processor was busy since the last sample. The first call takes 0.2 s."""
         if self.before is None:
-            self.before, self.looked = self._times(), time.monotonic()
+            self.before, self.sampled = self._times(), time.monotonic()
             await anyio.sleep(0.2)
-        # Several Views may ask in turn; too short a time says nothing.
-        if time.monotonic() - self.looked >= 0.15:
+        # Several Views may call this in turn, and a very short interval gives a meaningless value.
+        if time.monotonic() - self.sampled >= 0.15:
             busy, whole = self._times()
             earlier_busy, earlier_whole = self.before
             if whole > earlier_whole:
                 self.busy = min(max((busy - earlier_busy) / (whole - earlier_whole), 0.0), 1.0)
-            self.before, self.looked = (busy, whole), time.monotonic()
+            self.before, self.sampled = (busy, whole), time.monotonic()
         return self.busy
 
     def _times(self) -> tuple[float, float]:
         line = (PROC / "stat").read_text(encoding="ascii").partition("\n")[0]
-        times = [int(part) for part in line.split()[1:9]]  # what guests use is in the first two already
+        times = [int(part) for part in line.split()[1:9]]  # the first two fields include the time of guests
         whole = sum(times)
         return whole - times[3] - times[4], whole
 
@@ -78,7 +78,7 @@ processor = Processor()
 
 
 def amount(size: float) -> str:
-    """Write a number of bytes for people."""
+    """Format a number of bytes for people."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
@@ -94,7 +94,7 @@ async def cpu() -> Metric:
 
 def memory() -> Metric:
     lines = (line.split() for line in (PROC / "meminfo").read_text(encoding="ascii").splitlines())
-    sizes = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines}
+    sizes = {fields[0].rstrip(":"): int(fields[1]) * 1024 for fields in lines}
     whole = sizes["MemTotal"]
     used = whole - sizes.get("MemAvailable", sizes["MemFree"])
     return Metric("Memory", f"{used / whole:.0%}", f"{amount(used)} of {amount(whole)} used", used / whole)
@@ -112,7 +112,7 @@ def load() -> Metric:
 
 
 def measured(name: str, measure: Callable[[], Metric]) -> Metric:
-    """Measure, or say that it cannot be done. Which it is depends on the system (and on what it lets us read)."""
+    """Return a metric, or a placeholder if this system does not provide it."""
     try:
         return measure()
     except (OSError, AttributeError, ValueError, KeyError, IndexError, ZeroDivisionError):
@@ -146,7 +146,7 @@ async def show_dashboard(every: Seconds = 2) -> Annotated[CallToolResult, Sample
 
 @apps.tool(visibility=["app"], annotations=READ_ONLY)
 async def take_sample(every: Seconds = 2) -> Sample:
-    "Look again. Only the View calls this, so a model's conversation does not fill with numbers."
+    "Measure again. Only the View calls this, which keeps the numbers out of the conversation."
     return await sample(every)
 
 

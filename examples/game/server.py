@@ -1,4 +1,4 @@
-"""Four in a row, user against model: the View offers tools of its own, by which the model moves on the user's board."""
+"""Four in a row, user against model: the View offers app tools, with which the model plays on the user's board."""
 
 import itertools
 from dataclasses import asdict, dataclass, field
@@ -18,13 +18,13 @@ apps = Apps(server)
 READ_ONLY = ToolAnnotations(read_only_hint=True)
 HARMLESS = ToolAnnotations(destructive_hint=False)
 COLUMNS, ROWS = 7, 6
-MOST_GAMES = 100
+MAX_GAMES = 100
 
 Player = Literal["user", "model"]
 Cell = tuple[int, int]
 Column = Annotated[int, Field(ge=1, le=COLUMNS, description="The column, counted from 1 at the left.")]
 
-# Every four that lie in a row, as cells: column and height.
+# All groups of four cells in a row. A cell is a column and a height.
 FOURS: list[list[Cell]] = [
     four
     for column, height in itertools.product(range(COLUMNS), range(ROWS))
@@ -49,7 +49,7 @@ class State:
 
 @dataclass
 class Game:
-    """The whole game is who began, and the columns that were played."""
+    """A game is determined by the first player and the sequence of played columns."""
 
     id: int
     first: Player
@@ -66,7 +66,7 @@ class Game:
         return columns
 
     def four(self) -> list[Cell]:
-        """Return the four cells that have won, if any."""
+        """Return the four winning cells, or an empty list."""
         owner = {
             (column, height): player
             for column, discs in enumerate(self.columns())
@@ -87,7 +87,7 @@ class Game:
         if player != self.turn:
             raise ToolError(f"It is the {self.turn}'s turn, not the {player}'s.")
         if column not in self.free():
-            free = ", ".join(str(known + 1) for known in self.free())
+            free = ", ".join(str(index + 1) for index in self.free())
             raise ToolError(f"Column {column + 1} is full. Free columns: {free}.")
         self.moves.append(column)
 
@@ -99,7 +99,7 @@ class Game:
         return State(self.id, columns, turn, winner, four, last, self._text(winner))
 
     def _text(self, winner: Player | None) -> str:
-        """Draw the board in text, for a model and for people without a View."""
+        """Return the board as text, for models and for clients without Views."""
         signs = {"user": "X", "model": "O"}
         columns = self.columns()
         lines = [
@@ -122,11 +122,11 @@ def other(player: Player) -> Player:
 
 
 def good_column(game: Game) -> int:
-    """Return a column that a beginner would play: one that wins, else one that keeps the other from winning."""
+    """Return a simple move: a column that wins, else one that blocks the opponent, else one near the middle."""
 
     def wins(player: Player, column: int) -> bool:
         height = game.moves.count(column)
-        owner = {(c, h): who for c, discs in enumerate(game.columns()) for h, who in enumerate(discs)}
+        owner = {(c, h): disc for c, discs in enumerate(game.columns()) for h, disc in enumerate(discs)}
         owner[column, height] = player
         return any((column, height) in four and {owner.get(cell) for cell in four} == {player} for four in FOURS)
 
@@ -143,19 +143,19 @@ numbers = itertools.count(1)
 
 WITH_VIEW = """\
 The board is open in front of the user, who drops discs by hand. When it is your turn, use the tool drop_disc of the \
-View if you have it, else the tool play with player "model". Do not play for the user."""
+View if it is available, else the tool play with player "model". Do not play for the user."""
 WITHOUT_VIEW = """\
 Show the user this board after each move, and ask for a column. Call play with player "user" for theirs, then with \
 player "model" for your own."""
 
 
-def known(game: int) -> Game:
+def find_game(game: int) -> Game:
     if game not in games:
         raise ToolError(f"There is no game {game}. Call start_game for a new one.")
     return games[game]
 
 
-def answer(state: State, more: str = "") -> CallToolResult:
+def result_of(state: State, more: str = "") -> CallToolResult:
     text = f"{state.text}\n\n{more}" if more else state.text
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=asdict(state))
 
@@ -165,31 +165,31 @@ def start_game(ctx: Context, first: Player = "user") -> Annotated[CallToolResult
     "Start a game of four in a row between the user and you, the model."
     game = Game(next(numbers), first)
     games[game.id] = game
-    if len(games) > MOST_GAMES:
+    if len(games) > MAX_GAMES:
         del games[min(games)]
-    return answer(game.state(), WITH_VIEW if apps.supported(ctx) else WITHOUT_VIEW)
+    return result_of(game.state(), WITH_VIEW if apps.supported(ctx) else WITHOUT_VIEW)
 
 
 @apps.tool(annotations=HARMLESS)
 def play(game: int, column: Column, player: Player) -> Annotated[CallToolResult, State]:
-    "Drop a disc into a column, for the user or for the model, whose turn it must be."
-    known(game).drop(column - 1, player)
-    return answer(known(game).state())
+    "Drop a disc into a column for the user or the model. It must be that player's turn."
+    find_game(game).drop(column - 1, player)
+    return result_of(find_game(game).state())
 
 
 @apps.tool(visibility=["app"], annotations=HARMLESS)
 def play_for_model(game: int) -> Annotated[CallToolResult, State]:
-    "Let the server move in the model's place, for hosts that have none. Only the View calls this."
-    playing = known(game)
+    "Let the server move for the model, in hosts without a model. Only the View calls this."
+    playing = find_game(game)
     if not playing.over:
         playing.drop(good_column(playing), "model")
-    return answer(playing.state())
+    return result_of(playing.state())
 
 
 @apps.tool(visibility=["app"], annotations=READ_ONLY)
 def look_at_game(game: int) -> Annotated[CallToolResult, State]:
-    "See how a game stands: the model may have moved by the tool play. Only the View calls this."
-    return answer(known(game).state())
+    "Return the state of a game, because the model may have moved with the tool play. Only the View calls this."
+    return result_of(find_game(game).state())
 
 
 if __name__ == "__main__":

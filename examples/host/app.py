@@ -1,4 +1,4 @@
-"""A host in one file: a page that shows the other examples as a chat program would, with no model behind it.
+"""A host in one file: a page that shows the other examples as a chat program would, without a model.
 
 python examples/host/app.py [--port 8000] [--no-open]
 """
@@ -22,7 +22,7 @@ from fanlight.host import Host
 HERE = Path(__file__).resolve().parent
 EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
 
-# What a model would make of a question: which tool to call, with what.
+# Instead of a model: the server, the tool and the arguments for each question.
 QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "What time is it in Tokyo?": ("clock", "get_time", {"zone": "Asia/Tokyo"}),
     "What is on my to-do list?": ("todo", "show_todos", {}),
@@ -53,12 +53,12 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 host = Host({name: [sys.executable, str(HERE.parent / name / "server.py")] for name in EXAMPLES})
-said: list[str] = []
+messages: list[str] = []
 
 
 @host.on_message
-def hear(conversation: str | None, role: str, content: list[dict[str, Any]]) -> None:
-    said.extend(str(block.get("text", "")) for block in content)
+def on_message(conversation: str | None, role: str, content: list[dict[str, Any]]) -> None:
+    messages.extend(str(block.get("text", "")) for block in content)
 
 
 async def page(request: Request) -> Response:
@@ -72,7 +72,7 @@ async def questions(request: Request) -> Response:
 async def ask(request: Request) -> Response:
     question = (await request.json()).get("question")
     if question not in QUESTIONS:
-        return JSONResponse({"error": "Nobody here can answer that."}, 400)
+        return JSONResponse({"error": "Unknown question. Choose one of the list."}, 400)
     call = await host.call_tool(*QUESTIONS[question], conversation="demo")
     text = "\n".join(block.get("text", "") for block in call.for_model)
     return JSONResponse(
@@ -81,7 +81,7 @@ async def ask(request: Request) -> Response:
 
 
 async def model(request: Request) -> Response:
-    return JSONResponse({"context": host.model_context("demo"), "messages": said})
+    return JSONResponse({"context": host.model_context("demo"), "messages": messages})
 
 
 app = host.wrap(

@@ -1,4 +1,4 @@
-"""A picture viewer: the picture comes in binary chunks, through a resource template. The server paints it itself."""
+"""An image viewer: the View reads a picture in binary chunks from a resource template."""
 
 import base64
 import math
@@ -21,10 +21,10 @@ apps = Apps(server)
 
 READ_ONLY = ToolAnnotations(read_only_hint=True)
 CHUNK = 24 * 1024
-"""Bytes of a picture in one answer: few enough for any transport, and for a progress bar that moves."""
+"""Bytes of a picture in one response: small enough for any transport, and for a smooth progress bar."""
 WIDTH, HEIGHT = 1200, 750
 SMALL = 240
-"""The width of the picture that the model gets to see."""
+"""The width of the thumbnail for the model."""
 
 Colour = tuple[int, int, int]
 Name = Literal["dunes", "ripples", "night"]
@@ -42,19 +42,19 @@ class Picture:
     text: str
 
 
-# Painting: each picture is rows of indices into a palette, so that a row is a few operations on bytes
+# Painting: a picture is rows of palette indices, so that a row takes only a few operations on bytes
 
 
 @dataclass(frozen=True)
 class Painting:
     title: str
-    words: str
+    description: str
     palette: list[Colour]
     rows: Callable[[int, int], Iterator[bytes]]
 
 
-def between(one: Colour, other: Colour, steps: int) -> list[Colour]:
-    """Return colours from one to another."""
+def gradient(one: Colour, other: Colour, steps: int) -> list[Colour]:
+    """Return a gradient between two colours."""
     parts = [step / max(steps - 1, 1) for step in range(steps)]
     return [_mixed(one, other, part) for part in parts]
 
@@ -64,15 +64,15 @@ def _mixed(one: Colour, other: Colour, part: float) -> Colour:
     return red, green, blue
 
 
-def grain(width: int) -> Iterator[bytes]:
-    """Return noise for each row, always the same: it keeps bands out of a smooth sky."""
+def noise_rows(width: int) -> Iterator[bytes]:
+    """Yield the same pseudo-random noise for each row, which prevents bands in a smooth sky."""
     noise = random.Random(7)
     while True:
         yield noise.randbytes(width)
 
 
 class Ridge:
-    """A row of hills: how far down it begins in each column."""
+    """A row of hills, as the height of its top edge in each column."""
 
     def __init__(self, width: int, height: int, level: float, swing: float, phase: float) -> None:
         waves = ((1.0, 0.5), (2.3, 0.3), (5.1, 0.14), (11.7, 0.06))
@@ -81,9 +81,9 @@ class Ridge:
         self.first, self.last = min(self.tops), max(self.tops)
 
 
-def stand(row: list[int], ridges: list[Ridge], y: int, noise: bytes, first: int, fade: float) -> None:
-    """Put what a row shows of the hills into it, each ridge 24 colours after the one behind it."""
-    hidden = max((i for i, ridge in enumerate(ridges) if y >= ridge.last), default=0)  # it covers all before it
+def draw_ridges(row: list[int], ridges: list[Ridge], y: int, noise: bytes, first: int, fade: float) -> None:
+    """Draw the ridges into a row of pixels. Each uses the 24 palette entries after those of the ridge behind it."""
+    hidden = max((i for i, ridge in enumerate(ridges) if y >= ridge.last), default=0)  # covers all ridges before it
     for i, ridge in enumerate(ridges[hidden:], hidden):
         base = first + 24 * i
         for x, top in enumerate(ridge.tops) if y >= ridge.first else ():
@@ -94,7 +94,7 @@ def stand(row: list[int], ridges: list[Ridge], y: int, noise: bytes, first: int,
 def dunes(width: int, height: int) -> Iterator[bytes]:
     ridges = [Ridge(width, height, 0.5 + 0.1 * i, 0.05 + 0.012 * i, 1.7 * i) for i in range(5)]
     middle_x, middle_y, radius = width * 0.68, height * 0.36, height * 0.1
-    for y, noise in zip(range(height), grain(width), strict=False):
+    for y, noise in zip(range(height), noise_rows(width), strict=False):
         sky = min(y / height / 0.62, 1) * 118
         row = [int(sky + speck / 256) for speck in noise] if y < ridges[0].last else [0] * width
         inside = radius**2 - (y - middle_y) ** 2
@@ -102,7 +102,7 @@ def dunes(width: int, height: int) -> Iterator[bytes]:
             half = math.sqrt(inside)
             for x in range(max(0, round(middle_x - half)), min(width, round(middle_x + half))):
                 row[x] = 120 + (noise[x] > 200)
-        stand(row, ridges, y, noise, 124, 40 / height)
+        draw_ridges(row, ridges, y, noise, 124, 40 / height)
         yield bytes(row)
 
 
@@ -110,7 +110,7 @@ def ripples(width: int, height: int) -> Iterator[bytes]:
     stones = ((0.32, 0.42), (0.7, 0.6))
     wave = [round(100 + 99 * math.sin(step / 24)) // 2 for step in range(6000)]
     across = [[(x - width * at) ** 2 for x in range(width)] for at, _ in stones]
-    for y, noise in zip(range(height), grain(width), strict=False):
+    for y, noise in zip(range(height), noise_rows(width), strict=False):
         first, second = ((y - height * at) ** 2 for _, at in stones)
         scale = 3600 / width
         yield bytes(
@@ -129,12 +129,12 @@ def night(width: int, height: int) -> Iterator[bytes]:
             lit.setdefault(round(y * height) + dy, []).append(
                 (min(round(x * width) + dx, width - 1), round(light * 30))
             )
-    for y, noise in zip(range(height), grain(width), strict=False):
+    for y, noise in zip(range(height), noise_rows(width), strict=False):
         sky = min(y / height / 0.8, 1) * 138
         row = [int(sky + speck / 100) for speck in noise] if y < ridges[0].last else [0] * width
         for x, light in lit.get(y, ()):
             row[x] = 150 + light
-        stand(row, ridges, y, noise, 184, 60 / height)
+        draw_ridges(row, ridges, y, noise, 184, 60 / height)
         yield bytes(row)
 
 
@@ -143,32 +143,32 @@ PAINTINGS: dict[str, Painting] = {
         "Dunes at dusk",
         "Five rows of dunes, each darker than the one behind it. The sky goes from violet to orange; the sun is low.",
         [
-            *between((64, 52, 102), (196, 98, 110), 60),
-            *between((196, 98, 110), (250, 190, 130), 60),
-            *between((255, 240, 205), (255, 232, 185), 4),
-            *between((222, 144, 116), (204, 126, 108), 24),
-            *between((184, 104, 100), (166, 90, 96), 24),
-            *between((142, 76, 92), (122, 64, 86), 24),
-            *between((98, 52, 78), (80, 42, 70), 24),
-            *between((56, 32, 58), (34, 20, 42), 24),
+            *gradient((64, 52, 102), (196, 98, 110), 60),
+            *gradient((196, 98, 110), (250, 190, 130), 60),
+            *gradient((255, 240, 205), (255, 232, 185), 4),
+            *gradient((222, 144, 116), (204, 126, 108), 24),
+            *gradient((184, 104, 100), (166, 90, 96), 24),
+            *gradient((142, 76, 92), (122, 64, 86), 24),
+            *gradient((98, 52, 78), (80, 42, 70), 24),
+            *gradient((56, 32, 58), (34, 20, 42), 24),
         ],
         dunes,
     ),
     "ripples": Painting(
         "Two stones in a pond",
         "Two sets of rings on blue-green water, which meet and make a pattern of light and dark.",
-        [*between((8, 38, 62), (24, 112, 130), 110), *between((24, 112, 130), (220, 244, 232), 100)],
+        [*gradient((8, 38, 62), (24, 112, 130), 110), *gradient((24, 112, 130), (220, 244, 232), 100)],
         ripples,
     ),
     "night": Painting(
         "Night over the hills",
         "Some hundred stars over two rows of dark hills, with a faint green light along the horizon.",
         [
-            *between((10, 12, 34), (22, 40, 78), 100),
-            *between((22, 40, 78), (58, 120, 116), 50),
-            *between((70, 84, 120), (255, 252, 235), 34),
-            *between((20, 34, 46), (14, 24, 36), 24),
-            *between((9, 15, 24), (5, 8, 14), 24),
+            *gradient((10, 12, 34), (22, 40, 78), 100),
+            *gradient((22, 40, 78), (58, 120, 116), 50),
+            *gradient((70, 84, 120), (255, 252, 235), 34),
+            *gradient((20, 34, 46), (14, 24, 36), 24),
+            *gradient((9, 15, 24), (5, 8, 14), 24),
         ],
         night,
     ),
@@ -176,20 +176,20 @@ PAINTINGS: dict[str, Painting] = {
 
 
 def png(painting: Painting, width: int, height: int) -> bytes:
-    """Write a painting as a PNG file (RFC 2083): a header, a palette, the rows, an end."""
+    """Return a painting as a PNG file (RFC 2083): header, palette, rows and end."""
 
-    def part(kind: bytes, data: bytes) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    press = zlib.compressobj(6)
-    rows = b"".join(press.compress(b"\0" + row) for row in painting.rows(width, height)) + press.flush()
+    compressor = zlib.compressobj(6)
+    rows = b"".join(compressor.compress(b"\0" + row) for row in painting.rows(width, height)) + compressor.flush()
     return b"".join(
         (
             b"\x89PNG\r\n\x1a\n",
-            part(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-            part(b"PLTE", bytes(number for colour in painting.palette for number in colour)),
-            part(b"IDAT", rows),
-            part(b"IEND", b""),
+            chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+            chunk(b"PLTE", bytes(number for colour in painting.palette for number in colour)),
+            chunk(b"IDAT", rows),
+            chunk(b"IEND", b""),
         )
     )
 
@@ -199,7 +199,7 @@ def painted(name: str, width: int = WIDTH, height: int = HEIGHT) -> bytes:
     return png(PAINTINGS[name], width, height)
 
 
-# What a client sees
+# The tool and the resource
 
 
 @apps.tool(view="image.html", annotations=READ_ONLY)
@@ -207,7 +207,7 @@ def show_picture(name: Name = "dunes") -> Annotated[CallToolResult, Picture]:
     "Show one of the pictures that this server paints: dunes, ripples or night."
     painting, size = PAINTINGS[name], len(painted(name))
     text = (
-        f"{painting.title}: {painting.words} A PNG of {WIDTH} by {HEIGHT} pixels and {size:,} bytes. "
+        f"{painting.title}: {painting.description} A PNG of {WIDTH} by {HEIGHT} pixels and {size:,} bytes. "
         f"It can be read in chunks of {CHUNK:,} bytes: image://{name}/0, image://{name}/{CHUNK} and so on."
     )
     small = base64.b64encode(painted(name, SMALL, SMALL * HEIGHT // WIDTH)).decode()
@@ -221,9 +221,9 @@ def show_picture(name: Name = "dunes") -> Annotated[CallToolResult, Picture]:
 
 @server.resource("image://{name}/{offset}", title="Part of a picture", mime_type="application/octet-stream")
 def part_of_picture(name: str, offset: int) -> bytes:
-    "A chunk of a picture's PNG file, from a byte on."
+    "A chunk of the PNG file of a picture, starting at an offset."
     if name not in PAINTINGS:
-        raise ResourceError(f"There is no picture {name!r}. There are: {', '.join(PAINTINGS)}.")
+        raise ResourceError(f"There is no picture {name!r}. The pictures are {', '.join(PAINTINGS)}.")
     whole = painted(name)
     if not 0 <= offset < len(whole):
         raise ResourceError(f"Offset {offset} is not in the picture, which has {len(whole)} bytes.")

@@ -1,4 +1,4 @@
-"""A map without any network: the server makes tiles of the world's outline, and the View asks for those it shows."""
+"""A world map without network access: the server computes vector tiles, and the View requests those that it shows."""
 
 import json
 import math
@@ -25,17 +25,17 @@ Point = tuple[float, float]
 EXTENT = 4096
 """The width of a tile in its own units."""
 MARGIN = 96
-"""How far a tile goes on beyond its edge, so that the edge itself is never drawn as a coast."""
-FINEST = 12
-"""What is nearer than this is one point: a tile is drawn some 256 pixels wide."""
-DEEPEST = 6
-FARTHEST_NORTH = 85.0511
-"""Where this projection ends, a square."""
+"""How far shapes extend beyond the edge of a tile, so that the edge is not drawn as a coast."""
+MIN_DISTANCE = 12
+"""Points closer than this are merged: a tile is drawn about 256 pixels wide."""
+MAX_ZOOM = 6
+MAX_LATITUDE = 85.0511
+"""The latitude at which the square map ends."""
 
 
 @dataclass
 class Place:
-    """A place to mark. One that the map knows needs only its name."""
+    """A place to mark. Cities that the map knows need only a name."""
 
     name: str
     latitude: Annotated[float | None, Field(ge=-90, le=90)] = None
@@ -57,9 +57,9 @@ class Map:
 
 @dataclass(frozen=True)
 class Key:
-    """Which tile: at zoom level z the world is 2^z tiles wide and high, counted from the north-west."""
+    """The position of a tile. At zoom level z the world is 2^z tiles wide and high, counted from the north-west."""
 
-    z: Annotated[int, Field(ge=0, le=DEEPEST)]
+    z: Annotated[int, Field(ge=0, le=MAX_ZOOM)]
     x: Annotated[int, Field(ge=0)]
     y: Annotated[int, Field(ge=0)]
 
@@ -85,21 +85,21 @@ class Tile:
 @dataclass
 class Tiles:
     extent: int
-    deepest: int
+    max_zoom: int
     tiles: list[Tile]
 
 
-# The world, as points between 0 and 1
+# The world as a unit square
 
 
-def projected(latitude: float, longitude: float) -> Point:
-    """Return a place on the square that the whole world is (Mercator's)."""
-    bounded = math.radians(max(-FARTHEST_NORTH, min(FARTHEST_NORTH, latitude)))
+def project(latitude: float, longitude: float) -> Point:
+    """Return the position of a place on the unit square (Mercator projection)."""
+    bounded = math.radians(max(-MAX_LATITUDE, min(MAX_LATITUDE, latitude)))
     return longitude / 360 + 0.5, 0.5 - math.asinh(math.tan(bounded)) / (2 * math.pi)
 
 
 def smooth(shape: list[Point]) -> list[Point]:
-    """Cut the corners off a closed shape."""
+    """Return a closed shape with its corners cut off."""
     cut: list[Point] = []
     for (x, y), (then_x, then_y) in pairwise([*shape, shape[0]]):
         cut += [(0.75 * x + 0.25 * then_x, 0.75 * y + 0.25 * then_y)]
@@ -110,10 +110,10 @@ def smooth(shape: list[Point]) -> list[Point]:
 def shapes(outlines: dict[str, list[float]]) -> list[list[Point]]:
     found = []
     for numbers in outlines.values():
-        shape = [projected(north, east) for east, north in zip(numbers[::2], numbers[1::2], strict=True)]
+        shape = [project(north, east) for east, north in zip(numbers[::2], numbers[1::2], strict=True)]
         shape = smooth(smooth(shape))
         found.append(shape)
-        if max(x for x, _ in shape) > 1:  # goes on at the other side
+        if max(x for x, _ in shape) > 1:  # crosses the date line, so it is repeated on the other side
             found.append([(x - 1, y) for x, y in shape])
     return found
 
@@ -127,14 +127,14 @@ def world() -> dict[str, Any]:
 # Tiles
 
 
-def clipped(shape: list[Point], low: float, high: float, axis: int) -> list[Point]:
-    """Return the part of a shape between two parallels to an axis."""
+def clip(shape: list[Point], low: float, high: float, axis: int) -> list[Point]:
+    """Return the part of a shape between two bounds on an axis."""
     for bound, inside in ((low, float.__ge__), (high, float.__le__)):
-        shape = _kept(shape, axis, bound, inside)
+        shape = _clip_side(shape, axis, bound, inside)
     return shape
 
 
-def _kept(shape: list[Point], axis: int, bound: float, inside: Callable[[float, float], bool]) -> list[Point]:
+def _clip_side(shape: list[Point], axis: int, bound: float, inside: Callable[[float, float], bool]) -> list[Point]:
     kept: list[Point] = []
     for before, point in pairwise([*shape[-1:], *shape]):
         if inside(before[axis], bound) != inside(point[axis], bound):
@@ -145,11 +145,11 @@ def _kept(shape: list[Point], axis: int, bound: float, inside: Callable[[float, 
     return kept
 
 
-def thinned(shape: list[tuple[int, int]]) -> list[int]:
-    """Leave out what is less than a pixel from the point before it, and write the rest as x, y, x, y..."""
+def simplify(shape: list[tuple[int, int]]) -> list[int]:
+    """Return a shape as x, y, x, y... without points that are less than a pixel from the one before."""
     kept = [shape[0]]
     for x, y in shape[1:]:
-        if abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= FINEST:
+        if abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= MIN_DISTANCE:
             kept.append((x, y))
     return [number for point in kept for number in point]
 
@@ -164,21 +164,21 @@ def tile(key: Key) -> Tile:
     def parts(all_shapes: list[list[Point]]) -> list[list[int]]:
         found = []
         for shape in all_shapes:
-            part = clipped(shape, left - edge, left + 1 / across + edge, 0)
-            part = clipped(part, top - edge, top + 1 / across + edge, 1)
+            part = clip(shape, left - edge, left + 1 / across + edge, 0)
+            part = clip(part, top - edge, top + 1 / across + edge, 1)
             if part:
-                found.append(thinned([(round((x - left) * scale), round((y - top) * scale)) for x, y in part]))
+                found.append(simplify([(round((x - left) * scale), round((y - top) * scale)) for x, y in part]))
         return found
 
     cities = []
     for name, (north, east, rank) in world()["cities"].items():
-        x, y = projected(north, east)
+        x, y = project(north, east)
         if left <= x < left + 1 / across and top <= y < top + 1 / across:
             cities.append(City(name, x, y, rank))
     return Tile(key.z, key.x, key.y, parts(world()["land"]), parts(world()["lakes"]), cities)
 
 
-# What the model reads
+# The text for the model
 
 
 def degrees(latitude: float, longitude: float) -> str:
@@ -187,14 +187,14 @@ def degrees(latitude: float, longitude: float) -> str:
 
 
 def kilometres(one: Marker, other: Marker) -> float:
-    """Return the distance over the globe."""
+    """Return the distance on the globe."""
     a, b = math.radians(one.latitude), math.radians(other.latitude)
     east = math.radians(other.longitude - one.longitude)
     half = math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(east / 2) ** 2
     return 2 * 6371 * math.asin(math.sqrt(half))
 
 
-def found(place: Place) -> Marker:
+def locate(place: Place) -> Marker:
     if place.latitude is not None and place.longitude is not None:
         return Marker(place.name, place.latitude, place.longitude)
     for name, (north, east, _) in world()["cities"].items():
@@ -203,7 +203,7 @@ def found(place: Place) -> Marker:
     raise ToolError(f"The map does not know where {place.name!r} is. Give its latitude and longitude.")
 
 
-def words(markers: list[Marker]) -> str:
+def describe(markers: list[Marker]) -> str:
     if not markers:
         return "A map of the world, without markers."
     lines = [f"{marker.name}: {degrees(marker.latitude, marker.longitude)}" for marker in markers]
@@ -215,22 +215,22 @@ def words(markers: list[Marker]) -> str:
 def show_map(
     places: Annotated[list[Place] | None, Field(max_length=100)] = None,
 ) -> Annotated[CallToolResult, Map]:
-    "Show a map of the world with places marked. Large cities need only a name, other places their coordinates."
-    markers = [found(place) for place in places or ()]
-    shown = Map(markers, words(markers))
+    "Show a map of the world with places marked. Large cities need only a name; other places need coordinates."
+    markers = [locate(place) for place in places or ()]
+    shown = Map(markers, describe(markers))
     return CallToolResult(content=[TextContent(type="text", text=shown.text)], structured_content=asdict(shown))
 
 
 @apps.tool(visibility=["app"], annotations=READ_ONLY)
 def get_tiles(keys: Annotated[list[Key], Field(min_length=1, max_length=64)]) -> Annotated[CallToolResult, Tiles]:
-    "Draw some tiles of the map, as outlines. Only the View calls this."
+    "Return tiles of the map as outlines. Only the View calls this."
     for key in keys:
         if max(key.x, key.y) >= 2**key.z:
             raise ToolError(
                 f"There is no tile {key.x}, {key.y} at level {key.z}: it is {2**key.z} tiles wide and high."
             )
-    tiles = Tiles(EXTENT, DEEPEST, [tile(key) for key in keys])
-    # With words of its own, or the outlines would be sent a second time as text.
+    tiles = Tiles(EXTENT, MAX_ZOOM, [tile(key) for key in keys])
+    # Without this text, the outlines would be sent a second time as text.
     text = TextContent(type="text", text=f"{len(keys)} tiles of the map")
     return CallToolResult(content=[text], structured_content=asdict(tiles))
 

@@ -28,20 +28,20 @@ class Todos:
 
 @dataclass
 class Store:
-    """What is to be done. It lives as long as the server does."""
+    """The to-do items, in memory."""
 
     items: dict[int, Todo] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def add(self, text: str) -> None:
         if not text.strip():
-            raise ToolError("The text of a to-do is empty. Say what is to be done.")
+            raise ToolError("The text of a to-do is empty. Write what is to be done.")
         todo = Todo(next(self.ids), text.strip()[:200])
         self.items[todo.id] = todo
 
     def get(self, id: int) -> Todo:
         if id not in self.items:
-            raise ToolError(f"There is no to-do {id}. Call show_todos for those there are.")
+            raise ToolError(f"There is no to-do {id}. Call show_todos for the list.")
         return self.items[id]
 
     def all(self) -> Todos:
@@ -63,14 +63,14 @@ def show_todos() -> Todos:
 
 @apps.tool(view="todo.html")
 def add_todo(text: str) -> Todos:
-    "Add something to the to-do list."
+    "Add a to-do to the list."
     store.add(text)
     return store.all()
 
 
 @apps.tool(visibility=["app"])
 def toggle_todo(id: int) -> Todos:
-    "Tick a to-do off, or on again."
+    "Mark a to-do as done, or as not done."
     todo = store.get(id)
     todo.done = not todo.done
     return store.all()
@@ -78,7 +78,7 @@ def toggle_todo(id: int) -> Todos:
 
 @apps.tool(visibility=["app"])
 def remove_todo(id: int) -> Todos:
-    "Take a to-do off the list."
+    "Remove a to-do from the list."
     del store.items[store.get(id).id]
     return store.all()
 

@@ -79,9 +79,9 @@ def find_rooms(people: Annotated[int, Field(ge=1)], day: date, start: Slot, need
 
 @apps.tool()
 def book_room(room: str, day: date, start: Slot, people: Annotated[int, Field(ge=1)]) -> Booking:
-    "Book a room that find_rooms has shown."
+    "Book a room that find_rooms returned."
     if room not in {known.name for known in ROOMS}:
-        raise ToolError(f"There is no room {room!r}. Call find_rooms for those there are.")
+        raise ToolError(f"There is no room {room!r}. Call find_rooms for the list.")
     if (room, day, start) in bookings:
         raise ToolError(f"{room} is taken on {day} at {start}. Call find_rooms for another.")
     booking = Booking(room, day, start, people, f"{room} is booked for {people} on {day} at {start}.")

@@ -73,7 +73,7 @@ async def test_the_to_do_list_tells_the_model_by_its_state(browser: Browser) -> 
         await widget.set(toolOutput=(await client.call("show_todos"))["structuredContent"])
         await widget.view.get_by_role("checkbox", name="Read the tutorial").check()
         await expect(widget.view.locator("#status")).to_have_text("2 of 3 left")
-        await widget.view.get_by_placeholder("What is to be done?").fill("Sleep")
+        await widget.view.get_by_placeholder("What needs to be done?").fill("Sleep")
         await widget.view.get_by_role("button", name="Add").click()
         await expect(widget.view.locator("#status")).to_have_text("3 of 4 left")
         states = await widget.said("setWidgetState")

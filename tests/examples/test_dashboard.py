@@ -1,4 +1,4 @@
-"""The dashboard: numbers that are right or said to be missing, and no question while nobody looks."""
+"""The dashboard: correct or missing metrics, and no polling while it is not visible."""
 
 import os
 import platform
@@ -36,7 +36,7 @@ async def polls(stage: Stage) -> bool:
 
 
 async def hold_time(stage: Stage) -> None:
-    """Hold the View's timer, from a poll on that has been planned anew."""
+    """Stop the timer of the View after it has scheduled the next poll."""
     await frame_of(stage).evaluate(HOLD_TIME)
     await stage.view.get_by_role("button", name="Pause").click()
     await stage.view.get_by_role("button", name="Resume").click()
@@ -49,7 +49,7 @@ async def measured() -> dict[str, Any]:
         return sample
 
 
-async def test_the_numbers_are_those_of_this_computer() -> None:
+async def test_the_metrics_are_those_of_this_computer() -> None:
     sample = await measured()
     cpu, memory, disk, load = sample["metrics"]
     assert [metric["name"] for metric in sample["metrics"]] == ["CPU", "Memory", "Disk", "Load"]
@@ -60,7 +60,7 @@ async def test_the_numbers_are_those_of_this_computer() -> None:
     assert platform.system() in sample["system"]
 
 
-async def test_a_model_reads_the_same_in_text() -> None:
+async def test_the_text_for_the_model_has_the_same_metrics() -> None:
     async with client_of("dashboard", NO_UI) as client:
         assert set(await client.tools()) == {"show_dashboard"}
         text = (await client.call("show_dashboard"))["content"][0]["text"]
@@ -69,7 +69,9 @@ async def test_a_model_reads_the_same_in_text() -> None:
     assert re.search(r"^Load: \d+\.\d\d", text, re.MULTILINE)
 
 
-async def test_what_cannot_be_measured_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_metric_that_cannot_be_measured_has_a_placeholder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(os, "getloadavg")  # as on Windows
     example = namespace_of("dashboard")
     example["sample"].__globals__["PROC"] = tmp_path  # no /proc, as everywhere but on Linux
@@ -79,7 +81,7 @@ async def test_what_cannot_be_measured_is_said(tmp_path: Path, monkeypatch: pyte
     assert "Disk: " in sample.text
 
 
-async def test_the_processor_is_busy_for_the_part_that_it_was_not_idle(tmp_path: Path) -> None:
+async def test_the_load_is_the_share_of_time_without_idle_time(tmp_path: Path) -> None:
     example = namespace_of("dashboard")
     example["sample"].__globals__["PROC"] = tmp_path
     stat = tmp_path / "stat"
@@ -87,13 +89,13 @@ async def test_the_processor_is_busy_for_the_part_that_it_was_not_idle(tmp_path:
     processor = example["Processor"](before=(0.0, 0.0))
     assert await processor.share() == 0.5
     stat.write_text("cpu  175 0 0 125 0 0 0 0 0 0\n", encoding="ascii")
-    processor.looked = 0.0
+    processor.sampled = 0.0
     assert await processor.share() == 0.75
     stat.write_text("cpu  999 0 0 125 0 0 0 0 0 0\n", encoding="ascii")
-    assert await processor.share() == 0.75  # too soon to tell
+    assert await processor.share() == 0.75  # too soon for a new value
 
 
-async def test_the_view_goes_on_asking_by_the_tool_that_the_model_does_not_have(browser: Browser) -> None:
+async def test_the_view_polls_the_app_only_tool(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await expect(stage.view.get_by_role("status")).to_have_text("Live, every 2 seconds")
         await expect(stage.view.locator(".card")).to_have_count(4)
@@ -105,19 +107,19 @@ async def test_the_view_goes_on_asking_by_the_tool_that_the_model_does_not_have(
         assert await polls(stage)
 
 
-async def test_the_view_asks_nothing_while_it_is_paused_and_tells_the_model_where(browser: Browser) -> None:
+async def test_the_view_does_not_poll_while_paused_and_updates_the_model_context(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await expect(stage.view.locator(".card")).to_have_count(4)
         await hold_time(stage)
         await stage.view.get_by_role("button", name="Pause").click()
         await expect(stage.view.get_by_role("status")).to_have_text("Paused")
         assert not await polls(stage)
-        told = (await stage.said("ui/update-model-context", 2))[-1]["content"][0]["text"]
-        assert told.startswith("The user has paused the dashboard at:\n")
-        assert "CPU: " in told
+        model_context = (await stage.said("ui/update-model-context", 2))[-1]["content"][0]["text"]
+        assert model_context.startswith("The user has paused the dashboard at:\n")
+        assert "CPU: " in model_context
 
 
-async def test_the_view_asks_nothing_while_its_tab_is_hidden(browser: Browser) -> None:
+async def test_the_view_does_not_poll_while_its_tab_is_hidden(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await expect(stage.view.locator(".card")).to_have_count(4)
         await hold_time(stage)
@@ -129,7 +131,7 @@ async def test_the_view_asks_nothing_while_its_tab_is_hidden(browser: Browser) -
         await expect(stage.view.get_by_role("img", name=re.compile("CPU.*last 3 samples"))).to_be_visible()
 
 
-async def test_the_view_asks_nothing_while_it_is_scrolled_away(browser: Browser) -> None:
+async def test_the_view_does_not_poll_while_scrolled_out_of_view(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await expect(stage.view.locator(".card")).to_have_count(4)
         await hold_time(stage)
@@ -144,7 +146,7 @@ async def test_the_view_asks_nothing_while_it_is_scrolled_away(browser: Browser)
         await expect(stage.view.get_by_role("img", name=re.compile("CPU.*last 3 samples"))).to_be_visible()
 
 
-async def test_the_view_stops_at_its_teardown(browser: Browser) -> None:
+async def test_the_view_stops_polling_at_teardown(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await expect(stage.view.locator(".card")).to_have_count(4)
         await hold_time(stage)
@@ -152,7 +154,7 @@ async def test_the_view_stops_at_its_teardown(browser: Browser) -> None:
         assert not await polls(stage)
 
 
-async def test_a_refused_sample_pauses_and_can_be_resumed(browser: Browser) -> None:
+async def test_a_failed_sample_pauses_polling_until_it_is_resumed(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await expect(stage.view.locator(".card")).to_have_count(4)
         await hold_time(stage)
@@ -165,7 +167,7 @@ async def test_a_refused_sample_pauses_and_can_be_resumed(browser: Browser) -> N
         await expect(stage.view.get_by_role("status")).to_have_text("Live, every 2 seconds")
 
 
-async def test_a_high_value_and_a_missing_one_are_said_in_words(browser: Browser) -> None:
+async def test_high_and_missing_values_are_also_shown_as_text(browser: Browser) -> None:
     metrics = [
         {"name": "CPU", "shown": "97%", "detail": "of 1 core", "share": 0.97},
         {"name": "Load", "shown": "–", "detail": "Python alone cannot measure this on Windows.", "share": None},
@@ -180,7 +182,7 @@ async def test_a_high_value_and_a_missing_one_are_said_in_words(browser: Browser
         await expect(stage.view.locator(".card.unknown")).to_contain_text("cannot measure")
 
 
-async def test_a_cancelled_call_and_a_failed_one_are_said(browser: Browser) -> None:
+async def test_cancelled_and_failed_calls_are_shown(browser: Browser) -> None:
     async with showing(browser, "dashboard") as stage:
         await stage.notify("ui/notifications/tool-cancelled", {"reason": "The user stopped it."})
         await expect(stage.view.get_by_role("status")).to_have_text("Cancelled: The user stopped it.")

@@ -1,4 +1,4 @@
-"""The examples, run as their users would: in a browser, and by a client that shows text only."""
+"""The examples in a browser, and with a client that shows only text."""
 
 import json
 import re
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 each = pytest.mark.parametrize("name", VIEWS)
 
-# How far each edge (or filling) of a control and each placeholder stand out from the ground: WCAG 1.4.11 and 1.4.3.
+# The contrast of the edge or fill of each control, and of each placeholder, with the background (WCAG 1.4.11, 1.4.3).
 CONTRASTS = """(body) => {
   const luminance = (color) => {
     const linear = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
@@ -54,7 +54,7 @@ async def test_the_view_is_valid_html5(name: str) -> None:
 
 @each
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-async def test_controls_and_placeholders_stand_out(name: str, dark: bool, browser: Browser) -> None:
+async def test_controls_and_placeholders_have_enough_contrast(name: str, dark: bool, browser: Browser) -> None:
     async with showing(browser, name, dark=dark) as stage:
         measured = await stage.view.locator("body").evaluate(CONTRASTS)
         assert measured
@@ -102,7 +102,7 @@ async def test_the_view_starts_with_no_violation_no_request_and_no_overflow(
         assert 1 <= sizes < 10
 
 
-async def test_clock_shows_the_time_and_asks_again(browser: Browser) -> None:
+async def test_clock_shows_the_time_and_refreshes_it(browser: Browser) -> None:
     async with showing(browser, "clock") as stage:
         await expect(stage.view.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
         await expect(stage.view.locator("#day")).to_contain_text("UTC")
@@ -113,14 +113,14 @@ async def test_clock_shows_the_time_and_asks_again(browser: Browser) -> None:
         await expect(stage.view.get_by_role("status")).to_contain_text("Alarm in")
 
 
-async def test_clock_shows_what_went_wrong(browser: Browser) -> None:
+async def test_clock_shows_errors(browser: Browser) -> None:
     async with showing(browser, "clock") as stage:
         assert stage.client is not None
         await stage.notify("ui/notifications/tool-result", await stage.client.call("get_time", zone="Mars/Olympus"))
         await expect(stage.view.locator("#day")).to_contain_text("is not a time zone")
 
 
-async def test_clock_goes_on_by_itself_and_keeps_its_zone(browser: Browser) -> None:
+async def test_clock_ticks_and_keeps_its_zone(browser: Browser) -> None:
     async with showing(browser, "clock") as stage:
         assert stage.client is not None
         await stage.run("get_time", {"zone": "Asia/Tokyo"})
@@ -132,7 +132,7 @@ async def test_clock_goes_on_by_itself_and_keeps_its_zone(browser: Browser) -> N
         assert (await stage.said("tools/call", 1))[0]["arguments"] == {"zone": "Asia/Tokyo"}
 
 
-async def test_clock_goes_on_over_midnight(browser: Browser) -> None:
+async def test_clock_ticks_past_midnight(browser: Browser) -> None:
     async with showing(browser, "clock") as stage:
         late = {"iso": "2026-12-31T23:59:59+09:00", "zone": "Asia/Tokyo", "text": ""}
         await stage.notify("ui/notifications/tool-result", {"content": [], "structuredContent": late})
@@ -141,7 +141,7 @@ async def test_clock_goes_on_over_midnight(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("button", ["Refresh", "Wake me in a minute"])
-async def test_clock_says_when_a_call_is_refused(button: str, browser: Browser) -> None:
+async def test_clock_shows_when_a_call_is_rejected(button: str, browser: Browser) -> None:
     async with showing(browser, "clock") as stage:
         stage.client = Refusing()
         await stage.view.get_by_role("button", name=button).click()
@@ -171,7 +171,7 @@ async def test_todo_gives_the_focus_of_a_removed_row_to_its_neighbour(browser: B
         await expect(stage.view.get_by_role("textbox")).to_be_focused()
 
 
-async def test_todo_unticks_what_could_not_be_changed(browser: Browser) -> None:
+async def test_todo_resets_a_checkbox_whose_change_failed(browser: Browser) -> None:
     async with showing(browser, "todo") as stage:
         stage.client = Refusing()
         box = stage.view.get_by_role("checkbox").first
@@ -181,7 +181,7 @@ async def test_todo_unticks_what_could_not_be_changed(browser: Browser) -> None:
         await expect(box).to_be_focused()
 
 
-async def test_todo_is_changed_by_hand_and_the_model_is_told(browser: Browser) -> None:
+async def test_todo_is_changed_by_the_user_and_updates_the_model_context(browser: Browser) -> None:
     async with showing(browser, "todo") as stage:
         await expect(stage.view.get_by_role("listitem")).to_have_count(3)
         await stage.view.get_by_role("textbox").fill("<b>Buy milk</b>")
@@ -245,7 +245,7 @@ async def test_chart_shows_long_labels_whole_in_a_narrow_view(browser: Browser) 
         assert await stage.view.locator(".bar").evaluate("bar => bar.clientWidth") > 40
 
 
-async def test_chart_goes_full_screen_and_back_where_the_host_offers_it(browser: Browser) -> None:
+async def test_chart_goes_full_screen_and_back_if_the_host_supports_it(browser: Browser) -> None:
     async with showing(browser, "chart") as stage:
         await stage.view.get_by_role("button", name="Full screen").click()
         await stage.view.get_by_role("button", name="Leave full screen").click()
@@ -300,7 +300,7 @@ async def test_wizard_moves_the_focus_to_each_question_and_to_the_result(browser
         await expect(stage.view.get_by_role("status")).to_contain_text("is booked")
 
 
-async def test_wizard_leaves_the_focus_where_it_is_when_something_fails(browser: Browser) -> None:
+async def test_wizard_keeps_the_focus_after_an_error(browser: Browser) -> None:
     async with showing(browser, "wizard") as stage:
         button = stage.view.get_by_role("button", name="Next")
         await button.press("Enter")
@@ -310,7 +310,7 @@ async def test_wizard_leaves_the_focus_where_it_is_when_something_fails(browser:
         await expect(button).to_be_focused()
 
 
-async def test_wizard_says_when_no_room_fits_and_lets_the_user_go_back(browser: Browser) -> None:
+async def test_wizard_shows_when_no_room_fits_and_lets_the_user_go_back(browser: Browser) -> None:
     async with showing(browser, "wizard") as stage:
         assert stage.client is not None
         await stage.client.call("book_room", room="Library", day="2030-05-06", start="09:00", people=20)

@@ -56,7 +56,7 @@ def test_a_full_board_is_a_draw() -> None:
     assert "a draw" in state.text
 
 
-def test_every_four_is_counted_once() -> None:
+def test_every_row_of_four_is_listed_once() -> None:
     fours = namespace_of("game")["FOURS"]
     assert len(fours) == len({tuple(four) for four in fours}) == 69
 
@@ -66,12 +66,12 @@ def test_every_four_is_counted_once() -> None:
     [([1, 7, 2, 7, 3, 7], 4), ([1, 7, 2, 7, 5, 7, 6], 7), ([1, 7, 2, 6, 3], 4), ([], 4)],
     ids=["wins", "wins rather than blocks", "blocks", "begins in the middle"],
 )
-def test_the_servers_own_player_sees_one_move_ahead(before: list[int], column: int) -> None:
+def test_the_player_of_the_server_looks_one_move_ahead(before: list[int], column: int) -> None:
     game = game_of(*before)
     assert namespace_of("game")["good_column"](game) == column - 1
 
 
-async def test_moves_against_the_rules_are_refused_in_words() -> None:
+async def test_moves_against_the_rules_are_errors() -> None:
     async with client_of("game") as client:
         await client.call("start_game")
 
@@ -90,7 +90,7 @@ async def test_moves_against_the_rules_are_refused_in_words() -> None:
         assert "The game is over" in await refusal(column=4, player="model")
 
 
-async def test_the_game_is_played_in_text_where_there_is_no_ui() -> None:
+async def test_a_client_without_ui_plays_in_text() -> None:
     async with client_of("game", NO_UI) as client:
         assert set(await client.tools()) == {"start_game", "play"}
         text = (await client.call("start_game"))["content"][0]["text"]
@@ -106,15 +106,15 @@ def column(stage: Stage, number: int) -> Any:
     return stage.view.get_by_role("button", name=f"Column {number}")
 
 
-async def test_the_user_moves_and_the_model_is_told(browser: Browser) -> None:
+async def test_a_move_of_the_user_updates_the_model_context(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         status = stage.view.get_by_role("status")
         await expect(status).to_have_text("Your turn: choose a column.")
         await column(stage, 4).click()
         await expect(status).to_have_text("You played column 4. Now it is the model's turn.")
         await expect(column(stage, 4)).to_have_accessible_name("Column 4, from the bottom: you")
-        (told,) = await stage.said("ui/update-model-context", 1)
-        assert ". . . X . . ." in told["content"][0]["text"]
+        (model_context,) = await stage.said("ui/update-model-context", 1)
+        assert ". . . X . . ." in model_context["content"][0]["text"]
         await expect(column(stage, 1)).to_be_disabled()
         await stage.view.get_by_role("button", name="Move for the model").click()
         await expect(status).to_contain_text("Your turn: choose a column.")
@@ -122,7 +122,7 @@ async def test_the_user_moves_and_the_model_is_told(browser: Browser) -> None:
         await expect(column(stage, 1)).to_be_enabled()
 
 
-async def test_the_board_is_played_by_keys_and_keeps_the_focus(browser: Browser) -> None:
+async def test_the_board_is_played_with_keys_and_keeps_the_focus(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         await expect(stage.view.get_by_role("status")).to_have_text("Your turn: choose a column.")
         await column(stage, 1).focus()
@@ -138,7 +138,7 @@ async def test_the_board_is_played_by_keys_and_keeps_the_focus(browser: Browser)
         await expect(column(stage, 5)).to_be_focused()
 
 
-async def test_the_model_sees_the_board_and_moves_by_tools_of_the_view(browser: Browser) -> None:
+async def test_the_model_reads_the_board_and_moves_with_app_tools(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         await expect(stage.view.get_by_role("status")).to_have_text("Your turn: choose a column.")
         tools = {tool["name"]: tool for tool in (await stage.ask("tools/list", {}))["result"]["tools"]}
@@ -157,7 +157,7 @@ async def test_the_model_sees_the_board_and_moves_by_tools_of_the_view(browser: 
         assert "error" in await stage.ask("tools/call", {"name": "drop_disc", "arguments": {"column": "left"}})
 
 
-async def test_a_move_by_the_servers_own_tool_shows_up_on_the_board(browser: Browser) -> None:
+async def test_a_move_with_the_tool_of_the_server_is_shown_on_the_board(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         await column(stage, 4).click()
         await expect(stage.view.locator(".cell .user")).to_have_count(1)
@@ -178,7 +178,7 @@ async def test_the_model_is_asked_to_move_by_a_message(browser: Browser) -> None
         await expect(stage.view.get_by_role("status")).to_have_text("Asked. Waiting for the model…")
 
 
-async def test_a_won_game_is_marked_and_another_is_begun(browser: Browser) -> None:
+async def test_a_won_game_is_marked_and_a_new_one_can_be_started(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         await expect(stage.view.get_by_role("status")).to_have_text("Your turn: choose a column.")
         assert stage.client is not None
@@ -192,7 +192,7 @@ async def test_a_won_game_is_marked_and_another_is_begun(browser: Browser) -> No
         await expect(stage.view.locator(".cell i")).to_have_count(0)
 
 
-async def test_a_refused_move_changes_nothing_and_says_why(browser: Browser) -> None:
+async def test_a_rejected_move_changes_nothing_and_shows_the_reason(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         await expect(stage.view.get_by_role("status")).to_have_text("Your turn: choose a column.")
         stage.client = Refusing()
@@ -202,7 +202,7 @@ async def test_a_refused_move_changes_nothing_and_says_why(browser: Browser) -> 
         await expect(column(stage, 4)).to_be_enabled()
 
 
-async def test_a_cancelled_and_a_failed_start_are_said(browser: Browser) -> None:
+async def test_a_cancelled_and_a_failed_start_are_shown(browser: Browser) -> None:
     async with showing(browser, "game") as stage:
         await stage.notify("ui/notifications/tool-cancelled", {"reason": "Too late."})
         await expect(stage.view.get_by_role("status")).to_have_text("Cancelled: Too late.")

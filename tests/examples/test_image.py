@@ -1,4 +1,4 @@
-"""The picture viewer: a PNG that the server writes itself, put together from chunks by the View."""
+"""The image viewer: a PNG file that the View assembles from chunks."""
 
 import base64
 import struct
@@ -18,7 +18,7 @@ NAMES = ("dunes", "ripples", "night")
 
 
 def parts(png: bytes) -> dict[bytes, bytes]:
-    """Take a PNG file apart, as RFC 2083 says that it is put together."""
+    """Parse a PNG file (RFC 2083)."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     found: dict[bytes, bytes] = {}
     at = 8
@@ -32,7 +32,7 @@ def parts(png: bytes) -> dict[bytes, bytes]:
 
 
 async def whole(client: Wire, shown: dict[str, Any]) -> tuple[bytes, int]:
-    """Read a picture in chunks, and return it with their number."""
+    """Read a picture in chunks, and return it with the number of chunks."""
     data, chunks = b"", 0
     while len(data) < shown["size"]:
         item = await client.read(f"image://{shown['name']}/{len(data)}")
@@ -58,16 +58,16 @@ async def test_the_chunks_of_a_picture_are_a_png_file(name: str) -> None:
     assert max(rows) < len(found[b"PLTE"]) // 3
 
 
-async def test_a_picture_is_the_same_each_time_it_is_painted() -> None:
+async def test_a_picture_is_the_same_each_time() -> None:
     first, second = namespace_of("image"), namespace_of("image")
     assert first["painted"]("night", 120, 75) == second["painted"]("night", 120, 75)
 
 
-async def test_a_model_gets_words_and_a_small_picture() -> None:
+async def test_a_model_gets_text_and_a_thumbnail() -> None:
     async with client_of("image", NO_UI) as client:
-        words, small = (await client.call("show_picture", name="ripples"))["content"]
-        assert words["text"].startswith("Two stones in a pond: Two sets of rings")
-        assert "image://ripples/0" in words["text"]
+        text, small = (await client.call("show_picture", name="ripples"))["content"]
+        assert text["text"].startswith("Two stones in a pond: Two sets of rings")
+        assert "image://ripples/0" in text["text"]
         assert small["mimeType"] == "image/png"
         assert struct.unpack(">I", parts(base64.b64decode(small["data"]))[b"IHDR"][:4]) == (240,)
         assert "blob" in await client.read("image://ripples/0")  # also without any View
@@ -76,13 +76,13 @@ async def test_a_model_gets_words_and_a_small_picture() -> None:
 @pytest.mark.parametrize(
     "uri", ["image://mona-lisa/0", "image://dunes/99999999", "image://dunes/-1", "image://dunes/x"]
 )
-async def test_a_chunk_that_is_not_there_is_an_error(uri: str) -> None:
+async def test_an_unknown_chunk_is_an_error(uri: str) -> None:
     async with client_of("image") as client:
         with pytest.raises(WireError):
             await client.read(uri)
 
 
-async def test_the_view_puts_the_picture_together_and_fits_it_in(browser: Browser) -> None:
+async def test_the_view_assembles_the_picture_and_fits_it_in(browser: Browser) -> None:
     async with showing(browser, "image") as stage:
         picture = stage.view.locator("canvas")
         await expect(picture).to_be_visible()
@@ -95,7 +95,7 @@ async def test_the_view_puts_the_picture_together_and_fits_it_in(browser: Browse
         assert len(await colours(stage.page, await picture.screenshot())) > 100
 
 
-async def test_the_picture_is_zoomed_by_buttons_keys_and_wheel(browser: Browser) -> None:
+async def test_the_picture_is_zoomed_with_buttons_keys_and_wheel(browser: Browser) -> None:
     async with showing(browser, "image") as stage:
         await expect(stage.view.locator("canvas")).to_be_visible()
         zoom, frame = stage.view.locator("#zoom"), stage.view.locator("#stage")
@@ -130,18 +130,18 @@ async def test_a_zoomed_picture_is_dragged_with_the_mouse(browser: Browser) -> N
         assert await frame.evaluate("stage => stage.scrollLeft") == pytest.approx(before + 60, abs=3)
 
 
-async def test_another_picture_is_chosen_and_the_model_is_told(browser: Browser) -> None:
+async def test_choosing_another_picture_updates_the_model_context(browser: Browser) -> None:
     async with showing(browser, "image") as stage:
         await expect(stage.view.locator("canvas")).to_be_visible()
         await stage.view.get_by_label("Picture", exact=True).select_option("dunes")
         await expect(stage.view.get_by_role("heading")).to_have_text("Dunes at dusk")
-        (told,) = await stage.said("ui/update-model-context", 1)
-        assert "Five rows of dunes" in told["content"][0]["text"]
+        (model_context,) = await stage.said("ui/update-model-context", 1)
+        assert "Five rows of dunes" in model_context["content"][0]["text"]
         await expect(stage.view.locator("#status")).to_contain_text("chunks")
 
 
 class Breaking(Wire):
-    """A client that gives the first chunk of a picture, and no other."""
+    """A client that returns only the first chunk of a picture."""
 
     def __init__(self, client: Wire) -> None:
         self._client = client
@@ -155,7 +155,7 @@ class Breaking(Wire):
         return await self._client.request(method, params)
 
 
-async def test_a_picture_that_breaks_off_says_so_and_can_be_chosen_again(browser: Browser) -> None:
+async def test_a_failed_download_is_shown_and_can_be_retried(browser: Browser) -> None:
     async with showing(browser, "image") as stage:
         await expect(stage.view.locator("canvas")).to_be_visible()
         client = stage.client
@@ -163,8 +163,8 @@ async def test_a_picture_that_breaks_off_says_so_and_can_be_chosen_again(browser
         stage.client = Breaking(client)
         choice = stage.view.get_by_label("Picture", exact=True)
         await choice.select_option("dunes")
-        words = "The picture could not be loaded: The line is dead."
-        await expect(stage.view.locator("#status")).to_have_text(words)
+        message = "The picture could not be loaded: The line is dead."
+        await expect(stage.view.locator("#status")).to_have_text(message)
         await expect(stage.view.locator("#loading")).to_be_hidden()
         stage.client = client
         await choice.select_option("night")
@@ -188,7 +188,7 @@ async def test_loading_shows_progress_and_can_be_stopped(browser: Browser) -> No
         assert await stage.said("notifications/cancelled", 1)
 
 
-async def test_a_chunk_that_is_too_long_or_empty_is_refused(browser: Browser) -> None:
+async def test_a_chunk_that_is_too_long_or_empty_is_an_error(browser: Browser) -> None:
     for blob in ("", base64.b64encode(b"x" * 2_000_000).decode()):
         async with showing(browser, "image") as stage:
             await expect(stage.view.locator("canvas")).to_be_visible()
@@ -199,7 +199,7 @@ async def test_a_chunk_that_is_too_long_or_empty_is_refused(browser: Browser) ->
             await expect(stage.view.locator("#status")).to_contain_text("less or more than the picture")
 
 
-async def test_a_refused_choice_and_a_cancelled_call_are_said(browser: Browser) -> None:
+async def test_a_rejected_choice_and_a_cancelled_call_are_shown(browser: Browser) -> None:
     async with showing(browser, "image") as stage:
         await expect(stage.view.locator("canvas")).to_be_visible()
         stage.client = Refusing()

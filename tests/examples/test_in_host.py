@@ -1,4 +1,4 @@
-"""The examples in the real host: three origins, the standard's policy, and questions only where something changes."""
+"""The examples in the real host: three origins, the default policy, and consent only for changes."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ def host_of(name: str, rules: dict[str, Any] | None = None) -> Host:
 
 
 async def the_only_view(program: Program) -> str:
-    """Wait until the host knows the app tools of its View, and return which View that is."""
+    """Wait until the host has the app tools of its View, and return the id of the View."""
     for _ in range(500):
         if tools := program.host.app_tools("game"):
             return tools[0].view
@@ -29,7 +29,7 @@ async def the_only_view(program: Program) -> str:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-async def test_every_example_is_shown_without_a_word_of_complaint(name: str, browser: Browser) -> None:
+async def test_every_example_is_shown_without_problems(name: str, browser: Browser) -> None:
     _, tool, arguments = VIEWS[name]
     with program_of(host_of(name)) as program:
         async with program.shown(browser, name, tool, arguments) as (page, problems):
@@ -40,7 +40,7 @@ async def test_every_example_is_shown_without_a_word_of_complaint(name: str, bro
             assert problems == []
 
 
-async def test_the_dashboard_polls_without_asking_anybody(browser: Browser) -> None:
+async def test_the_dashboard_polls_without_consent(browser: Browser) -> None:
     with program_of(host_of("dashboard")) as program:
         async with program.shown(browser, "dashboard", "show_dashboard", {"every": 1}) as (page, problems):
             view = await view_frame(page)
@@ -49,7 +49,7 @@ async def test_the_dashboard_polls_without_asking_anybody(browser: Browser) -> N
             assert problems == []
 
 
-async def test_the_map_tells_the_model_what_the_user_looks_at(browser: Browser) -> None:
+async def test_the_map_sends_the_visible_area_as_model_context(browser: Browser) -> None:
     host = host_of("map")
     with program_of(host) as program:
         async with program.shown(browser, "map", "show_map", {"places": [{"name": "Cairo"}]}) as (page, problems):
@@ -91,7 +91,7 @@ async def test_the_model_plays_on_the_users_board(browser: Browser) -> None:
             assert problems == []
 
 
-async def test_the_models_move_is_asked_for_but_a_look_is_not(browser: Browser) -> None:
+async def test_a_move_for_the_model_needs_consent_but_reading_the_board_does_not(browser: Browser) -> None:
     host = host_of("game")
     with program_of(host) as program:
         async with program.shown(browser, "game", "start_game", {"first": "model"}) as (page, problems):

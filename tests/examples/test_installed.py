@@ -1,4 +1,4 @@
-"""The examples as `pip install fanlight` lays them out, so that `fanlight dev` alone has something to show."""
+"""The examples as `pip install fanlight` installs them, for `fanlight dev` without arguments."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ for name, served in servers([]).items():
 
 
 def included() -> dict[str, str]:
-    """Return what the wheel holds besides the package: where it is here, and where it is there."""
+    """Return the extra files of the wheel, as paths in the repository and paths in the wheel."""
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
         "wheel"
     ]
@@ -34,7 +34,7 @@ def included() -> dict[str, str]:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """Lay the package out as its wheel does."""
+    """Install the package as its wheel does."""
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "fanlight", tmp_path / "fanlight", ignore=skipped)
     for source, target in included().items():
@@ -68,7 +68,7 @@ def test_without_a_server_the_installed_examples_are_shown(installed: Path) -> N
     assert done.stdout.splitlines() == [f"{name} {installed / 'fanlight' / 'examples' / name}" for name in NAMES]
 
 
-async def test_the_installed_examples_have_all_that_their_views_are_made_of(installed: Path) -> None:
+async def test_the_installed_examples_have_all_files_of_their_views(installed: Path) -> None:
     for name, (uri, tool, arguments) in VIEWS.items():
         async with over_stdio(installed / "fanlight" / "examples" / name / "server.py", "2025-11-25", UI) as client:
             assert "--color-background-primary" in (await client.read(uri))["text"]  # of look.css

@@ -1,4 +1,4 @@
-"""The map: tiles that hold the world, drawn without a network, and a model that knows what the user looks at."""
+"""The map: tiles of the world without network access, and model context with the visible area."""
 
 import re
 from typing import Any
@@ -33,12 +33,12 @@ def is_inside(shape: list[tuple[float, float]], x: float, y: float) -> bool:
 
 
 def is_land(example: dict[str, Any], latitude: float, longitude: float) -> bool:
-    """Look a place up in the deepest tile that it is in, as the View would draw it."""
-    x, y = example["projected"](latitude, longitude)
-    deepest, extent = example["DEEPEST"], example["EXTENT"]
-    column, row = int(x * 2**deepest), int(y * 2**deepest)
-    tile = example["tile"](example["Key"](deepest, column, row))
-    at = ((x * 2**deepest - column) * extent, (y * 2**deepest - row) * extent)
+    """Return whether a place is on land, according to its tile at the highest zoom level."""
+    x, y = example["project"](latitude, longitude)
+    max_zoom, extent = example["MAX_ZOOM"], example["EXTENT"]
+    column, row = int(x * 2**max_zoom), int(y * 2**max_zoom)
+    tile = example["tile"](example["Key"](max_zoom, column, row))
+    at = ((x * 2**max_zoom - column) * extent, (y * 2**max_zoom - row) * extent)
 
     def covers(shapes: list[list[int]]) -> bool:
         return any(is_inside(list(zip(shape[::2], shape[1::2], strict=True)), *at) for shape in shapes)
@@ -84,7 +84,7 @@ async def test_a_model_reads_places_and_distances() -> None:
         assert "without markers" in (await client.call("show_map"))["content"][0]["text"]
 
 
-async def test_what_the_map_cannot_find_or_draw_is_an_error_in_words() -> None:
+async def test_unknown_places_and_tiles_are_errors() -> None:
     async with client_of("map") as client:
         unknown = await client.call("show_map", places=[{"name": "Atlantis"}])
         assert unknown["isError"]
@@ -97,7 +97,7 @@ async def test_what_the_map_cannot_find_or_draw_is_an_error_in_words() -> None:
 
 
 async def drawn(stage: Stage) -> dict[str, int]:
-    """Wait until land, sea and a marker are drawn, and return how much there is of each colour."""
+    """Wait until land, sea and a marker are drawn, and return the number of pixels of each colour."""
     found: dict[str, int] = {}
     for _ in range(50):
         found = await colours(stage.page, await stage.view.locator("canvas").screenshot())
@@ -106,14 +106,14 @@ async def drawn(stage: Stage) -> dict[str, int]:
     raise AssertionError(found.get(LAND), found.get(SEA), found.get(PIN))
 
 
-async def told(stage: Stage, words: str) -> str:
-    """Wait until the model is told something with these words in it."""
+async def model_context(stage: Stage, part: str) -> str:
+    """Wait until the View sends model context that contains this text."""
     text = ""
     for _ in range(500):
         those = "messages.filter(message => message.method === 'ui/update-model-context')"
         updates: list[str] = await stage.page.evaluate(f"{those}.map(message => message.params.content[0].text)")
         text = updates[-1] if updates else ""
-        if words in text:
+        if part in text:
             return text
         await stage.page.evaluate("new Promise(requestAnimationFrame)")
     raise AssertionError(text)
@@ -128,27 +128,27 @@ async def test_land_sea_and_markers_are_drawn_from_the_servers_tiles(browser: Br
         assert len(calls) <= 4
 
 
-async def test_nothing_is_told_to_the_model_before_the_user_moves_the_map(browser: Browser) -> None:
+async def test_no_model_context_is_sent_before_the_user_moves_the_map(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
         assert await stage.said("ui/update-model-context", 0) == []
 
 
-async def test_keys_move_and_zoom_the_map_and_the_model_is_told_what_is_in_view(browser: Browser) -> None:
+async def test_keys_move_and_zoom_the_map_and_update_the_model_context(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
         canvas = stage.view.get_by_role("application")
         await canvas.focus()
         for _ in range(6):
             await canvas.press("+")
-        text = await told(stage, "Markers in view: none.")
+        text = await model_context(stage, "Markers in view: none.")
         assert re.search(r"\(zoom [456]\.\d of 6\)", text)
         await canvas.press("0")
-        text = await told(stage, "Markers in view: Paris, Nairobi.")
+        text = await model_context(stage, "Markers in view: Paris, Nairobi.")
         assert "Cairo" in text
         for _ in range(6):
             await canvas.press("ArrowRight")
-        text = await told(stage, "Beijing")
+        text = await model_context(stage, "Beijing")
         assert "Casablanca" not in text
         await expect(stage.view.get_by_role("status")).to_have_text(
             re.compile(r"^In view: .+° [NS] to .+° N, .+° [EW] to .+° E$")
@@ -165,10 +165,10 @@ async def test_the_map_is_dragged_with_the_mouse(browser: Browser) -> None:
         await stage.page.mouse.down()
         await stage.page.mouse.move(middle_x + 280, middle_y, steps=4)
         await stage.page.mouse.up()
-        assert "Dakar" in await told(stage, "Dakar")
+        assert "Dakar" in await model_context(stage, "Dakar")
 
 
-async def test_the_wheel_zooms_only_where_it_is_meant_to(browser: Browser) -> None:
+async def test_the_wheel_zooms_only_with_ctrl_or_in_full_screen(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
         turn = "(canvas, ctrlKey) => !canvas.dispatchEvent("
@@ -181,11 +181,11 @@ async def test_the_wheel_zooms_only_where_it_is_meant_to(browser: Browser) -> No
         assert await canvas.evaluate(turn, False) is True
 
 
-async def test_a_marker_is_found_again_by_its_button(browser: Browser) -> None:
+async def test_the_button_of_a_marker_centres_the_map_on_it(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
         await stage.view.get_by_role("list", name="Markers").get_by_role("button", name="Nairobi").press("Enter")
-        text = await told(stage, "Markers in view: Nairobi.")
+        text = await model_context(stage, "Markers in view: Nairobi.")
         assert "(zoom 4.0 of 6)" in text
 
 
@@ -195,10 +195,10 @@ async def test_markers_on_both_sides_of_the_pacific_are_shown_across_it(browser:
         await stage.run("show_map", {"places": [{"name": "Tokyo"}, {"name": "San Francisco"}]})
         await expect(stage.view.get_by_role("button", name="San Francisco")).to_be_visible()
         await stage.view.get_by_role("application").press("+")
-        assert "Honolulu" in await told(stage, "Honolulu")
+        assert "Honolulu" in await model_context(stage, "Honolulu")
 
 
-async def test_tiles_that_were_refused_are_asked_for_again_when_the_map_moves(browser: Browser) -> None:
+async def test_failed_tiles_are_requested_again_when_the_map_moves(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
         client, stage.client = stage.client, Refusing()
@@ -216,7 +216,7 @@ async def test_tiles_that_were_refused_are_asked_for_again_when_the_map_moves(br
         await expect(stage.view.get_by_role("status")).to_have_text(re.compile("^In view: "))
 
 
-async def test_the_map_is_drawn_anew_in_the_hosts_theme(browser: Browser) -> None:
+async def test_the_map_is_redrawn_in_the_theme_of_the_host(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
         await stage.notify("ui/notifications/host-context-changed", {"theme": "dark"})
@@ -228,7 +228,7 @@ async def test_the_map_is_drawn_anew_in_the_hosts_theme(browser: Browser) -> Non
         assert found.get(LAND, 0) < 50
 
 
-async def test_a_failed_call_leaves_the_map_and_says_why(browser: Browser) -> None:
+async def test_a_failed_call_keeps_the_map_and_shows_the_reason(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await stage.run("show_map", {"places": [{"name": "Atlantis"}]})
         await expect(stage.view.get_by_role("status")).to_contain_text("does not know where 'Atlantis' is")

@@ -301,7 +301,7 @@ async def test_the_options_of_the_server_are_passed_on(kind: Kind, page: Path) -
         "renamed",
         view=page,
         title="A title",
-        description="Other words.",
+        description="Another description.",
         annotations=types.ToolAnnotations(read_only_hint=True),
         meta={"mine": 1},
     )
@@ -311,21 +311,21 @@ async def test_the_options_of_the_server_are_passed_on(kind: Kind, page: Path) -
 
     async with in_memory(server, "2025-11-25", UI) as client:
         tool = (await client.tools())["renamed"]
-        assert (tool["title"], tool["description"]) == ("A title", "Other words.")
+        assert (tool["title"], tool["description"]) == ("A title", "Another description.")
         assert tool["annotations"]["readOnlyHint"] is True
         assert tool["_meta"]["mine"] == 1
         assert tool["_meta"]["ui"]["resourceUri"] == "ui://clock/clock"
 
 
 async def test_a_tool_can_return_something_else_to_a_client_without_apps() -> None:
-    server = MCPServer("words")
+    server = MCPServer("text")
     apps = Apps(server)
 
     @apps.tool()
     def greet(ctx: Context) -> str:
         return "see the View" if apps.supported(ctx) else "hello in text"
 
-    fast: FastMCP[Any] = FastMCP("words")
+    fast: FastMCP[Any] = FastMCP("text")
     fast_apps = Apps(fast)
 
     @fast_apps.tool("greet")

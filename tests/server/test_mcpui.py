@@ -240,7 +240,7 @@ def test_render_data_cannot_end_the_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("options", "error", "message"),
     [
         ({"uri": "http://a", "content": HTML}, InvalidURIError, "not a ui:// URI"),
         ({"content": HTML}, InvalidURIError, "not a ui:// URI"),
@@ -269,15 +269,15 @@ def test_render_data_cannot_end_the_script() -> None:
         ),
     ],
 )
-def test_invalid_options_raise(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_invalid_options_raise(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         create_ui_resource(options)
     assert issubclass(error, MCPUIServerError)
     assert issubclass(error, RegistrationError)
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "message"),
     [
         ({"legacy": "no"}, "legacy is 'no', expected True or False"),
         ({"embeddedResourceProps": {"bogus": 1}}, "It takes annotations and _meta"),
@@ -292,8 +292,8 @@ def test_invalid_options_raise(options: dict[str, Any], error: type[Exception], 
         ({"adapters": {"mcpApps": {"config": 5}}}, "config is 5, not a dict"),
     ],
 )
-def test_an_option_of_the_wrong_type_raises_with_its_name(option: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidContentError, match=words):
+def test_an_option_of_the_wrong_type_raises_with_its_name(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidContentError, match=message):
         create_ui_resource({"uri": "ui://a/b", "content": HTML, **option})
 
 
@@ -547,7 +547,7 @@ async def test_a_framed_page_written_for_mcp_ui_runs_in_an_mcp_apps_host(browser
             on_stage(browser, made["text"], client, csp=csp) as stage,
         ):
             widget = stage.view.frame_locator("#page")
-            # Only the page in the frame is heard, which check_actions counts.
+            # Messages count only if they come from the page in the frame, which check_actions asserts.
             stranger = {"type": "prompt", "payload": {"prompt": "I am somebody else"}}
             await stage.page.frames[1].evaluate("(message) => postMessage(message, '*')", stranger)
             stage.problems.remove(f"request: {address}/page?waitForRenderData=true")
@@ -560,7 +560,7 @@ async def test_html_with_communication_can_post_messages(browser: Browser) -> No
     assert wrap_html_with_communication(html, include_script=False) == html
     page = await browser.new_page()
     await page.set_content(html)
-    heard = await page.evaluate(
+    received = await page.evaluate(
         "new Promise((done) => { mcpUI.onMessage(done); mcpUI.postMessage({ type: 'prompt', payload: {} }); })"
     )
-    assert heard == {"type": "prompt", "payload": {}}
+    assert received == {"type": "prompt", "payload": {}}

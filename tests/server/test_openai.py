@@ -38,9 +38,9 @@ def build(kind: Kind, mode: Any = "strict", also: Any = ("openai",)) -> Any:
     server: Any = MCPServer("shop") if kind == "MCPServer" else FastMCP("shop")
     apps = Apps(server, negotiate=mode, also=also)
     cart = view()
-    said: Any = {"invoking": "Looking", "invoked": "Looked"} if also else {}
+    options: Any = {"invoking": "Looking", "invoked": "Looked"} if also else {}
 
-    @apps.tool(view=cart, **said)
+    @apps.tool(view=cart, **options)
     def show() -> str:
         return "shown"
 
@@ -57,7 +57,7 @@ def build(kind: Kind, mode: Any = "strict", also: Any = ("openai",)) -> Any:
 
 def _lowlevel(mode: Any, also: Any) -> Server[Any]:
     cart = view(also=also)
-    said: Any = {"invoking": "Looking", "invoked": "Looked"} if also else {}
+    options: Any = {"invoking": "Looking", "invoked": "Looked"} if also else {}
     plain = View.html(PAGE, uri="ui://shop/plain", also=also)
 
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
@@ -69,7 +69,7 @@ def _lowlevel(mode: Any, also: Any) -> Server[Any]:
         ask.pop("ui/resourceUri")
         return types.ListToolsResult(
             tools=[
-                tool("show", cart.tool_meta(**said)),
+                tool("show", cart.tool_meta(**options)),
                 tool("pay", cart.tool_meta(["app"])),
                 tool("ask", ask | {"openai/fileParams": ["a"], "own": 1}),
             ]
@@ -226,9 +226,9 @@ def test_keys_that_view_and_visibility_imply_cannot_be_given() -> None:
     for key in ("openai/outputTemplate", "openai/widgetAccessible", "openai/visibility"):
         with pytest.raises(RegistrationError, match=f"{key}.* itself"):
             apps.tool(meta={key: "x"})
-    for words in ("", "x" * 65, 1):
+    for invalid in ("", "x" * 65, 1):
         with pytest.raises(RegistrationError, match="1 to 64"):
-            apps.tool(invoking=words)  # type: ignore[arg-type]
+            apps.tool(invoking=invalid)  # type: ignore[arg-type]
     with pytest.raises(RegistrationError, match="options for ChatGPT"):
         Apps(MCPServer("a")).tool(invoked="Done")
     with pytest.raises(RegistrationError, match="options for ChatGPT"):

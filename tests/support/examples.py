@@ -1,4 +1,4 @@
-"""The examples, their Views on a stage and behind a real client."""
+"""The examples, with a client in memory and with their Views in a browser."""
 
 import runpy
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def namespace_of(name: str) -> dict[str, Any]:
-    """Run an example's program, and return all that it defines."""
+    """Run the program of an example, and return its global names."""
     return runpy.run_path(str(EXAMPLES / name / "server.py"))
 
 

@@ -1,7 +1,6 @@
-"""mcp-ui for Python servers, in place of `mcp_ui_server`: change the import, and the code goes on.
+"""A replacement for `mcp_ui_server`: change the import, and code written for mcp-ui keeps working.
 
-What `create_ui_resource` returns goes into a tool's result, as mcp-ui has it, or to `apps.tool(view=...)`,
-as MCP Apps has it.
+Return the result of `create_ui_resource` from a tool, as in mcp-ui, or pass it to `apps.tool(view=...)`.
 """
 
 from fanlight.mcpui.actions import (

@@ -1,4 +1,4 @@
-"""UI actions: what a widget written for mcp-ui posts to its host, made on the server, to be put into the widget."""
+"""UI actions: the messages that an mcp-ui widget posts to its host, created on the server to be used in the widget."""
 
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ class UIActionResultToolCall(_Action):
     """The action that calls a tool of the server."""
 
     class ToolCallPayload(BaseModel):
-        """Which tool, and with what."""
+        """The tool and its arguments."""
 
         toolName: str
         params: dict[str, Any]
@@ -29,10 +29,10 @@ class UIActionResultToolCall(_Action):
 
 
 class UIActionResultPrompt(_Action):
-    """The action that adds a message to the conversation in the user's name."""
+    """The action that adds a message of the user to the conversation."""
 
     class PromptPayload(BaseModel):
-        """What to say."""
+        """The text of the message."""
 
         prompt: str
 
@@ -46,7 +46,7 @@ class UIActionResultLink(_Action):
     """The action that opens a web page."""
 
     class LinkPayload(BaseModel):
-        """Which page."""
+        """The address of the page."""
 
         url: str
 
@@ -57,10 +57,10 @@ class UIActionResultLink(_Action):
 
 
 class UIActionResultIntent(_Action):
-    """The action that tells the host what the user wants; the host decides how to do it."""
+    """The action that reports an intent of the user. The host decides how to act on it."""
 
     class IntentPayload(BaseModel):
-        """What the user wants."""
+        """The intent and its parameters."""
 
         intent: str
         params: dict[str, Any]
@@ -68,14 +68,14 @@ class UIActionResultIntent(_Action):
     type: Literal["intent"] = "intent"
     """Always `"intent"`."""
     payload: IntentPayload
-    """What the user wants."""
+    """The intent of the user."""
 
 
 class UIActionResultNotification(_Action):
     """The action that notifies the host of something."""
 
     class NotificationPayload(BaseModel):
-        """What to know."""
+        """The text of the notification."""
 
         message: str
 
@@ -112,7 +112,7 @@ def ui_action_result_link(url: str) -> UIActionResultLink:
 
 
 def ui_action_result_intent(intent: str, params: dict[str, Any]) -> UIActionResultIntent:
-    """Create the action that tells the host what the user wants."""
+    """Create the action that reports an intent of the user."""
     return UIActionResultIntent(payload=UIActionResultIntent.IntentPayload(intent=intent, params=params))
 
 

@@ -1,4 +1,4 @@
-"""Adapters: scripts by which a widget that speaks mcp-ui runs in a host that does not."""
+"""Adapters: scripts that let an mcp-ui widget run in a host that does not support mcp-ui."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,22 +38,22 @@ def wrap_html_with_adapters(
 def adapter_script(
     adapters: Mapping[str, Any] | None, render_data: Mapping[str, Any] | None, frame: str | None = None
 ) -> str:
-    """Return the adapter's script, by default that for MCP Apps; `frame` is the id of the frame with the widget."""
+    """Return the script of the adapter, by default the one for MCP Apps. `frame` is the id of the widget's frame."""
     name, options = _enabled(adapters) or ("mcpApps", {})
     config = options.get("config") or {}
-    given = {
+    settings = {
         "frame": frame,
         "renderData": dict(render_data or {}),
         "structured": name == "appsSdk",
         "timeout": config.get("timeout"),
         "intents": config.get("intentHandling"),
     }
-    known = {key: value for key, value in given.items() if value is not None}
+    known = {key: value for key, value in settings.items() if value is not None}
     return browser.mcpui_adapter(known, openai=name == "appsSdk")
 
 
 def _enabled(adapters: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the adapter that is enabled and its options. One resource has one MIME type, so there is one at most."""
+    """Return the enabled adapter and its options. At most one is enabled, because a resource has one MIME type."""
     if adapters is None:
         return None
     if not isinstance(adapters, Mapping):
@@ -74,17 +74,17 @@ def _enabled(adapters: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse what would be taken for something else."""
+    """Raise InvalidContentError if an option of an adapter has the wrong type."""
     config = options.get("config") or {}
     if not isinstance(config, Mapping):
         raise InvalidContentError(f"adapters[{name!r}].config is {config!r}, not a dict.")
-    for what, value, expected, is_right in (
-        ("enabled", options.get("enabled"), "True or False", lambda given: isinstance(given, bool)),
+    for name_of_option, value, expected, is_valid in (
+        ("enabled", options.get("enabled"), "True or False", lambda value: isinstance(value, bool)),
         ("config.timeout", config.get("timeout"), "milliseconds", _is_number),
         ("config.intentHandling", config.get("intentHandling"), '"prompt" or "ignore"', _INTENTS.__contains__),
     ):
-        if value is not None and not is_right(value):
-            raise InvalidContentError(f"adapters[{name!r}].{what} is {value!r}, expected {expected}.")
+        if value is not None and not is_valid(value):
+            raise InvalidContentError(f"adapters[{name!r}].{name_of_option} is {value!r}, expected {expected}.")
 
 
 def _is_number(value: object) -> bool:

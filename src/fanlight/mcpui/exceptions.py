@@ -1,10 +1,12 @@
-"""What goes wrong when a UI resource is made.
+"""The errors of `fanlight.mcpui`.
 
-RegistrationError
-└── MCPUIServerError
-├── InvalidURIError
-├── InvalidContentError
-└── EncodingError
+    RegistrationError
+    └── MCPUIServerError
+        ├── InvalidURIError
+        ├── InvalidContentError
+        └── EncodingError
+
+All of them are raised by `create_ui_resource` and the adapters.
 """
 
 from fanlight.protocol.errors import RegistrationError

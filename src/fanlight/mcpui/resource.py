@@ -1,6 +1,6 @@
-"""`create_ui_resource`: HTML, a page on the web, or a remote-dom script, as a resource for a tool's result.
+"""`create_ui_resource`: a resource with HTML, a web page or a remote-dom script, for the result of a tool.
 
-content        emits                                                       with legacy=True
+content        MIME type                                                   with legacy=True
 rawHtml        text/html;profile=mcp-app                                   text/html
 externalUrl    text/html;profile=mcp-app, a View that frames the page      text/uri-list
 remoteDom      application/vnd.mcp-ui.remote-dom+javascript; framework=…   the same: there is no standard form
@@ -37,7 +37,7 @@ MimeType = Literal[
     "application/vnd.mcp-ui.remote-dom+javascript; framework=react",
     "application/vnd.mcp-ui.remote-dom+javascript; framework=webcomponents",
 ]
-"""The MIME types that `create_ui_resource` writes."""
+"""The MIME types that `create_ui_resource` uses."""
 
 UI_METADATA_PREFIX = "mcpui.dev/ui-"
 """The prefix of the keys of `uiMetadata` in `_meta`."""
@@ -59,14 +59,14 @@ _HEIGHT = "600px"
 
 
 class RawHtmlPayload(TypedDict):
-    """HTML, as a string."""
+    """HTML as a string."""
 
     type: Literal["rawHtml"]
     htmlString: str
 
 
 class ExternalUrlPayload(TypedDict):
-    """A page on the web."""
+    """A web page."""
 
     type: Literal["externalUrl"]
     iframeUrl: str
@@ -104,16 +104,16 @@ class CreateUIResourceOptions(TypedDict, total=False):
     adapters: Mapping[str, Any]
     """The adapter to enable."""
     legacy: bool
-    """Whether to write the MIME types of mcp-ui."""
+    """Whether to use the MIME types of mcp-ui."""
 
 
 class UIMetadataKey:
-    """The keys of `uiMetadata` that hosts of mcp-ui understand."""
+    """The keys of `uiMetadata` that mcp-ui hosts support."""
 
     PREFERRED_FRAME_SIZE = "preferred-frame-size"
     """Width and height of the frame, as CSS lengths or pixels."""
     INITIAL_RENDER_DATA = "initial-render-data"
-    """Data that the widget gets when it starts."""
+    """Data that the widget receives when it starts."""
 
 
 class _Text(TextResourceContents):
@@ -128,7 +128,7 @@ class UIResource(EmbeddedResource):
     """A UI resource, an `mcp_types.EmbeddedResource`. Return it from a tool, or give it to `apps.tool(view=...)`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the resource as it goes over the wire."""
+        """Return the wire form of the resource."""
         return self.model_dump(by_alias=True, mode="json", exclude_none=True, serialize_as_any=True)
 
 
@@ -164,7 +164,7 @@ def create_ui_resource(
         embedded_resource_props: `annotations` and `_meta` of the block around the resource.
         adapters: `{"mcpApps": {"enabled": True}}` or `{"appsSdk": {"enabled": True}}`, one of them. `config` takes
             `intentHandling` and `timeout`; `appsSdk` also takes `mimeType`.
-        legacy: Whether to write the MIME types of mcp-ui instead of the standard's.
+        legacy: Whether to use the MIME types of mcp-ui instead of those of the standard.
     """
     keywords = {
         "uri": uri,
@@ -183,16 +183,16 @@ def create_ui_resource(
 def _merged(options: Mapping[str, Any] | None, keywords: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(options, Mapping | None):
         raise InvalidContentError(f"create_ui_resource takes a dict or keywords, not {type(options).__name__}.")
-    given: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for key, value in (options or {}).items():
         name = _OPTIONS.get(key, key)
         if name not in _OPTIONS.values():
-            raise InvalidContentError(f"There is no option {key!r}. There are {', '.join(_OPTIONS)}.")
+            raise InvalidContentError(f"There is no option {key!r}. The options are {', '.join(_OPTIONS)}.")
         if value is not None:
-            given[name] = value
-    if twice := given.keys() & keywords.keys():
+            merged[name] = value
+    if twice := merged.keys() & keywords.keys():
         raise InvalidContentError(f"{', '.join(sorted(twice))} is given twice, in the dict and as a keyword.")
-    return given | keywords
+    return merged | keywords
 
 
 def _create(
@@ -263,7 +263,7 @@ def _contents(
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise EncodingError(f"The content of {uri} cannot be written in UTF-8: {error.reason}.") from None
+        raise EncodingError(f"The content of {uri} cannot be encoded as UTF-8: {error.reason}.") from None
     if encoding == "text":
         return _Text(uri=uri, mime_type=mime_type, text=text, _meta=meta, **props)
     if encoding == "blob":
@@ -273,7 +273,7 @@ def _contents(
 
 
 def _content(content: dict[str, Any], ui: dict[str, Any], adapters: Any, legacy: bool) -> tuple[str, str, str | None]:
-    """Return the text of a content, its MIME type, and the origin that it shows in a frame, if any."""
+    """Return the text of a content, its MIME type, and the origin of the page that it frames, or None."""
     adapted = get_adapter_mime_type(adapters)
     match content.get("type"):
         case "rawHtml":
@@ -307,13 +307,13 @@ def _render_data(ui: dict[str, Any]) -> dict[str, Any]:
 
 
 def _frame(url: str, ui: dict[str, Any], adapters: Any) -> str:
-    """Make the View that shows a page in a frame. Nothing is fetched here."""
+    """Return the HTML of a View that shows a page in a frame. The page is not fetched here."""
     data = _render_data(ui)
     width, height = _size(ui.get(UIMetadataKey.PREFERRED_FRAME_SIZE))
     page = string.Template(files("fanlight.mcpui").joinpath("frame.html").read_text(encoding="utf-8"))
     return page.substitute(
         title=html.escape(urlsplit(url).hostname or ""),
-        url=html.escape(_waiting(url) if data else url),
+        url=html.escape(_with_wait_parameter(url) if data else url),
         width=width,
         height=height,
         adapter=adapter_script(adapters, data, frame="page"),
@@ -321,15 +321,15 @@ def _frame(url: str, ui: dict[str, Any], adapters: Any) -> str:
 
 
 def _declared(origin: str, ui: object) -> dict[str, Any]:
-    """Return a `_meta.ui` that declares a frame's origin, beside what it declares already."""
-    given = _dict(ui, "_meta.ui")
-    csp = _dict(given.get("csp"), "_meta.ui.csp")
+    """Return a `_meta.ui` with the origin of a frame added to its declarations."""
+    declared = _dict(ui, "_meta.ui")
+    csp = _dict(declared.get("csp"), "_meta.ui.csp")
     frames = dict.fromkeys([origin, *csp.get("frameDomains", [])])
-    return {**given, "csp": {**csp, "frameDomains": list(frames)}}
+    return {**declared, "csp": {**csp, "frameDomains": list(frames)}}
 
 
 def _origin(url: str) -> str:
-    """Return the origin of a page that can be shown in a frame, or raise with what to write instead."""
+    """Return the origin of a page, or raise InvalidContentError if the page cannot be framed."""
     try:
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
@@ -342,15 +342,15 @@ def _origin(url: str) -> str:
         ) from None
 
 
-def _waiting(url: str) -> str:
-    """Return the address that tells a page that data will come, as hosts of mcp-ui do."""
+def _with_wait_parameter(url: str) -> str:
+    """Return the URL with the parameter by which mcp-ui hosts announce render data."""
     parts = urlsplit(url)
     query = "&".join(filter(None, (parts.query, "waitForRenderData=true")))
     return parts._replace(query=query).geturl()
 
 
 def _size(value: object) -> tuple[str, str]:
-    """Return the width and height that the frame prefers, as CSS."""
+    """Return the preferred width and height of the frame, as CSS lengths."""
     if value is None:
         return "100%", _HEIGHT
     if not isinstance(value, list | tuple) or len(value) != 2:

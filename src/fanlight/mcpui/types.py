@@ -1,4 +1,4 @@
-"""What `mcp_ui_server.types` has, under the same name, so that code which imports it goes on working."""
+"""The names of `mcp_ui_server.types`, for code that imports them from there."""
 
 from fanlight.mcpui.actions import (
     UIActionResult,

@@ -1,4 +1,4 @@
-"""What `mcp_ui_server.utils` documents, under the same name, so that code which imports it goes on working."""
+"""The documented names of `mcp_ui_server.utils`, for code that imports them from there."""
 
 import json
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ _ACTION: TypeAdapter[UIActionResult] = TypeAdapter(UIActionResult)
 
 
 class ReservedUrlParams:
-    """What hosts of mcp-ui add to the address of a page."""
+    """The query parameters that mcp-ui hosts add to the URL of a page."""
 
     WAIT_FOR_RENDER_DATA = "waitForRenderData"
 
 
 class InternalMessageType:
-    """The messages between a widget and a host of mcp-ui, besides the actions."""
+    """The messages between an mcp-ui widget and its host, except the actions."""
 
     UI_MESSAGE_RECEIVED = "ui-message-received"
     UI_MESSAGE_RESPONSE = "ui-message-response"
@@ -33,27 +33,27 @@ class InternalMessageType:
 
 
 def validate_uri(uri: str) -> bool:
-    """Tell whether a URI is a `ui://` URI."""
+    """Return whether a URI is a `ui://` URI."""
     return uri.startswith(URI_SCHEME)
 
 
 def serialize_ui_resource(ui_resource: UIResource) -> dict[str, Any]:
-    """Return a resource as it goes over the wire."""
+    """Return the wire form of a resource."""
     return ui_resource.to_dict()
 
 
 def create_mcp_tool_result_content(ui_resource: UIResource) -> dict[str, Any]:
-    """Return a resource as an item of a tool result's content."""
+    """Return a resource as a content item of a tool result."""
     return ui_resource.to_dict()
 
 
 def serialize_ui_action_result(action_result: UIActionResult) -> str:
-    """Write an action as JSON."""
+    """Return an action as JSON."""
     return action_result.model_dump_json(exclude_none=True)
 
 
 def deserialize_ui_action_result(json_str: str) -> UIActionResult:
-    """Read an action from JSON, or raise ValueError."""
+    """Parse an action from JSON, or raise ValueError."""
     try:
         data = json.loads(json_str)
     except json.JSONDecodeError as error:
@@ -67,12 +67,12 @@ def deserialize_ui_action_result(json_str: str) -> UIActionResult:
 
 
 def create_iframe_communication_script() -> str:
-    """Return the script that gives a widget `window.mcpUI`."""
+    """Return the script that defines `window.mcpUI` in a widget."""
     return browser.script("mcpui-widget.js")
 
 
 def wrap_html_with_communication(html_content: str, include_script: bool = True) -> str:
-    """Return HTML that has `window.mcpUI`, with `postMessage(data)` and `onMessage(callback)`."""
+    """Return HTML with a script that defines `window.mcpUI`: `postMessage(data)` and `onMessage(callback)`."""
     if not include_script:
         return html_content
     at = first_script(html_content)

@@ -42,13 +42,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept(folder: Path, html: str) -> list[Run]:
-    told = json.loads((folder / f"{sha256(html.encode()).hexdigest()}.json").read_bytes())
-    return [Run(*run) for run in told["runs"]]
+    written = json.loads((folder / f"{sha256(html.encode()).hexdigest()}.json").read_bytes())
+    return [Run(*run) for run in written["runs"]]
 
 
-def place(runs: list[Run], html: str, words: str) -> tuple[str, int] | None:
+def place(runs: list[Run], html: str, text: str) -> tuple[str, int] | None:
     """Return the file and line of the first occurrence of a text in a document."""
-    at = html.index(words)
+    at = html.index(text)
     return find(runs, html.count("\n", 0, at) + 1, at - html.rfind("\n", 0, at))
 
 
