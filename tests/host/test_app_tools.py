@@ -1,4 +1,4 @@
-"""App tools: what a View offers to the model is bounded, and what it returns is what it promised."""
+"""App tools: their number is limited, and their results are validated."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -67,14 +67,14 @@ async def called(result: Any, schema: Any = None, limits: Limits | None = None) 
 
 
 async def offer(page: Page, *tools: Any, **more: Any) -> None:
-    """Answer the host's question for the View's tools."""
+    """Answer the host's `tools/list`."""
     asked = await page.message()
     assert asked["method"] == "tools/list"
     await page.say({"id": asked["id"], "result": {"tools": list(tools), **more}})
     await anyio.wait_all_tasks_blocked()
 
 
-async def test_a_result_that_keeps_its_promise_comes_as_it_is() -> None:
+async def test_a_result_that_matches_its_schema_is_returned_unchanged() -> None:
     result = {"content": [], "structuredContent": {"moved": True}, "_meta": {"a": 1}}
     assert await called(result, SCHEMA) == result
     assert await called(result) == result
@@ -90,11 +90,11 @@ async def test_a_result_that_keeps_its_promise_comes_as_it_is() -> None:
         ({"content": [{"type": "text", "text": "x" * 2000}]}, "at most 1,000"),
     ],
 )
-async def test_a_result_that_breaks_its_promise_is_refused(result: Any, words: str) -> None:
+async def test_an_invalid_result_is_refused(result: Any, words: str) -> None:
     assert words in await called(result, SCHEMA, Limits(app_tool_bytes=1000))
 
 
-async def test_an_error_of_the_tool_needs_no_structure() -> None:
+async def test_an_error_result_need_not_match_the_schema() -> None:
     result = {"content": [{"type": "text", "text": "no such square"}], "isError": True}
     assert await called(result, SCHEMA) == result
 
@@ -107,12 +107,12 @@ async def test_an_error_of_the_tool_needs_no_structure() -> None:
         {"$ref": "#"},
     ],
 )
-async def test_a_schema_that_is_none_or_leads_elsewhere_is_an_error(schema: Any) -> None:
+async def test_an_invalid_or_external_schema_is_an_error(schema: Any) -> None:
     assert "output schema that" in await called({"content": [], "structuredContent": {}}, schema)
 
 
 async def test_a_schema_cannot_make_the_host_fetch_anything() -> None:
-    """Goes red without a registry of our own: the library would ask the address."""
+    """Goes red without our own schema registry: the library would fetch the address."""
     hits: list[str] = []
 
     async def answer(request: Request) -> Response:
@@ -125,14 +125,14 @@ async def test_a_schema_cannot_make_the_host_fetch_anything() -> None:
     assert hits == []
 
 
-async def test_a_schema_cannot_make_the_host_work_forever() -> None:
-    """Without `_UNCHECKED` this takes minutes: the pattern backtracks without end."""
+async def test_validation_has_a_time_limit() -> None:
+    """Takes minutes without `_UNCHECKED`, because the pattern backtracks."""
     schema = {"properties": {"x": {"pattern": "^(a+)+$"}}, "patternProperties": {"^(a+)+$": {}}}
     result = {"content": [], "structuredContent": {"x": "a" * 40 + "!", "a" * 40 + "!": 1}}
     assert await called(result, schema) == result
 
 
-async def test_a_tool_that_the_view_does_not_offer_is_not_asked_for() -> None:
+async def test_a_tool_that_the_view_does_not_offer_is_not_called() -> None:
     async with board() as (host, view, page):
         await offer(page, {"name": "move"})
         with pytest.raises(RequestError, match=r"offers no tool 'other'\. Its tools are: move"):
@@ -140,7 +140,7 @@ async def test_a_tool_that_the_view_does_not_offer_is_not_asked_for() -> None:
         assert page.frames.empty()
 
 
-async def test_all_pages_are_read_and_nonsense_is_left_out() -> None:
+async def test_all_pages_are_read_and_invalid_entries_ignored() -> None:
     async with board() as (host, view, page):
         await offer(page, {"name": "a"}, {"name": "a", "description": "again"}, {}, 7, {"name": 7}, nextCursor="2")
         await offer(page, {"name": "b", "inputSchema": 7, "description": 7})
@@ -153,7 +153,7 @@ async def test_all_pages_are_read_and_nonsense_is_left_out() -> None:
         assert host.app_tools("other") == []
 
 
-async def test_at_most_fifty_tools_are_taken() -> None:
+async def test_the_number_of_app_tools_is_limited() -> None:
     async with board() as (host, _, page):
         await offer(page, *({"name": f"t{i}"} for i in range(60)), nextCursor="more")
         assert len(host.app_tools("c1")) == 50
@@ -162,14 +162,14 @@ async def test_at_most_fifty_tools_are_taken() -> None:
 @pytest.mark.parametrize(
     "answer", [{"result": {}}, {"result": {"tools": 7}}, {"error": {"code": -32601, "message": "x"}}]
 )
-async def test_a_view_that_answers_nonsense_has_no_tools(answer: dict[str, Any]) -> None:
+async def test_a_view_with_an_invalid_response_has_no_tools(answer: dict[str, Any]) -> None:
     async with board() as (host, _, page):
         await page.say({"id": (await page.message())["id"], **answer})
         await anyio.wait_all_tasks_blocked()
         assert host.app_tools("c1") == []
 
 
-async def test_a_change_is_looked_at_and_a_hundred_changes_not_a_hundred_times() -> None:
+async def test_changes_are_read_again_at_a_limited_rate() -> None:
     async with board(Limits(app_tools_interval=0.05)) as (host, _, page):
         await offer(page, {"name": "a"})
         for _ in range(100):
@@ -180,7 +180,7 @@ async def test_a_change_is_looked_at_and_a_hundred_changes_not_a_hundred_times()
         assert page.frames.empty()
 
 
-async def test_the_tools_go_with_the_view() -> None:
+async def test_a_closed_view_offers_no_tools() -> None:
     async with board() as (host, view, page):
         await offer(page, {"name": "a"})
         async with anyio.create_task_group() as tasks:

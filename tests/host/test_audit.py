@@ -1,4 +1,4 @@
-"""What is written down of what Views do."""
+"""The audit log: messages, decisions, documents, violations, and traces."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 OPEN = Policy({"tools": "allow"})
 
 
-async def test_every_message_is_there_with_its_size_outcome_and_duration() -> None:
+async def test_every_message_is_recorded_with_size_outcome_and_duration() -> None:
     host = Host({"board": board()}, policy=OPEN)
     async with opened(host) as page:
         await call(page, "move", to=3)
@@ -53,7 +53,7 @@ async def test_every_message_is_there_with_its_size_outcome_and_duration() -> No
         assert records[3].data["error"]["code"] == -32602
 
 
-async def test_every_decision_is_there_with_who_made_it() -> None:
+async def test_every_decision_is_recorded_with_its_maker() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         for name, word in (("look", None), ("move", "always"), ("clear", "deny")):
@@ -76,7 +76,7 @@ async def test_every_decision_is_there_with_who_made_it() -> None:
         assert found[0][:3] == ("document", "allowed", "policy")
 
 
-async def test_every_document_is_there_with_its_digest_and_policy() -> None:
+async def test_every_document_is_recorded_with_its_digest_and_policy() -> None:
     host = Host({"board": board()}, policy=Policy({"block_domains": ["evil.example"]}))
     async with opened(host):
         (shown,) = host.audit(kind="document")
@@ -95,7 +95,7 @@ async def test_every_document_is_there_with_its_digest_and_policy() -> None:
         (lambda name, arguments: f"{name}: {len(arguments)}", {"arguments": "tools/call: 2"}),
     ],
 )
-async def test_arguments_are_kept_as_the_operator_says(keep: Any, kept: dict[str, Any]) -> None:
+async def test_arguments_are_recorded_as_configured(keep: Any, kept: dict[str, Any]) -> None:
     host = Host({"board": board()}, audit_arguments=keep)
     async with opened(host) as page:
         await call(page, "look", secret=1)
@@ -104,12 +104,12 @@ async def test_arguments_are_kept_as_the_operator_says(keep: Any, kept: dict[str
         assert record.data == {**kept, "tool": "look"}
 
 
-def test_a_wrong_word_for_it_is_an_error() -> None:
+def test_an_invalid_value_for_audit_arguments_raises() -> None:
     with pytest.raises(ValueError, match='expected "whole"'):
         Host({}, audit_arguments="some")  # type: ignore[arg-type]
 
 
-async def test_what_cannot_be_written_as_utf_8_ends_nothing(tmp_path: Path) -> None:
+async def test_text_that_is_not_valid_utf_8_does_not_end_the_host(tmp_path: Path) -> None:
     """Goes red without `_whole`: the host's task group ends, and with it the host."""
     host = Host({"board": board()}, store=f"sqlite:///{tmp_path / 'a.db'}", policy=OPEN)
     async with opened(host) as page:
@@ -122,7 +122,7 @@ async def test_what_cannot_be_written_as_utf_8_ends_nothing(tmp_path: Path) -> N
         assert [record.name for record in host.audit(kind="message")][-3:] == ["\\ud800", "\\ud800", "tools/call"]
 
 
-async def test_a_store_that_fails_for_a_while_loses_no_record(caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_record_is_lost_while_the_store_fails(caplog: pytest.LogCaptureFixture) -> None:
     class Failing(SqliteStore):
         fails = True
 
@@ -134,7 +134,7 @@ async def test_a_store_that_fails_for_a_while_loses_no_record(caplog: pytest.Log
     store = Failing()
     audit = Audit(store)
     with anyio.move_on_after(0.6):
-        audit.note(AuditRecord(1.0, "message", "ping", "ok"))
+        audit.buffer(AuditRecord(1.0, "message", "ping", "ok"))
         await audit.run()
     assert "disk full" in caplog.text
     store.fails = False
@@ -142,11 +142,11 @@ async def test_a_store_that_fails_for_a_while_loses_no_record(caplog: pytest.Log
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])
-def test_records_are_found_by_what_they_are_about(place: str, tmp_path: Path) -> None:
+def test_records_are_found_by_each_field_of_a_query(place: str, tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.db" if place == "file" else None)
     audit = Audit(store)
     for i in range(2500):
-        audit.note(AuditRecord(float(i), "message", "ping", "ok", view=f"v{i % 2}", server="s", conversation="c"))
+        audit.buffer(AuditRecord(float(i), "message", "ping", "ok", view=f"v{i % 2}", server="s", conversation="c"))
     assert len(list(audit.records(AuditQuery()))) == 2500
     assert len(list(audit.records(AuditQuery(view="v1")))) == 1250
     assert [record.time for record in audit.records(AuditQuery(since=10, until=13))] == [10, 11, 12]
@@ -155,14 +155,14 @@ def test_records_are_found_by_what_they_are_about(place: str, tmp_path: Path) ->
     assert list(audit.records(AuditQuery(kind="decision"))) == []
 
 
-def test_in_memory_the_last_records_are_kept_and_not_all() -> None:
+def test_a_store_in_memory_keeps_a_limited_number_of_records() -> None:
     store = SqliteStore(max_records=10)
     for i in range(100):
         store.record([AuditRecord(float(i), "message", "ping", "ok")])
     assert [record.time for record in store.records(AuditQuery())] == list(range(90, 100))
 
 
-def test_a_record_is_a_line_of_json() -> None:
+def test_a_record_is_written_as_one_line_of_json() -> None:
     record = AuditRecord(1.5, "message", "ping", "ok", view="v", data={"a": [1]})
     assert json.loads(json_line(record)) == {
         "time": 1.5,
@@ -175,7 +175,7 @@ def test_a_record_is_a_line_of_json() -> None:
     assert "\n" not in json_line(record)
 
 
-async def test_what_browsers_block_is_there_and_the_harmless_probe_is_told_apart() -> None:
+async def test_violations_are_recorded_and_harmless_probes_are_marked() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         label = page.shown["document"].removeprefix("http://").partition(".")[0]
@@ -196,7 +196,7 @@ async def test_what_browsers_block_is_there_and_the_harmless_probe_is_told_apart
         assert len({record.view for record in host.audit(kind="violation")}) == 1
 
 
-async def test_a_request_of_a_view_and_what_it_causes_is_one_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_views_request_and_the_servers_part_are_one_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -243,8 +243,8 @@ anyio.run(main)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.process
-def test_the_end_of_the_process_loses_no_record_of_what_was_answered(tmp_path: Path) -> None:
-    """Goes red if answers are noted and not written: then the last quarter of a second is lost."""
+def test_killing_the_process_loses_no_record_of_a_response(tmp_path: Path) -> None:
+    """Goes red if responses are buffered: then the last quarter of a second is lost."""
     path = tmp_path / "audit.db"
     code = KILLED.format(tests=str(Path(__file__).parents[1]), path=path)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
@@ -273,7 +273,7 @@ anyio.run(main)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.process
-async def test_a_view_comes_back_with_its_data_when_the_host_was_killed_in_between(tmp_path: Path) -> None:
+async def test_a_view_is_restored_with_its_data_after_the_host_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "views.db"
     code = KILLED_BETWEEN.format(tests=str(Path(__file__).parents[1]), path=path)
     done = await anyio.run_process([sys.executable, "-c", code], check=False)

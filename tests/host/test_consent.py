@@ -1,4 +1,4 @@
-"""Consent: who is asked, how often, and what is remembered."""
+"""Consent: when the user is asked, how often, and which answers are kept."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ HTML = "<!doctype html><title>x</title>"
 
 
 def board(html: list[str] | None = None) -> MCPServer[Any]:
-    """A server with tools that change something and one that does not."""
+    """Return a server with tools that change something and one that only reads."""
     server: MCPServer[Any] = MCPServer("board")
     apps = Apps(server)
     source = html or [HTML]
@@ -96,25 +96,25 @@ async def answered(page: Page, word: str) -> dict[str, Any]:
     return question
 
 
-async def test_a_tool_that_only_reads_is_called_without_asking() -> None:
+async def test_a_read_only_tool_is_called_without_a_question() -> None:
     async with opened(Host({"board": board()})) as page:
         await call(page, "look")
         assert (await page.message())["result"]["content"][0]["text"] == "seen"
 
 
-async def test_the_question_names_app_server_tool_and_arguments() -> None:
+async def test_the_question_names_the_app_the_server_the_tool_and_the_arguments() -> None:
     async with opened(Host({"board": board()})) as page:
         await call(page, "move", to=3)
         question = await answered(page, "once")
         assert question["app"] == "show (board)"
         assert question["text"] == "show (board) wants to run the tool 'move' of board."
-        assert question["details"] == [["Arguments", '{\n "to": 3\n}']]  # the heading and the sentence say the rest
+        assert question["details"] == [["Arguments", '{\n "to": 3\n}']]  # the heading and the text contain the rest
         scope = "this app of board may run the tool 'move' without asking, in every conversation"
         assert question["always"] == f"Always: {scope}, until that is revoked."
         assert (await page.message())["result"]["content"][0]["text"] == "moved to 3"
 
 
-async def test_a_question_in_words_of_the_programs_own_still_shows_what_it_is_about() -> None:
+async def test_a_question_from_a_custom_policy_still_shows_the_details() -> None:
     class Brief(Policy):
         def tool_call(self, app: App, tool: dict[str, Any], arguments: dict[str, Any]) -> Decision:
             return Ask("Shall it move?")
@@ -132,7 +132,7 @@ async def test_a_question_in_words_of_the_programs_own_still_shows_what_it_is_ab
         assert "may open pages of a.example without asking" in question["always"]
 
 
-async def test_once_is_for_this_view_and_this_tool() -> None:
+async def test_once_holds_for_this_view_and_this_tool() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")
@@ -148,7 +148,7 @@ async def test_once_is_for_this_view_and_this_tool() -> None:
         await answered(other, "deny")
 
 
-async def test_always_is_remembered_in_the_store_until_it_is_taken_back() -> None:
+async def test_always_is_stored_until_it_is_revoked() -> None:
     store = SqliteStore()
     host = Host({"board": board()}, store=store)
     async with opened(host) as page:
@@ -178,7 +178,9 @@ async def test_always_is_remembered_in_the_store_until_it_is_taken_back() -> Non
         ("sampling/createMessage", {"messages": [], "maxTokens": 1}, ["Question", "[]"]),
     ],
 )
-async def test_what_leaves_the_view_is_asked_for_each_time(method: str, params: Any, kind: list[str]) -> None:
+async def test_requests_that_leave_the_view_are_asked_about_each_time(
+    method: str, params: Any, kind: list[str]
+) -> None:
     host = Host({"board": board()})
     heard: list[Any] = []
     host.on_message(lambda *said: heard.append(said))
@@ -202,7 +204,7 @@ async def test_what_leaves_the_view_is_asked_for_each_time(method: str, params: 
         assert "result" in after["message"]
 
 
-async def test_what_the_model_is_told_passes_and_is_shown() -> None:
+async def test_model_context_is_allowed_and_shown_in_the_page() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         update = {"content": [{"type": "text", "text": "three left"}]}
@@ -211,7 +213,7 @@ async def test_what_the_model_is_told_passes_and_is_shown() -> None:
         assert (await page.message())["result"] == {}
 
 
-async def test_a_view_that_waits_is_told() -> None:
+async def test_a_view_gets_progress_while_the_user_decides() -> None:
     async with opened(Host({"board": board()})) as page:
         params = {"name": "move", "arguments": {}, "_meta": {"progressToken": "p"}}
         await page.say({"id": 1, "method": "tools/call", "params": params})
@@ -220,19 +222,19 @@ async def test_a_view_that_waits_is_told() -> None:
         await answered(page, "deny")
 
 
-async def test_a_view_that_is_refused_too_often_is_muted() -> None:
+async def test_the_user_is_not_asked_again_after_too_many_denials() -> None:
     async with opened(Host({"board": board()}, limits=Limits(denials=2))) as page:
         for _ in range(2):
             await call(page, "move")
             await answered(page, "deny")
             await page.message()
         await call(page, "clear")
-        assert "not asked for again" in (await page.message())["error"]["message"]
+        assert "Further requests of this View are denied" in (await page.message())["error"]["message"]
         await call(page, "look")
         assert "result" in await page.message()
 
 
-async def test_a_view_cannot_ask_all_the_time() -> None:
+async def test_questions_per_minute_are_limited() -> None:
     host = Host({"board": board()}, limits=Limits(questions_per_minute=2))
     async with opened(host) as page:
         for _ in range(2):
@@ -245,7 +247,7 @@ async def test_a_view_cannot_ask_all_the_time() -> None:
         assert "at most 2 times a minute" in (await page.message())["error"]["message"]
 
 
-async def test_many_requests_at_once_are_one_question() -> None:
+async def test_equal_requests_at_the_same_time_are_one_question() -> None:
     async with opened(Host({"board": board()})) as page:
         for id in range(5):
             await call(page, "move", id)
@@ -254,7 +256,7 @@ async def test_many_requests_at_once_are_one_question() -> None:
 
 
 @pytest.mark.parametrize("silence", ["page", "answer"])
-async def test_no_answer_is_a_no(silence: str) -> None:
+async def test_a_missing_answer_denies_the_request(silence: str) -> None:
     async with opened(Host({"board": board()}, timeouts=Timeouts(question=0.05))) as page:
         await call(page, "move")
         question = await page.next()
@@ -274,11 +276,11 @@ def decisions(host: Host) -> list[tuple[str, str | None, str | None]]:
 
 async def ended_question(host: Host) -> None:
     with anyio.fail_after(10):  # a question has two minutes
-        while not decisions(host):  # noqa: ASYNC110  nobody tells when it ends
+        while not decisions(host):  # noqa: ASYNC110  there is no event for it
             await anyio.sleep(0.01)
 
 
-async def test_a_question_ends_with_the_page_that_asks_it() -> None:
+async def test_a_question_ends_when_its_page_is_closed() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")
@@ -288,7 +290,7 @@ async def test_a_question_ends_with_the_page_that_asks_it() -> None:
     assert decisions(host) == [("denied", "nobody", "The page was closed. Nobody allowed this.")]
 
 
-async def test_the_model_learns_at_once_that_the_page_with_its_question_was_closed() -> None:
+async def test_an_app_tool_call_fails_at_once_when_the_page_with_its_question_is_closed() -> None:
     host = Host({"board": board()}, policy=Policy({"links": "ask"}))
     async with opened(host) as page, anyio.create_task_group() as tasks:
 
@@ -303,7 +305,7 @@ async def test_the_model_learns_at_once_that_the_page_with_its_question_was_clos
         page.disconnect(closed=True)
 
 
-async def test_a_question_outlives_a_lost_socket_and_is_answered_on_the_next() -> None:
+async def test_a_question_survives_a_lost_socket_and_is_answered_on_the_next() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move", to=3)
@@ -319,7 +321,7 @@ async def test_a_question_outlives_a_lost_socket_and_is_answered_on_the_next() -
         assert (await again.message())["result"]["content"][0]["text"] == "moved to 3"
 
 
-async def test_a_question_whose_page_does_not_come_back_ends_and_is_not_shown_late() -> None:
+async def test_a_question_ends_when_its_page_does_not_reconnect_and_is_not_shown_later() -> None:
     host = Host({"board": board()}, timeouts=Timeouts(browser=0.05))
     async with opened(host) as page:
         await call(page, "move")
@@ -334,7 +336,7 @@ async def test_a_question_whose_page_does_not_come_back_ends_and_is_not_shown_la
         assert "The page was lost." in (await again.message())["error"]["message"]
 
 
-async def test_a_reload_ends_the_question_of_the_view_that_is_gone_and_the_next_one_is_asked() -> None:
+async def test_a_reload_ends_the_open_question_and_the_next_one_is_asked() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")
@@ -351,7 +353,7 @@ async def test_a_reload_ends_the_question_of_the_view_that_is_gone_and_the_next_
         assert "result" in await again.message()
 
 
-async def test_a_question_ends_with_the_request_that_raised_it() -> None:
+async def test_a_question_ends_when_its_request_is_cancelled() -> None:
     async with opened(Host({"board": board()})) as page:
         await call(page, "move")
         question = await page.next()
@@ -360,7 +362,9 @@ async def test_a_question_ends_with_the_request_that_raised_it() -> None:
 
 
 @pytest.mark.parametrize(("word", "allowed"), [("once", True), ("always", True), ("deny", False)])
-async def test_without_a_page_the_program_is_asked_and_without_both_the_answer_is_no(word: Any, allowed: bool) -> None:
+async def test_without_a_page_the_handler_is_asked_and_without_both_the_request_is_denied(
+    word: Any, allowed: bool
+) -> None:
     host = Host({"board": board()})
     async with host:
         await host.servers.settled()
@@ -390,7 +394,7 @@ def host_view(host: Host) -> str:
     return record.id
 
 
-async def test_a_handler_that_answers_nonsense_is_a_fault_of_the_program() -> None:
+async def test_an_invalid_answer_of_the_handler_raises() -> None:
     host = Host({"board": board()})
     async with host:
         await host.servers.settled()
@@ -403,7 +407,7 @@ async def test_a_handler_that_answers_nonsense_is_a_fault_of_the_program() -> No
             )
 
 
-async def test_only_what_is_granted_is_delegated_and_only_what_is_allowed_is_reached() -> None:
+async def test_only_granted_permissions_are_delegated_and_only_allowed_domains_are_reachable() -> None:
     policy = Policy({"servers": {"board": {"permissions": ["geolocation"], "block_domains": ["evil.example"]}}})
     host = Host({"board": board()}, policy=policy)
     async with opened(host) as page:
@@ -420,7 +424,7 @@ async def test_only_what_is_granted_is_delegated_and_only_what_is_allowed_is_rea
         assert document.headers["permissions-policy"].startswith("camera=(), microphone=(), geolocation=(self)")
 
 
-async def test_a_document_that_changed_is_not_shown_until_it_is_approved() -> None:
+async def test_a_changed_document_is_not_shown_until_it_is_approved() -> None:
     html = [HTML]
     store = SqliteStore()
     host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}), store=store)
@@ -437,7 +441,7 @@ async def test_a_document_that_changed_is_not_shown_until_it_is_approved() -> No
         await view(host)
 
 
-async def test_a_document_is_approved_by_the_program_too() -> None:
+async def test_the_program_can_approve_a_document() -> None:
     html = [HTML]
     host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}))
     async with opened(host):
@@ -458,11 +462,11 @@ async def test_a_document_is_approved_by_the_program_too() -> None:
         ("x" * 3000, "x" * 2000 + " … (3,000 characters in all)"),
     ],
 )
-def test_what_a_user_reads_holds_nothing_invisible(value: Any, text: str) -> None:
+def test_texts_for_the_user_have_no_invisible_characters(value: Any, text: str) -> None:
     assert visible(value) == text
 
 
-async def test_a_closed_view_forgets_what_it_was_allowed() -> None:
+async def test_closing_a_view_drops_its_consent_state() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")

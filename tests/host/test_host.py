@@ -1,7 +1,6 @@
-"""The host without a browser: a page in Python opens Views, says what a View says, and hears what it hears."""
+"""The host without a browser: a page in Python opens Views and exchanges messages with the host."""
 
 import json
-import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +19,6 @@ from fanlight import Apps, View
 from fanlight.host import CallCancelledError, Host, NotConnectedError, Policy, Timeouts, UnknownViewError
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
-from fanlight.host.views.downloads import safe_name
 from fanlight.host.web.origins import HostNames
 from support.page import Page
 from support.shop import build
@@ -84,14 +82,14 @@ async def running(**options: Any) -> AsyncIterator[Host]:
         yield host
 
 
-async def test_the_model_sees_every_tool_that_is_for_it_and_none_that_is_not() -> None:
+async def test_the_model_gets_exactly_the_tools_that_are_visible_to_it() -> None:
     async with running() as host:
         names = {tool.name for tool in await host.tools()}
         assert {"counter__add", "counter__only_model", "shop__show_cart", "shop__plain"} <= names
         assert not {"counter__only_app", "shop__pay"} & names
 
 
-async def test_a_call_has_its_result_what_the_model_sees_and_a_view() -> None:
+async def test_a_call_has_a_result_content_for_the_model_and_a_view() -> None:
     async with running() as host:
         call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
         assert call.result is not None
@@ -116,7 +114,7 @@ async def test_the_view_gets_input_and_result_after_initialized_and_unchanged() 
         assert (result["method"], result["params"]) == ("ui/notifications/tool-result", call.result)
 
 
-async def test_what_is_shown_is_three_origins_and_a_policy_of_its_own() -> None:
+async def test_a_page_gets_three_origins_and_the_documents_own_policy() -> None:
     async with running() as host:
         call = await host.call_tool("shop", "show_cart", {})
         page = await open_view(host, call.view, call.token, greet=False)
@@ -150,7 +148,7 @@ async def test_arguments_are_shown_while_the_model_writes_them_and_never_after()
 
 
 @pytest.mark.case("mcp-apps-life-04")
-async def test_a_cancelled_call_is_told_to_the_view_and_to_the_server() -> None:
+async def test_cancelling_a_call_notifies_the_view_and_the_server() -> None:
     async with running() as host:
         call = host.begin("counter", "hang")
         page = await open_view(host, call.view, call.token)
@@ -169,7 +167,7 @@ async def test_a_tool_that_fails_is_a_result_with_is_error() -> None:
         assert (await page.message())["params"]["isError"] is True
 
 
-async def test_an_unknown_tool_or_server_says_which_there_are() -> None:
+async def test_the_error_for_an_unknown_tool_or_server_lists_the_known_ones() -> None:
     async with running() as host:
         with pytest.raises(KeyError, match=r"has no tool 'nothing'.*add"):
             await host.call_tool("counter", "nothing", {})
@@ -221,7 +219,7 @@ async def test_only_web_links_are_opened(url: str) -> None:
 
 
 @pytest.mark.case("mcp-apps-req-02")
-async def test_a_message_goes_to_the_handler_with_its_conversation() -> None:
+async def test_a_message_is_passed_to_the_handler_with_its_conversation() -> None:
     said: list[Any] = []
     async with running() as host:
         call = host.begin("counter", "add", conversation="c1")
@@ -234,7 +232,7 @@ async def test_a_message_goes_to_the_handler_with_its_conversation() -> None:
 
 
 @pytest.mark.case("mcp-apps-req-03")
-async def test_the_last_context_of_each_open_view_is_for_the_model() -> None:
+async def test_the_model_gets_the_last_context_of_each_open_view() -> None:
     async with running() as host:
         call = host.begin("counter", "add", conversation="c1")
         page = await open_view(host, call.view, call.token)
@@ -249,7 +247,7 @@ async def test_the_last_context_of_each_open_view_is_for_the_model() -> None:
 
 
 @pytest.mark.case("mcp-apps-life-05")
-async def test_a_closed_view_is_asked_first_and_gone_after() -> None:
+async def test_closing_a_view_tears_it_down_first() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
@@ -277,7 +275,7 @@ async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
         assert (await page.message())["params"] == {"locale": "de"}
 
 
-async def test_a_token_that_does_not_fit_opens_nothing() -> None:
+async def test_a_view_cannot_be_opened_with_a_wrong_token() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         for token in (None, "", "x", call.token + "x" if call.token else "", 7):
@@ -308,7 +306,7 @@ async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
         assert (await again.message())["method"] == "ui/notifications/tool-result"
 
 
-async def test_a_page_that_missed_too_much_loads_its_view_anew() -> None:
+async def test_a_page_that_missed_too_many_frames_reloads_its_view() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
@@ -319,7 +317,7 @@ async def test_a_page_that_missed_too_much_loads_its_view_anew() -> None:
             assert (await again.next())["type"] == "show"
 
 
-async def test_a_view_opened_in_another_place_says_so_in_the_first() -> None:
+async def test_a_page_shows_an_error_when_its_view_is_opened_in_another_page() -> None:
     async with running() as host:
         call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
         first = await open_view(host, call.view, call.token)
@@ -332,7 +330,7 @@ async def test_a_view_opened_in_another_place_says_so_in_the_first() -> None:
         assert (await second.message())["method"] == "ui/notifications/tool-input"
 
 
-async def test_a_call_is_given_up_while_it_runs_or_while_it_is_written() -> None:
+async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_written() -> None:
     async with running() as host:
         call = host.begin("counter", "hang")
         page = await open_view(host, call.view, call.token)
@@ -360,7 +358,7 @@ async def test_a_call_is_given_up_while_it_runs_or_while_it_is_written() -> None
             await written.run({})
 
 
-async def test_a_view_loaded_anew_while_its_tool_runs_still_gets_the_result() -> None:
+async def test_a_view_reloaded_while_its_tool_runs_still_gets_the_result() -> None:
     async with running() as host:
         call = host.begin("counter", "hang")
         await open_view(host, call.view, call.token)
@@ -375,11 +373,11 @@ async def test_a_view_loaded_anew_while_its_tool_runs_still_gets_the_result() ->
 
 async def gone(host: Host, view: str | None) -> None:
     with anyio.fail_after(5):
-        while runtime_of(host).views.session(view) is not None:  # noqa: ASYNC110  nobody tells when it ends
+        while runtime_of(host).views.session(view) is not None:  # noqa: ASYNC110  there is no event for it
             await anyio.sleep(0.01)
 
 
-async def test_a_view_that_nobody_shows_ends_after_a_while_and_comes_back_from_the_store() -> None:
+async def test_a_session_without_a_page_ends_and_its_view_is_restored_from_the_store() -> None:
     async with running(linger=0.05) as host:
         call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
         assert call.view is not None
@@ -393,7 +391,7 @@ async def test_a_view_that_nobody_shows_ends_after_a_while_and_comes_back_from_t
         assert (await again.message())["params"] == call.result
 
 
-async def test_a_result_that_comes_when_nobody_is_left_is_kept() -> None:
+async def test_a_result_without_a_session_is_stored() -> None:
     async with running(linger=0.02) as host:
         call = host.begin("counter", "add")
         await gone(host, call.view)
@@ -414,7 +412,7 @@ async def test_a_link_to_a_resource_is_read_from_the_server_and_saved() -> None:
         assert frame["files"][0]["text"].startswith("<!doctype html>")
 
 
-async def test_after_a_restart_of_the_host_a_view_comes_back_with_its_data(tmp_path: Path) -> None:
+async def test_a_view_is_restored_with_its_data_after_a_restart_of_the_host(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'views.db'}"
     async with running(store=store) as host:
         call = await host.call_tool("counter", "add", {"a": 1, "b": 2}, conversation="c1")
@@ -431,7 +429,7 @@ async def test_after_a_restart_of_the_host_a_view_comes_back_with_its_data(tmp_p
         assert host.model_context("c1")[0]["structuredContent"] == {"seen": 3}
 
 
-async def test_a_view_that_is_not_there_says_why() -> None:
+async def test_the_error_for_a_missing_document_has_the_reason() -> None:
     server: FastMCP[Any] = FastMCP("broken")
 
     @server.tool(meta={"ui": {"resourceUri": "ui://broken/none"}})
@@ -446,7 +444,7 @@ async def test_a_view_that_is_not_there_says_why() -> None:
 
 
 @pytest.mark.process
-async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
+async def test_a_server_that_does_not_start_does_not_affect_the_others() -> None:
     async with Host({"counter": counter(), "dead": "no-such-command-at-all"}) as host:
         await host.servers.settled()
         assert {tool.server for tool in await host.tools()} == {"counter"}
@@ -454,7 +452,7 @@ async def test_a_server_that_does_not_start_takes_no_other_down() -> None:
 
 
 @pytest.mark.process
-async def test_a_silent_server_holds_up_neither_the_tools_nor_the_calls_of_others() -> None:
+async def test_a_silent_server_does_not_delay_the_tools_and_calls_of_others() -> None:
     silent = [sys.executable, "-c", "while True: input()"]
     with anyio.fail_after(40):  # it is tried for a minute
         async with Host({"counter": counter(), "silent": silent}, timeouts=Timeouts(tools=0.2)) as host:
@@ -464,31 +462,6 @@ async def test_a_silent_server_holds_up_neither_the_tools_nor_the_calls_of_other
             assert (status.state, "has not answered for" in str(status.reason)) == ("connecting", True)
             with pytest.raises(NotConnectedError, match="has not answered for"):
                 await host.call_tool("silent", "x", {})
-
-
-@pytest.mark.parametrize(
-    ("uri", "name"),
-    [
-        ("file:///a/b/report.pdf", "report.pdf"),
-        ("ui://x/..%2f..%2fetc%2fpasswd", "passwd"),
-        ("x/..", "download"),
-        ("file:///con.txt", "download"),
-        ("file:///a%00b\x1f.txt", "a_b_.txt"),
-        ("file:///.bashrc", "bashrc"),
-        ("file:///evil\u202efdp.exe", "evil_fdp.exe"),
-        ("C:\\Windows\\x.dll", "x.dll"),
-        ("", "download"),
-        ("file:///" + "x" * 500, "x" * 150),
-        ("file:///" + "x" * 149 + ". y", "x" * 149),
-        ("file:///invoice.pdf\u200b.exe", "invoice.pdf_.exe"),
-        ("file:///half\ud800.txt", "half_.txt"),
-        ("file:///com¹.txt", "download"),
-        ("file:///con .txt", "download"),
-        ("http://[", "download"),
-    ],
-)
-def test_a_download_has_a_name_that_is_safe_anywhere(uri: str, name: str) -> None:
-    assert safe_name(uri) == name
 
 
 DYING = """
@@ -530,19 +503,7 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
         assert again.for_model[0]["text"] == "alive"
 
 
-async def test_names_for_the_model_are_plain_and_unique_whatever_servers_call_their_tools() -> None:
-    server: FastMCP[Any] = FastMCP("odd")
-    for name in ("a b", "a_b", "x" * 100, "ünï"):
-        server.tool(name=name)(lambda: "x")
-    async with Host({"s": server}) as host:
-        tools = await host.tools()
-        names = [tool.name for tool in tools]
-        assert len(set(names)) == 4
-        assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in names)
-        assert {tool.tool for tool in tools} == {"a b", "a_b", "x" * 100, "ünï"}
-
-
-async def test_a_context_that_is_no_json_is_an_error_and_not_the_end() -> None:
+async def test_a_context_that_is_not_json_raises_and_leaves_the_host_running() -> None:
     async with running() as host:
         call = host.begin("counter", "add")
         page = await open_view(host, call.view, call.token)
@@ -560,6 +521,6 @@ async def test_a_context_that_is_no_json_is_an_error_and_not_the_end() -> None:
         ({"hosts": "example.com"}, "expected a list of names"),
     ],
 )
-def test_what_is_given_wrongly_is_an_error_at_once(options: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_of_the_host_raise_at_once(options: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         Host({}, **options)

@@ -83,7 +83,7 @@ async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Brows
 
 
 @pytest.mark.parametrize("how", ["closed", "left", "reloaded", "removed"])
-async def test_a_question_ends_with_the_page_that_asks_it(how: str, browser: Browser) -> None:
+async def test_a_question_ends_when_its_page_is_closed(how: str, browser: Browser) -> None:
     host = Host(examples())
     async with shown(browser, host, "todo", *CALLS["todo"]) as (page, _):
         await (await view_frame(page)).get_by_role("checkbox").first.click()

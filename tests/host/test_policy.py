@@ -12,7 +12,7 @@ SAFE = {"name": "search", "annotations": {"readOnlyHint": True}}
 UNSAFE = {"name": "clear", "annotations": {"readOnlyHint": False, "destructiveHint": True}}
 
 
-def test_without_rules_the_harmless_passes_and_the_rest_is_asked_for() -> None:
+def test_without_rules_harmless_requests_are_allowed_and_others_are_asked_about() -> None:
     policy = Policy()
     assert policy.tool_call(APP, SAFE, {}) == Allow()
     asked = policy.tool_call(APP, UNSAFE, {})
@@ -38,13 +38,13 @@ def test_without_rules_the_harmless_passes_and_the_rest_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("hint", [1, "true", None, [], {"readOnlyHint": "True"}])
-def test_only_true_is_true(hint: Any) -> None:
+def test_only_the_value_true_makes_a_hint_true(hint: Any) -> None:
     tool = {"name": "x", "annotations": {"readOnlyHint": hint}}
     assert isinstance(Policy().tool_call(APP, tool, {}), Ask)
     assert isinstance(Policy().tool_call(APP, {"name": "x", "annotations": hint}, {}), Ask)
 
 
-def test_rules_of_a_server_stand_on_those_of_all_and_rules_of_a_tool_on_both() -> None:
+def test_rules_of_a_server_override_shared_rules_and_rules_of_a_tool_override_both() -> None:
     policy = Policy(
         {
             "links": "deny",
@@ -89,7 +89,7 @@ def test_rules_of_a_server_stand_on_those_of_all_and_rules_of_a_tool_on_both() -
         ("*.com", False, True),
     ],
 )
-def test_a_domain_is_allowed_if_all_of_it_is_and_blocked_if_any_of_it_is(
+def test_a_domain_is_allowed_if_all_its_hosts_are_and_blocked_if_any_is(
     source: str, allowed: bool, blocked: bool
 ) -> None:
     allow = Policy({"allow_domains": ["*.example.com", "https://exact.example"]})
@@ -98,7 +98,7 @@ def test_a_domain_is_allowed_if_all_of_it_is_and_blocked_if_any_of_it_is(
     assert isinstance(block.domain(APP, source), Deny) is blocked
 
 
-def test_declared_domains_that_are_not_allowed_are_taken_out_everywhere() -> None:
+def test_denied_domains_are_removed_from_every_list() -> None:
     declared = Csp(connect_domains=["https://a.example", "https://b.example"], resource_domains=["https://b.example"])
     csp, denied = allowed_domains(Policy({"block_domains": ["b.example"]}), APP, declared)
     assert csp == Csp(connect_domains=["https://a.example"])
@@ -117,7 +117,7 @@ def test_documents_are_blocked_allowed_and_pinned_by_their_digest() -> None:
     assert isinstance(pinned.document(APP, two, one), Ask)
 
 
-def test_rules_come_from_a_toml_file(tmp_path: Path) -> None:
+def test_rules_are_read_from_a_toml_file(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text('links = "allow"\n[servers.maps]\nlinks = "deny"\ntool.clear = "allow"\n', encoding="utf-8")
     policy = Policy.from_file(path)
@@ -128,7 +128,7 @@ def test_rules_come_from_a_toml_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ({"link": "allow"}, r"link is no rule. There are: tools, .*links"),
+        ({"link": "allow"}, r"link is not a rule. The rules are: tools, .*links"),
         ({"links": "maybe"}, r"links is 'maybe', expected one of: allow, ask, deny"),
         ({"links": "read-only"}, r"links is 'read-only', expected one of: allow, ask, deny"),
         ({"tools": True}, r"tools is True, expected one of: allow, ask, deny, read-only"),
@@ -145,16 +145,16 @@ def test_rules_come_from_a_toml_file(tmp_path: Path) -> None:
         ({"profile": "loose"}, r"profile is 'loose', expected one of: strict, compat"),
     ],
 )
-def test_rules_that_cannot_be_followed_say_what_to_write(rules: dict[str, Any], words: str) -> None:
+def test_the_error_for_invalid_rules_says_what_to_write(rules: dict[str, Any], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
         Policy(rules)
 
 
 @pytest.mark.parametrize("text", ["links = ", "\xff"])
-def test_a_file_that_is_no_toml_is_named(text: str, tmp_path: Path) -> None:
+def test_the_error_for_an_invalid_file_names_the_file(text: str, tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(PolicyError, match=r"policy.toml is no TOML file"):
+    with pytest.raises(PolicyError, match=r"policy.toml is not a TOML file"):
         Policy.from_file(path)
     with pytest.raises(PolicyError, match=r"missing.toml cannot be read"):
         Policy.from_file(tmp_path / "missing.toml")
@@ -172,5 +172,5 @@ def test_a_file_that_is_no_toml_is_named(text: str, tmp_path: Path) -> None:
         ("W" * 41, "W" * 39 + "… (maps)"),
     ],
 )
-def test_the_name_of_a_tool_does_not_hide_whose_it_is(tool: str, name: str) -> None:
+def test_a_tools_name_cannot_hide_its_server(tool: str, name: str) -> None:
     assert App("v1", "maps", "ui://maps/view", tool).name == name

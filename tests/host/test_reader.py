@@ -32,7 +32,7 @@ PAGE = "<!doctype html><p>Grüße</p>"
 
 
 class Fake:
-    """A server that answers with what a test gives it."""
+    """A source that returns the contents, list or error that a test sets."""
 
     def __init__(self, *contents: Any, listed: list[dict[str, Any]] | None = None) -> None:
         self.name = "fake"
@@ -106,7 +106,7 @@ def test_a_nested_link_wins_over_a_flat_one_and_must_be_a_ui_uri(meta: dict[str,
     assert view_uri({"name": "t", "meta": meta}) == uri
 
 
-def test_a_link_that_cannot_be_followed_is_explained_and_no_other() -> None:
+def test_only_an_invalid_link_is_reported_as_a_problem() -> None:
     assert "not a ui:// URI" in str(link_problem({"name": "t", "_meta": ui(resourceUri="https://a.example")}))
     assert link_problem({"name": "t", "_meta": ui(resourceUri=URI)}) is None
     assert link_problem({"name": "t"}) is None
@@ -115,12 +115,12 @@ def test_a_link_that_cannot_be_followed_is_explained_and_no_other() -> None:
 # The document
 
 
-async def test_the_item_whose_uri_matches_byte_for_byte_is_chosen() -> None:
+async def test_the_item_with_exactly_the_requested_uri_is_used() -> None:
     other = item(uri="ui://a/B", text="no")
     assert (await read(other, item(), item(text="second"))).html == PAGE
 
 
-async def test_the_only_item_is_taken_though_its_uri_differs_and_that_is_reported() -> None:
+async def test_a_single_item_with_another_uri_is_used_and_reported() -> None:
     document = await read(item(uri="ui://a/%62"))
     assert (document.uri, document.html) == (URI, PAGE)
     assert "not the one asked for" in document.problems[0]
@@ -138,7 +138,7 @@ async def test_the_only_item_is_taken_though_its_uri_differs_and_that_is_reporte
         ([item(mimeType="application/json")], "has the MIME type 'application/json', not HTML"),
     ],
 )
-async def test_contents_that_cannot_be_shown_are_refused_with_the_reason(contents: list[Any], words: str) -> None:
+async def test_unusable_contents_are_refused_with_the_reason(contents: list[Any], words: str) -> None:
     with pytest.raises(ViewError) as refused:
         await read(*contents)
     assert words in str(refused.value)
@@ -152,7 +152,7 @@ async def test_a_blob_is_read_as_utf_8_and_hashed_like_the_same_text() -> None:
     assert (await read(blob)).sha256 == (await read(item())).sha256 == hashlib.sha256(PAGE.encode()).hexdigest()
 
 
-async def test_a_lone_surrogate_cannot_break_the_document() -> None:
+async def test_a_lone_surrogate_is_replaced() -> None:
     assert (await read(item(text="a\ud800b"))).html == "a?b"
 
 
@@ -167,19 +167,19 @@ async def test_another_mime_type_for_html_is_accepted_and_flagged(mime: str | No
 # The metadata
 
 
-async def test_the_metadata_of_the_item_wins_over_that_of_the_list() -> None:
+async def test_the_items_metadata_takes_precedence_over_the_lists() -> None:
     listed = [{"uri": URI, "_meta": ui(csp={"connectDomains": ["https://list.example"]}, prefersBorder=True)}]
     document = await read(item(_meta=ui(csp={"connectDomains": ["https://item.example"]})), listed=listed)
     assert document.csp == Csp(connect_domains=["https://item.example"])
     assert document.prefers_border is None
 
 
-async def test_the_metadata_of_the_list_is_used_where_the_item_has_none_on_any_page() -> None:
+async def test_the_lists_metadata_is_used_if_the_item_has_none() -> None:
     listed: list[dict[str, Any]] = [{"uri": "ui://other"}, {"uri": URI, "_meta": ui(prefersBorder=False)}]
     assert (await read(item(), listed=listed)).prefers_border is False
 
 
-async def test_a_view_that_no_list_names_is_shown_without_metadata() -> None:
+async def test_an_unlisted_view_is_read_without_metadata() -> None:
     assert (await read(item(), listed=[])).csp is None
     assert (await read(item(), listed=None)).csp is None
 
@@ -188,7 +188,7 @@ async def test_meta_is_read_for_underscore_meta() -> None:
     assert (await read(item(meta=ui(prefersBorder=True)))).prefers_border is True
 
 
-async def test_bad_declarations_are_dropped_and_reported_and_good_ones_kept() -> None:
+async def test_invalid_declarations_are_reported_and_valid_ones_kept() -> None:
     document = await read(
         item(
             _meta=ui(
@@ -213,7 +213,7 @@ async def test_bad_declarations_are_dropped_and_reported_and_good_ones_kept() ->
 
 
 @pytest.mark.parametrize("nonsense", [3, "x", ["https://a.example"], True])
-async def test_metadata_of_a_wrong_shape_never_raises(nonsense: Any) -> None:
+async def test_metadata_of_the_wrong_type_never_raises(nonsense: Any) -> None:
     document = await read(item(_meta=ui(csp=nonsense, permissions=nonsense, domain=nonsense, prefersBorder=None)))
     assert document.csp is None
     assert document.permissions == ()
@@ -224,7 +224,7 @@ async def test_metadata_of_a_wrong_shape_never_raises(nonsense: Any) -> None:
 # The memory
 
 
-async def test_a_view_is_read_once_though_many_ask_at_the_same_time() -> None:
+async def test_concurrent_reads_of_a_document_are_one_request() -> None:
     fake, views = Fake(item()), DocumentReader()
     async with anyio.create_task_group() as tasks:
         for _ in range(5):
@@ -234,17 +234,17 @@ async def test_a_view_is_read_once_though_many_ask_at_the_same_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "news", [ResourcesChanged("fake"), ResourceUpdated("fake", URI), StatusChanged("fake", Status("retrying"))]
+    "event", [ResourcesChanged("fake"), ResourceUpdated("fake", URI), StatusChanged("fake", Status("retrying"))]
 )
-async def test_a_view_is_read_again_after_news_of_a_change(news: ServerEvent) -> None:
+async def test_a_document_is_read_again_after_a_change(event: ServerEvent) -> None:
     fake, views = Fake(item(text="old")), DocumentReader()
     await views.read(fake, URI)
     fake.contents = [item(text="new")]
-    fake.tell(news)
+    fake.tell(event)
     assert (await views.read(fake, URI)).html == "new"
 
 
-async def test_news_of_another_view_or_server_leaves_a_view_in_memory() -> None:
+async def test_a_change_of_another_document_or_server_leaves_the_cache_alone() -> None:
     fake, views = Fake(item()), DocumentReader()
     await views.read(fake, URI)
     fake.tell(ResourceUpdated("fake", "ui://other"))
@@ -253,7 +253,7 @@ async def test_news_of_another_view_or_server_leaves_a_view_in_memory() -> None:
     assert fake.reads == 1
 
 
-async def test_the_server_is_asked_for_news_of_a_view_before_it_is_read() -> None:
+async def test_a_document_is_subscribed_to_before_it_is_read() -> None:
     fake = Fake(item())
     fake.during_read = lambda: asked.extend(fake.followed)
     asked: list[str] = []
@@ -261,7 +261,7 @@ async def test_the_server_is_asked_for_news_of_a_view_before_it_is_read() -> Non
     assert asked == [URI]
 
 
-async def test_a_view_that_changes_while_it_is_read_is_not_remembered() -> None:
+async def test_a_document_that_changes_while_it_is_read_is_not_cached() -> None:
     fake, views = Fake(item()), DocumentReader()
     fake.during_read = lambda: fake.tell(ResourcesChanged("fake"))
     await views.read(fake, URI)
@@ -269,7 +269,7 @@ async def test_a_view_that_changes_while_it_is_read_is_not_remembered() -> None:
     assert fake.reads == 2
 
 
-async def test_a_failure_is_not_remembered_and_says_whether_to_try_again() -> None:
+async def test_a_failure_is_not_cached_and_its_type_says_whether_to_retry() -> None:
     fake, views = Fake(item()), DocumentReader()
     fake.error = ServerError("fake", -32002, "Resource not found")
     with pytest.raises(ViewError, match="fake cannot give the View ui://a/b: Resource not found"):
@@ -281,7 +281,7 @@ async def test_a_failure_is_not_remembered_and_says_whether_to_try_again() -> No
     assert (await views.read(fake, URI)).html == PAGE
 
 
-async def test_only_ui_uris_are_ever_read_as_views() -> None:
+async def test_only_ui_uris_are_read() -> None:
     fake = Fake(item())
     with pytest.raises(ViewError, match="no ui:// URI"):
         await DocumentReader().read(fake, "file:///etc/passwd")
@@ -293,7 +293,7 @@ async def test_only_ui_uris_are_ever_read_as_views() -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_a_view_of_each_kind_of_server_arrives_with_all_that_it_declares(kind: Kind, mode: str) -> None:
+async def test_a_view_of_each_kind_of_server_is_read_with_its_metadata(kind: Kind, mode: str) -> None:
     async with Servers({"shop": build(kind)}, mode=mode) as servers:
         document = await DocumentReader().read(servers["shop"], CART_URI)
     view = cart_view()
@@ -307,19 +307,19 @@ async def test_a_view_of_each_kind_of_server_arrives_with_all_that_it_declares(k
 
 @pytest.mark.parametrize("kind", HIGH_LEVEL)
 @pytest.mark.parametrize("uri", [BLOB_URI, "ui://shop/unlisted"])
-async def test_blobs_and_unlisted_views_of_real_servers_arrive(kind: Kind, uri: str) -> None:
+async def test_blobs_and_unlisted_views_of_real_servers_are_read(kind: Kind, uri: str) -> None:
     async with Servers({"shop": build(kind)}) as servers:
         assert (await DocumentReader().read(servers["shop"], uri)).html == CART_HTML
 
 
-async def test_a_view_that_a_real_server_does_not_have_is_explained() -> None:
+async def test_the_error_for_a_missing_view_of_a_real_server_has_the_reason() -> None:
     async with Servers({"shop": build("MCPServer")}) as servers:
         with pytest.raises(ViewError, match="shop cannot give the View ui://shop/nosuch: "):
             await DocumentReader().read(servers["shop"], "ui://shop/nosuch")
 
 
 @pytest.mark.parametrize("kind", [ResourcesChanged, ResourceUpdated])
-async def test_a_view_is_read_again_after_a_real_server_tells_of_a_change(kind: type[ServerEvent]) -> None:
+async def test_a_document_is_read_again_after_a_change_notification_of_a_real_server(kind: type[ServerEvent]) -> None:
     server: MCPServer[Any] = MCPServer("news")
     apps = Apps(server)
     apps.view(View.html(PAGE, uri=URI, name="b"))

@@ -26,7 +26,7 @@ HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1
 
 
 class Backend:
-    """A host that does as its tests say."""
+    """A request handler and log whose behaviour each test sets."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
@@ -127,7 +127,7 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
         tasks.cancel_scope.cancel()
 
 
-async def test_a_tool_call_of_the_view_is_answered_with_what_the_server_returned() -> None:
+async def test_a_views_tool_call_gets_the_servers_result() -> None:
     async with live() as stage:
         await stage.ask("tools/call", {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": "p"}})
         assert (await stage.page.message())["params"] == {"progressToken": "p", "progress": 1, "total": 2}
@@ -148,7 +148,7 @@ async def test_a_tool_call_of_the_view_is_answered_with_what_the_server_returned
         ),
     ],
 )
-async def test_a_request_reaches_the_host_and_its_answer_the_view(
+async def test_each_request_of_a_view_reaches_the_host_and_gets_a_response(
     method: str, params: dict[str, Any], call: tuple[Any, ...]
 ) -> None:
     async with live() as stage:
@@ -160,7 +160,7 @@ async def test_a_request_reaches_the_host_and_its_answer_the_view(
 @pytest.mark.parametrize(
     ("level", "logged"), [("debug", "DEBUG"), ("notice", "INFO"), ("warning", "WARNING"), ("emergency", "ERROR")]
 )
-async def test_what_a_view_logs_is_one_line_of_bounded_length(
+async def test_a_views_log_message_is_one_line_of_limited_length(
     level: str, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "fanlight.views")
@@ -172,7 +172,7 @@ async def test_what_a_view_logs_is_one_line_of_bounded_length(
     assert len(line.message) < 2100
 
 
-async def test_what_the_host_refuses_is_an_error_with_its_reason() -> None:
+async def test_a_refused_request_gets_an_error_with_the_reason() -> None:
     async with live() as stage:
         stage.backend.fails = RequestError("Not today.", data={"why": "policy"})
         await stage.ask("ui/open-link", {"url": "https://a.example"})
@@ -183,7 +183,7 @@ async def test_what_the_host_refuses_is_an_error_with_its_reason() -> None:
         }
 
 
-async def test_a_failure_inside_the_host_is_an_answer_that_tells_nothing_and_the_session_lives_on(
+async def test_an_exception_in_the_host_gets_an_error_without_details_and_the_session_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with live() as stage:
@@ -196,7 +196,7 @@ async def test_a_failure_inside_the_host_is_an_answer_that_tells_nothing_and_the
     assert "a secret path" in caplog.text
 
 
-async def test_a_request_that_the_view_gives_up_stops_at_the_host() -> None:
+async def test_a_request_that_the_view_cancels_is_stopped() -> None:
     async with live() as stage:
         stage.backend.hangs = True
         await stage.ask("resources/list", {}, id="slow")
@@ -208,7 +208,7 @@ async def test_a_request_that_the_view_gives_up_stops_at_the_host() -> None:
         assert (await stage.page.message())["id"] == 7
 
 
-async def test_a_link_is_opened_by_the_page_when_the_host_agrees() -> None:
+async def test_a_link_is_opened_by_the_page_if_the_host_allows_it() -> None:
     async with live() as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         frame = await stage.page.next()
@@ -217,7 +217,7 @@ async def test_a_link_is_opened_by_the_page_when_the_host_agrees() -> None:
         assert (await stage.page.message())["result"] == {}
 
 
-async def test_what_the_page_cannot_do_is_an_error_for_the_view() -> None:
+async def test_a_command_that_fails_in_the_page_is_an_error_for_the_view() -> None:
     async with live() as stage:
         await stage.ask("ui/download-file", {"contents": []})
         frame = await stage.page.next()
@@ -226,7 +226,7 @@ async def test_what_the_page_cannot_do_is_an_error_for_the_view() -> None:
         assert (await stage.page.message())["error"]["message"] == "The disk is full."
 
 
-async def test_what_is_on_the_web_is_opened_and_not_saved_by_us() -> None:
+async def test_a_web_link_in_a_download_is_opened_by_the_page() -> None:
     async with live() as stage:
         await stage.ask("ui/download-file", {"contents": []})
         saved = await stage.page.next()
@@ -237,7 +237,7 @@ async def test_what_is_on_the_web_is_opened_and_not_saved_by_us() -> None:
         assert (await stage.page.message())["result"] == {}
 
 
-async def test_a_page_that_does_not_answer_is_not_waited_for_forever() -> None:
+async def test_a_command_to_a_silent_page_times_out() -> None:
     async with live(Timeouts(browser=0.01)) as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         assert (await stage.page.next())["type"] == "open-link"
@@ -245,7 +245,7 @@ async def test_a_page_that_does_not_answer_is_not_waited_for_forever() -> None:
         assert "in time" in (await stage.page.message())["error"]["message"]
 
 
-async def test_a_new_display_mode_is_told_twice_as_answer_and_as_context() -> None:
+async def test_a_new_display_mode_is_sent_as_response_and_as_context() -> None:
     async with live() as stage:
         await stage.ask("ui/request-display-mode", {"mode": "fullscreen"})
         frame = await stage.page.next()
@@ -255,7 +255,7 @@ async def test_a_new_display_mode_is_told_twice_as_answer_and_as_context() -> No
 
 
 @pytest.mark.case("mcp-apps-life-06")
-async def test_the_height_goes_to_the_page_and_the_width_nowhere() -> None:
+async def test_the_height_is_sent_to_the_page_and_the_width_is_ignored() -> None:
     async with live() as stage:
         await stage.tell("ui/notifications/size-changed", {"width": 100, "height": 50})
         assert await stage.page.next() == {"type": "resize", "height": 50}
@@ -264,7 +264,7 @@ async def test_the_height_goes_to_the_page_and_the_width_nowhere() -> None:
         assert (await stage.page.message())["id"] == 7
 
 
-async def test_what_is_said_while_no_page_is_there_waits_for_the_next() -> None:
+async def test_a_message_without_a_page_is_sent_to_the_next_page() -> None:
     async with live() as stage:
         stage.session.detach(stage.page)
         stage.session.tool_input({"a": 1})
@@ -275,7 +275,7 @@ async def test_what_is_said_while_no_page_is_there_waits_for_the_next() -> None:
         assert (await other.message())["method"] == "ui/notifications/tool-input"
 
 
-async def test_what_was_under_way_when_the_socket_was_lost_comes_again() -> None:
+async def test_frames_in_flight_when_the_socket_is_lost_are_sent_again() -> None:
     async with live() as stage:
         await stage.ask("ping", {}, id=1)
         await stage.page.message()
@@ -288,7 +288,7 @@ async def test_what_was_under_way_when_the_socket_was_lost_comes_again() -> None
         assert other.frames.empty()
 
 
-async def test_a_command_that_was_given_up_does_not_come_late() -> None:
+async def test_a_command_that_timed_out_is_not_sent_to_the_next_page() -> None:
     async with live(Timeouts(browser=0.01)) as stage:
         await stage.ask("ui/open-link", {"url": "https://a.example"})
         seen = stage.page.seen
@@ -300,7 +300,7 @@ async def test_a_command_that_was_given_up_does_not_come_late() -> None:
         assert [(await other.next())["type"] for _ in range(3)] == ["resumed", "cancel-command", "message"]
 
 
-async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
+async def test_a_partial_input_is_in_flight_until_the_page_acknowledges_it() -> None:
     async with live() as stage:
         stage.session.tool_input_partial({"a": 1})
         await stage.session.flush()
@@ -310,7 +310,7 @@ async def test_a_partial_is_under_way_until_the_page_has_it() -> None:
         assert not stage.session.partial_in_flight
 
 
-async def test_the_host_hears_that_there_are_app_tools_and_that_they_changed() -> None:
+async def test_the_host_is_notified_of_app_tools_and_of_their_changes() -> None:
     async with live() as stage:
         await anyio.wait_all_tasks_blocked()
         assert stage.backend.tools_changed == 1
@@ -319,7 +319,7 @@ async def test_the_host_hears_that_there_are_app_tools_and_that_they_changed() -
         assert stage.backend.tools_changed == 2
 
 
-async def test_an_app_tool_is_called_and_answered() -> None:
+async def test_an_app_tool_is_called_and_returns_its_result() -> None:
     async with live() as stage, anyio.create_task_group() as tasks:
         results: list[dict[str, Any]] = []
 
@@ -334,7 +334,7 @@ async def test_an_app_tool_is_called_and_answered() -> None:
         assert results == [{"content": []}]
 
 
-async def test_an_app_tool_that_does_not_answer_is_given_up() -> None:
+async def test_a_call_of_a_silent_app_tool_times_out() -> None:
     async with live(Timeouts(app_tool=0.01)) as stage:
         with pytest.raises(RequestError, match="did not answer tools/call"):
             await stage.session.ask("tools/call", {"name": "move"})
@@ -343,7 +343,7 @@ async def test_an_app_tool_that_does_not_answer_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": -32601, "message": "no"}}, None])
-async def test_a_view_is_asked_before_it_is_closed_and_not_waited_for_forever(answer: dict[str, Any] | None) -> None:
+async def test_closing_asks_the_view_to_tear_down_with_a_time_limit(answer: dict[str, Any] | None) -> None:
     async with live(Timeouts(teardown=0.05 if answer is None else 5)) as stage, anyio.create_task_group() as tasks:
         tasks.start_soon(stage.session.close, "bye")
         message = await stage.page.message()
@@ -354,13 +354,13 @@ async def test_a_view_is_asked_before_it_is_closed_and_not_waited_for_forever(an
         assert stage.session.is_closed
 
 
-async def test_a_view_that_never_was_ready_is_closed_at_once() -> None:
+async def test_a_view_that_was_never_ready_is_closed_at_once() -> None:
     async with live(ready=False) as stage:
         await stage.session.close()
         assert await stage.page.next() == {"type": "closed"}
 
 
-async def test_nonsense_from_a_view_never_ends_the_session() -> None:
+async def test_invalid_messages_do_not_end_the_session() -> None:
     async with live() as stage:
         nonsenses: list[Any] = [None, 7, [], {}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 5, "result": {}}]
         for nonsense in nonsenses:
@@ -372,7 +372,7 @@ async def test_nonsense_from_a_view_never_ends_the_session() -> None:
         assert messages[-1]["result"] == {}
 
 
-async def test_nothing_is_kept_of_a_request_that_the_view_gave_up() -> None:
+async def test_nothing_is_kept_of_a_cancelled_request() -> None:
     async with live() as stage:
         stage.backend.hangs = True
         for id in range(20):
@@ -382,7 +382,7 @@ async def test_nothing_is_kept_of_a_request_that_the_view_gave_up() -> None:
         assert (stage.session._open, stage.session._running) == ({}, {})
 
 
-async def test_a_failure_in_one_view_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_in_one_session_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Exception):
         pass
 

@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from fanlight.host.consent.question import QuestionHandler
+from fanlight.host.consent.question import Question
+from fanlight.host.views.frames import Answer
 from fanlight.protocol.jsonrpc import JSONObject
 
 MessageHandler = Callable[[str | None, str, list[JSONObject]], Awaitable[None] | None]
 SamplingHandler = Callable[[str | None, JSONObject], Awaitable[JSONObject]]
+QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
 
 
 @dataclass

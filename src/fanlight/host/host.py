@@ -11,8 +11,7 @@ from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, model_tools
 from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
-from fanlight.host.consent.question import QuestionHandler
-from fanlight.host.handlers import MessageHandler, SamplingHandler
+from fanlight.host.handlers import MessageHandler, QuestionHandler, SamplingHandler
 from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
 from fanlight.host.profile import Profile
@@ -25,7 +24,6 @@ from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_arguments, check_callable, check_object, check_path, check_text
 from fanlight.host.views.app_tools import AppTool
 from fanlight.host.web.page_socket import Authorize
-from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -238,13 +236,13 @@ class Host:
     async def reload_views(self, server: str, *, changed: bool = False) -> None:
         """Reload the open Views of a server, with their input and result.
 
-        With `changed`, reload only the Views whose document has changed.
+        With `changed`, reload only those with a document that has changed.
         """
         await self._runtime.opener.reload(server, only_changed=changed)
 
     def set_context(self, **changes: Any) -> None:
         """Change the host context, such as `theme` or `locale`, and notify the open Views."""
-        check_object("What Views are told", changes, 'set_context(theme="dark")')
+        check_object("context", changes, 'set_context(theme="dark")')
         self._runtime.views.set_context(changes)
 
     def pin_context(self, **values: Any) -> None:
@@ -253,9 +251,7 @@ class Host:
 
     async def show_as(self, view: str, mode: str) -> None:
         """Change the display mode of a View to "inline", "fullscreen" or "pip", as if the user had chosen it."""
-        if mode not in self.profile.display_modes:
-            raise ArgumentError(f"mode is {mode!r}, expected one of {', '.join(self.profile.display_modes)}.")
-        await self._runtime.views.live(view).show_as(mode)
+        await self._runtime.views.show_as(view, mode)
 
     @property
     def profile(self) -> Profile:

@@ -1,7 +1,7 @@
-"""The audit: what every View said, what was decided and by whom, what was shown, and what the browser blocked.
+"""The audit log: the messages of Views, decisions, shown documents, and what browsers blocked.
 
-A record of something that was answered is in the store before the answer leaves, so no end of the process loses it.
-The others wait for the next such moment, or a quarter of a second.
+The record of a response is in the store before the response is sent, so a crash cannot lose it. Other records are
+buffered and written together with the next such record, or after a quarter of a second.
 """
 
 import hashlib
@@ -20,54 +20,53 @@ from fanlight.protocol.jsonrpc import JSONObject
 logger = logging.getLogger(__name__)
 
 Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
-"""What becomes of arguments: kept, kept as a SHA-256 digest, left out, or what a function makes of them."""
+"""How arguments are recorded: whole, as a SHA-256 digest, not at all, or as a function returns them."""
 
 INTERVAL: Final = 0.25
-_MOST_WAITING: Final = 256
+_MOST_BUFFERED: Final = 256
 
 
 class Audit:
-    """Writes records to a store."""
+    """Writes audit records to a store."""
 
     def __init__(self, store: Store, arguments: Keep = "hashed") -> None:
         if not callable(arguments) and arguments not in ("whole", "hashed", "none"):
             raise ArgumentError(f'audit_arguments is {arguments!r}, expected "whole", "hashed", "none" or a function.')
         self._store = store
         self._keep = arguments
-        self._waiting: list[AuditRecord] = []
+        self._buffer: list[AuditRecord] = []
 
     async def run(self) -> None:
-        """Write what waits, again and again."""
+        """Write buffered records at intervals, until cancelled."""
         while True:
             await anyio.sleep(INTERVAL)
             try:
                 self.flush()
             except Exception:
-                logger.exception("The audit cannot be written now; %d records wait", len(self._waiting))
+                logger.exception("The audit cannot be written; %d records are buffered", len(self._buffer))
 
-    def note(self, record: AuditRecord) -> None:
-        """Take a record of something that nobody waits for."""
-        self._waiting.append(record)
-        if len(self._waiting) % _MOST_WAITING == 0:
+    def buffer(self, record: AuditRecord) -> None:
+        """Write a record soon."""
+        self._buffer.append(record)
+        if len(self._buffer) % _MOST_BUFFERED == 0:
             self.flush()
 
     def write(self, record: AuditRecord) -> None:
-        """Write a record down now, with those that wait."""
-        waiting = self._waiting
-        if not waiting:
+        """Write a record now, after the buffered ones."""
+        if not self._buffer:
             self._store.record((record,))
             return
-        waiting.append(record)
+        self._buffer.append(record)
         self.flush()
 
     def flush(self) -> None:
-        """Write down what waits."""
-        if self._waiting:
-            self._store.record(self._waiting)
-            self._waiting = []
+        """Write the buffered records."""
+        if self._buffer:
+            self._store.record(self._buffer)
+            self._buffer = []
 
     def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
-        """Return what is kept of the arguments of something."""
+        """Return how the arguments of a request are recorded."""
         if not arguments:
             return {}
         if callable(self._keep):
@@ -79,13 +78,13 @@ class Audit:
         return {"argumentsSha256": hashlib.sha256(encode_json(arguments).encode()).hexdigest()}
 
     def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
-        """Return what happened, the oldest first."""
+        """Return the records that match a query, the oldest first."""
         self.flush()
         return self._store.records(query)
 
 
 def now() -> float:
-    """Return the time for a record: seconds since 1970."""
+    """Return the time of a record, in seconds since 1970."""
     return time.time()
 
 

@@ -71,19 +71,19 @@ class Consent:
         """
         match decision:
             case Allow():
-                self._note(app, kind, key, "allowed", "policy")
+                self._record(app, kind, key, "allowed", "policy")
             case Deny(reason):
-                self._note(app, kind, key, "denied", "policy", reason)
+                self._record(app, kind, key, "denied", "policy", reason)
                 raise RequestError(reason)
             case Ask(text):
                 by, refusal = await self._ask(app, text, kind, key, details, asker, once_per_view)
-                self._note(app, kind, key, "allowed" if refusal is None else "denied", by, refusal)
+                self._record(app, kind, key, "allowed" if refusal is None else "denied", by, refusal)
                 if refusal is not None:
                     raise RequestError(refusal)
 
-    def _note(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
+    def _record(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
         data = {"key": key} if reason is None else {"key": key, "reason": reason}
-        self._audit.note(
+        self._audit.buffer(
             AuditRecord(now(), "decision", kind, outcome, app.view, app.server, app.conversation, by, data=data)
         )
 
@@ -97,7 +97,7 @@ class Consent:
         asker: Asker | None,
         once_per_view: bool,
     ) -> tuple[str, str | None]:
-        """Return by whom the request was decided, and the reason if it was denied."""
+        """Return what decided the request ("user", "limit" and so on), and the reason if it was denied."""
         view = self._views.setdefault(app.view, _View())
         grant = Grant(app.server, app.uri, kind, key)
         async with view.lock:  # one question at a time: the answer may settle the next one, too
@@ -106,7 +106,7 @@ class Consent:
             if self._store.is_granted(grant):
                 return "user, always", None
             if view.denials >= self._limits.denials:
-                return "limit", "The user said no too often, so this View is not asked for again."
+                return "limit", "The user said no too often. Further requests of this View are denied."
             moment = monotonic()
             while view.asked and moment - view.asked[0] > _MINUTE:
                 view.asked.popleft()

@@ -1,7 +1,7 @@
-"""Who may do what: pure decisions over what Views ask for. Nothing here waits, asks, or remembers.
+"""Policies: pure functions that decide on the requests of Views, without I/O and without state.
 
-A decision is one of three: `Allow()`, `Deny(reason)`, which the View is told, or `Ask(question)`, which goes to the
-user. Give `Policy` rules as data, or subclass it and override a method: each takes the `App` it is about.
+A decision is `Allow()`, `Deny(reason)`, with the reason for the View, or `Ask(question)`, with a question for the user.
+Give `Policy` rules as data, or subclass it and override methods. Each method gets the `App` that makes the request.
 """
 
 import tomllib
@@ -134,11 +134,11 @@ class Policy:
     """
 
     def __init__(self, rules: Mapping[str, Any] | None = None) -> None:
-        given = dict(rules or {})
-        servers = given.pop("servers", {})
+        shared = dict(rules or {})
+        servers = shared.pop("servers", {})
         if not isinstance(servers, Mapping):
             raise PolicyError(f"servers is {servers!r}, expected a table of rules by server name.")
-        self._rules = _rules(given, Rules(), "")
+        self._rules = _rules(shared, Rules(), "")
         self._servers = {name: _rules(own, self._rules, f"servers.{name}.") for name, own in servers.items()}
 
     @classmethod
@@ -149,7 +149,7 @@ class Policy:
         except OSError as error:
             raise PolicyError(f"{path} cannot be read: {error.strerror}.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PolicyError(f"{path} is no TOML file: {error}.") from None
+            raise PolicyError(f"{path} is not a TOML file: {error}.") from None
         try:
             return cls(rules)
         except PolicyError as error:
@@ -253,7 +253,7 @@ def _by_choice(choice: str, question: str, what: str) -> Decision:
 
 
 def _for_tool(choice: str, annotations: object, question: str, name: str) -> Decision:
-    """Decide on a tool. One without annotations counts as one that changes something (D-SEC-02, D-SEC-07)."""
+    """Decide on a tool call. A tool without annotations is assumed to change something (D-SEC-02, D-SEC-07)."""
     if choice == "read-only":
         hints = annotations if isinstance(annotations, Mapping) else {}
         choice = "allow" if hints.get("readOnlyHint") is True else "ask"
@@ -305,14 +305,15 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def _rules(given: object, base: Rules, where: str) -> Rules:
-    if not isinstance(given, Mapping):
-        raise PolicyError(f"{where.rstrip('.')} is {given!r}, expected a table of rules.")
+def _rules(data: object, base: Rules, where: str) -> Rules:
+    """Validate rules, with those of `base` for what they leave out. `where` is the prefix of error messages."""
+    if not isinstance(data, Mapping):
+        raise PolicyError(f"{where.rstrip('.')} is {data!r}, expected a table of rules.")
     known = [entry.name for entry in fields(Rules)]
     values = {name: getattr(base, name) for name in known}
-    for name, value in given.items():
+    for name, value in data.items():
         if name not in known:
-            raise PolicyError(f"{where}{name} is no rule. There are: {', '.join(known)}, and servers.")
+            raise PolicyError(f"{where}{name} is not a rule. The rules are: {', '.join(known)}, and servers.")
         values[name] = _checked(name, value, where + name)
     return Rules(**values)
 
@@ -343,7 +344,7 @@ def _checked(name: str, value: object, where: str) -> object:
     return tuple(value)
 
 
-def _one_of(value: object, words: tuple[str, ...], where: str) -> str:
-    if isinstance(value, str) and value in words:
+def _one_of(value: object, choices: tuple[str, ...], where: str) -> str:
+    if isinstance(value, str) and value in choices:
         return value
-    raise PolicyError(f"{where} is {value!r}, expected one of: {', '.join(words)}.")
+    raise PolicyError(f"{where} is {value!r}, expected one of: {', '.join(choices)}.")

@@ -1,6 +1,5 @@
 """What a user is asked, and the parts of a host that can ask."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -24,9 +23,6 @@ class Question:
     """Labels and values to show: the tool, its arguments, the address and so on."""
     always: str = ""
     """What the answer "always" would allow, in one sentence."""
-
-
-QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
 
 
 class Asker(Protocol):

@@ -56,7 +56,7 @@ class AuditTrail:
 
     def _log_message(self, view: str, message: ViewMessage, outcome: str) -> None:
         server, conversation = self._origin(view)
-        self._audit.note(
+        self._audit.buffer(
             AuditRecord(now(), "message", message.method, outcome, view, server, conversation, None, message.size)
         )
 
@@ -64,7 +64,7 @@ class AuditTrail:
         """Record that a name of another dialect was translated to today's."""
         server, conversation = self._origin(view)
         data = {"today": today} if uri is None else {"today": today, "uri": uri}
-        self._audit.note(AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data=data))
+        self._audit.buffer(AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data=data))
 
     def log_refused_dialect(
         self,
@@ -78,12 +78,12 @@ class AuditTrail:
     ) -> None:
         """Record that a name of another dialect was refused."""
         data = {"reason": reason} if uri is None else {"reason": reason, "uri": uri}
-        self._audit.note(AuditRecord(now(), "dialect", older, "refused", view, server, conversation, data=data))
+        self._audit.buffer(AuditRecord(now(), "dialect", older, "refused", view, server, conversation, data=data))
 
     def log_page_report(self, view: str, kind: AuditKind, name: str, what: str) -> None:
         """Record what a page reports about the View that it shows."""
         server, conversation = self._origin(view)
-        self._audit.note(
+        self._audit.buffer(
             AuditRecord(now(), kind, name, "blocked", view, server, conversation, "page", data={"what": what})
         )
 
@@ -97,7 +97,7 @@ class AuditTrail:
         self, server: str, view: str | None, conversation: str | None, directive: str, outcome: str, data: JSONObject
     ) -> None:
         """Record a violation of a document's policy that a browser reports."""
-        self._audit.note(
+        self._audit.buffer(
             AuditRecord(now(), "violation", directive, outcome, view, server, conversation, by="browser", data=data)
         )
 

@@ -11,6 +11,7 @@ from fanlight.host.views.app_tools import AppTool, AppTools
 from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.session import Session
 from fanlight.host.views.session_factory import SessionFactory
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -81,6 +82,13 @@ class ViewRegistry:
             self._on_end(record.id)
             await session.report_error("This View was opened in another place.")
         return self._open(self._records.find(record.id) or record)
+
+    async def show_as(self, id: str, mode: str) -> None:
+        """Change the display mode of an open View. Raise ArgumentError if the profile does not offer the mode."""
+        modes = self._factory.profile.display_modes
+        if mode not in modes:
+            raise ArgumentError(f"mode is {mode!r}, expected one of {', '.join(modes)}.")
+        await self.live(id).show_as(mode)
 
     async def close(self, id: str) -> None:
         """Close a View: let it tear down, and end its session for good. Raise UnknownViewError if it is not open."""

@@ -1,0 +1,43 @@
+"""Calls of the model: results that the program got by other means."""
+
+import pytest
+
+from fanlight.protocol.errors import StateError
+from host.test_host import open_view, running
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_result_from_elsewhere_is_shown_without_calling_the_tool() -> None:
+    async with running() as host:
+        call = host.begin("counter", "fail")
+        page = await open_view(host, call.view, call.token)
+        call.show_result({"a": 1}, {"content": [], "structuredContent": {"sum": 3}})
+        assert (await page.message())["params"] == {"arguments": {"a": 1}}
+        assert (await page.message())["params"] == {"content": [], "structuredContent": {"sum": 3}}
+        assert call.result == {"content": [], "structuredContent": {"sum": 3}}
+
+
+async def test_a_result_from_elsewhere_opens_the_views_that_it_embeds() -> None:
+    resource = {"uri": "ui://shop/form", "mimeType": "text/html", "text": "<p>Form</p>"}
+    result = {"content": [{"type": "resource", "resource": resource}]}
+    async with running() as host:
+        call = host.begin("shop", "plain")
+        assert call.view is None
+        call.show_result({}, result)
+        assert [view.uri for view in call.views] == ["ui://shop/form"]
+        page = await open_view(host, call.view, call.token)
+        assert (await page.message())["method"] == "ui/notifications/tool-input"
+        assert (await page.message())["params"] == result
+
+
+async def test_a_call_runs_once_or_shows_one_result() -> None:
+    async with running() as host:
+        call = host.begin("counter", "add")
+        call.show_result({}, {"content": []})
+        with pytest.raises(StateError, match=r"run\(\) came after"):
+            await call.run({"a": 1, "b": 2})
+        with pytest.raises(StateError, match=r"show_result\(\) came after"):
+            call.show_result({}, {"content": []})
+        with pytest.raises(StateError, match=r"feed\(\) came after"):
+            call.feed("{}")
