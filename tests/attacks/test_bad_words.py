@@ -351,7 +351,7 @@ async def test_a_socket_ends_over_what_is_too_much_and_the_host_goes_on(stage: A
 @attack("word-deep")
 @pytest.mark.parametrize("depth", [190, 300, 990, 1010, 100_000])
 async def test_nesting_ends_neither_the_host_nor_the_socket(depth: int, stage: Arena, page: Page) -> None:
-    """Goes red without MOST_DEPTH in line.py (the host) and mcp-app.js (the answer)."""
+    """Goes red without MAX_DEPTH in json_text.py (the host) and mcp-app.js (the answer)."""
     (view,) = await shown(stage, page, "strict")
     call = "depth => { let by = []; for (let i = 0; i < depth; i++) by = [by]; return by }"
     asked = f"(depth) => ask('tools/call', {{name: 'look', arguments: {{by: ({call})(depth)}}}})"
@@ -441,7 +441,7 @@ async def test_a_message_of_fifty_megabytes_is_refused_in_the_page(stage: Arena,
 
 @attack("word-flood")
 async def test_ten_thousand_messages_at_once_harm_nobody_else(stage: Arena, page: Page) -> None:
-    """Goes red without MOST_KEPT in mcp-app.js and the limits of Session."""
+    """Goes red without MAX_KEPT in mcp-app.js and the limits of Session."""
     one, other = await shown(stage, page, "strict", "compat")
     await one.evaluate(
         "() => { for (let i = 0; i < 10_000; i++) say({id: i, method: 'ping', params: {x: 'y'.repeat(100)}}) }"

@@ -1,30 +1,29 @@
 // @ts-check
 /**
- * The sandbox proxy: the page between a host page and one View. It holds the View's frame and passes
- * messages on, and nothing else. Rule ids such as SBX-07 are explained in docs/reference/rules.md.
+ * The sandbox proxy: the page between a host page and one View. It contains the View's frame and relays messages, and
+ * does nothing else. docs/reference/rules.md explains rule ids such as SBX-07.
  *
- * Its address says whom it serves: `?host=` is the exact origin of the page around it. With `&view=*` it loads one
- * document by `url`, from an origin that is one label below its own. Without, it takes HTML, as the standard
- * has it, and gives it an opaque origin.
+ * Its query has `host`, the exact origin of the page around it. With `view=*`, it loads one document by its `url`, from
+ * an origin one label below its own. Without `view`, it is sent HTML, as the standard describes it, and gives that an
+ * opaque origin.
  *
- * What the server adds is one header. With `view`: `default-src 'none'; script-src 'self'; frame-src` for all
- * origins below this one, `base-uri 'none'; form-action 'none'; frame-ancestors HOST`. So this page can be opened
- * before it is known which View it will hold; when that is known, `lock()` leaves only the View's own origin.
- * Without `view`: `frame-ancestors HOST` alone, because the policy of this page is also that of a `srcdoc`
- * document in it, so it can be set only when the document's domains are known. Again, `lock()` does that, before
- * the frame exists.
+ * The server adds a Content-Security-Policy. With `view`: `default-src 'none'; script-src 'self'; frame-src` for
+ * all origins below this one, `base-uri 'none'; form-action 'none'; frame-ancestors HOST`. So this page can be loaded
+ * before its View is known. Then `lock()` leaves only the View's own origin. Without `view`, the policy is
+ * `frame-ancestors HOST` alone: a `srcdoc` document inherits the policy of this page, so the rest can be set only when
+ * the document's domains are known. `lock()` does that before the frame exists.
  */
 
 /** @typedef {Record<string, any>} Json */
 
 const RESERVED = "ui/notifications/sandbox-";
-// What such words were called in the first draft, for hosts that still know them.
+// The prefix in the first draft of the standard, which some hosts still use.
 const OLDER = "mcp-ui/sandbox-";
 
-/** What a View may be given. Not in the list: leaving its frame (top navigation, popups), downloads, dialogs. */
+/** The sandbox tokens that a View may have. Never top navigation, popups, downloads or dialogs. */
 const TOKENS = ["allow-scripts", "allow-same-origin", "allow-forms", "allow-pointer-lock"];
 
-/** The permissions of the standard, by the name of the browser's feature. */
+/** The names of browser features, with the names of the standard's permissions. */
 const FEATURES = new Map([
   ["camera", "camera"],
   ["microphone", "microphone"],
@@ -33,12 +32,12 @@ const FEATURES = new Map([
 ]);
 
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
-/** One CSP host source, as protocol/csp.py has it: no keyword, no bare scheme or star, no path, no separator. */
+/** One CSP host source, as in protocol/csp.py: no keyword, no scheme or star alone, no path, no separator. */
 const SOURCE = new RegExp(`^(?:(?:https?|wss?)://)?(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*(?::(?:[0-9]{1,5}|\\*))?$`, "i");
 const SCHEME = /^(?:https?|wss?|data|blob|file|filesystem|mediastream)$/i;
 
 /**
- * The declared domains that are CSP sources, as one text. The others are left out.
+ * Return the declared domains that are valid CSP sources, separated by spaces.
  * @param {unknown} domains
  */
 const sources = (domains) =>
@@ -48,7 +47,7 @@ const sources = (domains) =>
     .join(" ");
 
 /**
- * The policy of an HTML document (SBX-06a to e, CSP-02, CSP-09). What is not declared is not reachable.
+ * Return the policy of an HTML document (SBX-06a to e, CSP-02, CSP-09). Undeclared domains cannot be reached.
  * @param {any} csp The `csp` of the resource, if it has one.
  */
 const policy = (csp) => {
@@ -71,42 +70,44 @@ const policy = (csp) => {
 };
 
 /**
- * The sandbox tokens that are left of those asked for.
- * @param {unknown} asked
+ * Return those of the requested sandbox tokens that a View may have.
+ * @param {unknown} requested
  * @param {boolean} opaque Whether the document must have no origin of its own.
  */
-const sandboxTokens = (asked, opaque) => {
-  const words = (typeof asked === "string" ? asked : "allow-scripts allow-same-origin allow-forms").split(/\s+/);
-  return TOKENS.filter((token) => words.includes(token) && !(opaque && token === "allow-same-origin")).join(" ");
+const sandboxTokens = (requested, opaque) => {
+  const tokens = (typeof requested === "string" ? requested : "allow-scripts allow-same-origin allow-forms").split(
+    /\s+/,
+  );
+  return TOKENS.filter((token) => tokens.includes(token) && !(opaque && token === "allow-same-origin")).join(" ");
 };
 
 /**
- * The `allow` attribute, from a text such as "camera; microphone" or the standard's `permissions` (SBX-06f).
+ * Return the `allow` attribute, from a text such as "camera; microphone" or the standard's `permissions` (SBX-06f).
  * @param {unknown} allow
  * @param {any} permissions
  */
 const features = (allow, permissions) => {
-  const words = typeof allow === "string" ? allow.split(";").map((word) => word.trim()) : [];
+  const allowed = typeof allow === "string" ? allow.split(";").map((feature) => feature.trim()) : [];
   return [...FEATURES]
-    .filter(([feature, permission]) => words.includes(feature) || permissions?.[permission])
+    .filter(([feature, permission]) => allowed.includes(feature) || permissions?.[permission])
     .map(([feature]) => feature)
     .join("; ");
 };
 
 /**
- * Whether a message is between host and proxy, and must not pass (SBX-08). As text, because a peer may
- * read it so; and in a batch.
+ * Return whether a message is reserved for host and proxy, and must not be relayed (SBX-08). Methods are compared as
+ * strings, because a receiver may convert them; messages in a batch count, too.
  * @param {any} data
  */
 const reserved = (data) =>
-  // Of a list, what is in it: one with billions of empty places is small to send.
+  // Object.values() skips the holes of a sparse array, which may have billions of them.
   [data, ...(Array.isArray(data) ? Object.values(data) : [])].some((message) => {
     const method = String(message?.method);
     return method.startsWith(RESERVED) || method.startsWith(OLDER);
   });
 
 /**
- * The origin that a text is, if it is exactly one.
+ * Return a text if it is exactly an origin, else undefined.
  * @param {string | null} text
  */
 const originOf = (text) => {
@@ -115,7 +116,7 @@ const originOf = (text) => {
 };
 
 /**
- * The origin of a document that this page may hold: one label below its own.
+ * Return the origin of a document that this page may load: it is one label below the page's own.
  * @param {unknown} url
  * @param {Location} own
  */
@@ -127,7 +128,7 @@ const viewOrigin = (url, own) => {
 };
 
 /**
- * Whether this page could reach into another. Then the other could not be kept from what is in here, either.
+ * Return whether this page can script another. Then the other can script this one, and nothing is isolated.
  * @param {Window | null} other
  */
 const reaches = (other) => {
@@ -167,7 +168,7 @@ const start = (window) => {
   let loads = 0;
 
   /**
-   * Put this page under a policy, from which there is no way back.
+   * Restrict this page by a policy, which cannot be relaxed later.
    * @param {string} content
    */
   const lock = (content) => {
@@ -189,10 +190,10 @@ const start = (window) => {
     frame.referrerPolicy = "no-referrer";
     frame.title = typeof title === "string" ? title : "View";
     frame.style.cssText = "position:fixed;inset:0;width:100%;height:100%;border:0";
-    // A View that leaves its document is a View no more: whoever comes after it hears nothing and is not heard.
+    // A View that navigates away is no longer the View: the next document neither receives nor sends messages.
     frame.addEventListener("load", () => (loads += 1));
-    // A `srcdoc` document is never in quirks mode, whatever stands before its doctype. A byte order mark
-    // behind the policy would end the head.
+    // A `srcdoc` document is never in quirks mode, whatever comes before its doctype. A byte order mark after the
+    // policy would end the head.
     if (opaque) frame.srcdoc = lock(policy(csp)) + html.replace(/^\uFEFF/, "");
     else {
       lock(`default-src 'none'; frame-src ${view}; base-uri 'none'; form-action 'none'`);
@@ -205,14 +206,14 @@ const start = (window) => {
     const inner = frame?.contentWindow;
     if (source === parent && origin === host) {
       if (!reserved(data)) {
-        // Only its own origin may read what is for the View; an opaque one has no name.
+        // Only the View's own origin may receive its messages. An opaque origin cannot be named.
         if (inner && loads < 2) inner.postMessage(data, opaque ? "*" : view);
       } else if (!frame && data?.method === `${RESERVED}resource-ready`) load(Object(data.params));
     } else if (inner && source === inner && origin === view && loads < 2 && !reserved(data)) {
       parent.postMessage(data, host);
     }
   });
-  // SBX-04. The one message that is the proxy's own (SBX-10).
+  // SBX-04. The only message of the proxy itself (SBX-10).
   parent.postMessage({ jsonrpc: "2.0", method: `${RESERVED}proxy-ready`, params: {} }, host);
 };
 

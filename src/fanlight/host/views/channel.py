@@ -81,7 +81,9 @@ class PageChannel:
     def keep(self, frame: HostFrame) -> tuple[int, str]:
         """Number a frame and keep it until it is acknowledged. Return its number, and the text for `deliver`."""
         self._last_number = number = self._last_number + 1
-        text = encode_json({**frame.to_json(), "n": number, "ack": self.received})
+        fields = frame.to_json()
+        fields["n"], fields["ack"] = number, self.received
+        text = encode_json(fields)
         self._last_ack = self.received
         self._kept.append((number, text))
         self._kept_size += len(text)

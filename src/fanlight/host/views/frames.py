@@ -33,7 +33,7 @@ MAX_TEXT: Final = 500
 """How many characters of a page's error texts are kept."""
 
 
-def wire_names(frame: type["Frame"]) -> dict[str, str]:
+def wire_names(frame: type[Any]) -> dict[str, str]:
     """Return the attributes of a frame class with the names of their fields on the wire."""
     names = {}
     for attribute in fields(frame):
@@ -42,19 +42,20 @@ def wire_names(frame: type["Frame"]) -> dict[str, str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
 class Frame:
     """A frame of the page protocol."""
 
+    __slots__ = ()
     TYPE: ClassVar[str]
 
 
 # From the host to the page
 
 
-@dataclass(frozen=True, slots=True)
 class HostFrame(Frame):
     """A frame that the host sends."""
+
+    __slots__ = ()
 
     def to_json(self) -> JSONObject:
         """Return the frame without its numbers. Fields that are None are left out."""
@@ -111,7 +112,7 @@ class Error(HostFrame):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the cost of the most frequent frame
 class MessageToView(HostFrame):
     """Deliver a JSON-RPC message to the View."""
 
@@ -121,7 +122,6 @@ class MessageToView(HostFrame):
     """True if the page must acknowledge this frame at once."""
 
     def to_json(self) -> JSONObject:
-        # The most frequent frame by far, so without the loop of the base class.
         if self.ack_now:
             return {"type": "message", "message": self.message, "ackNow": True}
         return {"type": "message", "message": self.message}
@@ -240,9 +240,10 @@ HOST_FRAMES: Final[tuple[type[HostFrame], ...]] = (
 # From the page to the host
 
 
-@dataclass(frozen=True, slots=True)
 class PageFrame(Frame):
     """A frame that a page sends."""
+
+    __slots__ = ()
 
     @classmethod
     def from_json(cls, values: JSONObject) -> Self | None:
@@ -275,7 +276,7 @@ class OpenView(PageFrame):
         return cls(view, token if isinstance(token, str) else None, _context(values), _integer(seen))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as MessageToView
 class MessageFromView(PageFrame):
     """A message that the View posted. The bridge validates it."""
 
@@ -405,14 +406,10 @@ def decode_frame(text: str) -> ReceivedFrame | None:
     values = decode_object(text)
     if values is None:
         return None
-    kind = values.get("type")
-    frame = _BY_TYPE.get(kind) if isinstance(kind, str) else None
-    return ReceivedFrame(
-        None if frame is None else frame.from_json(values),
-        _integer(values.get("n")),
-        _integer(values.get("ack")),
-        len(text),
-    )
+    kind, n, ack = values.get("type"), values.get("n"), values.get("ack")
+    frame_class = _BY_TYPE.get(kind) if isinstance(kind, str) else None
+    frame = None if frame_class is None else frame_class.from_json(values)
+    return ReceivedFrame(frame, n if type(n) is int else None, ack if type(ack) is int else None, len(text))
 
 
 def read_answer(result: JSONObject | None) -> Answer:
