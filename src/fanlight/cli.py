@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from fanlight.signals import INTERRUPTED, handle_termination
+
 _DEV = """\
 Show the apps of MCP servers in a browser, as a host would, with everything visible.
 
@@ -82,8 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if not given else 2
     run: Run = options.run
     try:
-        code = run(options, command)
+        with handle_termination():
+            code = run(options, command)
         sys.stdout.flush()
+    except KeyboardInterrupt:  # before the command handles it itself, such as during its imports
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader has closed the pipe. Discard the rest of the buffer, or Python fails on it when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -83,8 +83,8 @@ def test_a_signal_is_handled_even_if_sigint_is_ignored(name: str) -> None:
     code = f"""
 import signal, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-from fanlight.signals import ended_alike
-with ended_alike():
+from fanlight.signals import handle_termination
+with handle_termination():
     signal.raise_signal(signal.{name})
     time.sleep(0.01)
     print("deaf")

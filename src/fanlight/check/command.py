@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
-
+from fanlight import signals
 from fanlight.check.progress import Progress
 from fanlight.check.report import Report, as_json, as_junit, as_sarif, listing, uses_colour, write
 from fanlight.check.run import check
@@ -18,7 +17,6 @@ from fanlight.check.writable import why_not_writable
 from fanlight.dev.targets import parse_headers
 from fanlight.host.errors import ConfigError
 from fanlight.protocol.errors import FanlightError, UsageError
-from fanlight.signals import ended_alike
 
 
 def run(options: argparse.Namespace, command: Sequence[str]) -> int:
@@ -36,8 +34,7 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
             if path is not None and (why := why_not_writable(path)) is not None:
                 raise UsageError(why)
         known = _baseline(options)
-        with ended_alike():
-            report = anyio.run(_check, options, command, known, progress)
+        report = signals.run(_check, options, command, known, progress)
     except (UsageError, ConfigError) as error:
         return _fail(error, 2, progress)
     except KeyboardInterrupt:

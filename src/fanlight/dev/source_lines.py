@@ -2,12 +2,12 @@
 
 import json
 import re
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fanlight.protocol.source_lines import VARIABLE, Run, find
+from fanlight.temporary import TemporaryFolder, remove_stale_folders
 
 if TYPE_CHECKING:
     from fanlight.host.upstream.config import Target
@@ -27,12 +27,13 @@ class Lines:
     """A folder into which servers write what each line of their documents was."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="fanlight-")
+        remove_stale_folders()
+        self._folder = TemporaryFolder()
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables that make a server write its source lines."""
-        return {VARIABLE: self._folder.name}
+        return {VARIABLE: str(self._folder.path)}
 
     def asked_of(self, target: "Target") -> "Target":
         """Return a target that writes its lines, if it is a program that we start."""
@@ -47,7 +48,7 @@ class Lines:
         if not _HASH.fullmatch(sha256):
             return None
         try:
-            told = json.loads(Path(self._folder.name, f"{sha256}.json").read_bytes())
+            told = json.loads((self._folder.path / f"{sha256}.json").read_bytes())
             found = find([Run(*run) for run in told["runs"]], line, column)
             return Place(*found, Path(told["folder"] or ".", found[0])) if found else None
         except (OSError, ValueError, TypeError, KeyError):
@@ -55,4 +56,4 @@ class Lines:
 
     def close(self) -> None:
         """Remove the folder."""
-        self._folder.cleanup()
+        self._folder.close()

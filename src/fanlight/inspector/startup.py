@@ -14,13 +14,13 @@ from fanlight.dev.prewarm import PrewarmedProcesses, find_script
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.tracebacks import WIDE
 from fanlight.protocol.errors import LocalError
-from fanlight.signals import ended_alike
+from fanlight.signals import run
 
 
 def serve(targets: Sequence[str], command: Sequence[str], **options: Any) -> None:
     """Serve until Ctrl+C. The options are those of `fanlight.inspector.server.show`."""
-    with suppress(KeyboardInterrupt), ended_alike():
-        anyio.run(partial(_serve, targets, command, **options))
+    with suppress(KeyboardInterrupt):
+        run(partial(_serve, targets, command, **options))
 
 
 async def _serve(targets: Sequence[str], command: Sequence[str], **options: Any) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
-import anyio
-
+from fanlight import signals
 from fanlight.dev.targets import parse_headers, servers
 from fanlight.protocol.errors import FanlightError, UsageError
 from fanlight.testing.browser import BrowserMissingError
@@ -26,7 +25,7 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     """Take the pictures and return the exit code."""
     try:
         shot = _read(options, command)
-        png, pictures = anyio.run(shot.take)
+        png, pictures = signals.run(shot.take)
     except BrowserMissingError as error:
         return _fail(str(error), NOT_STARTED)
     except StageError as error:

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Literal
 from fanlight.protocol.errors import BundleError
 from fanlight.protocol.source_lines import Run
 from fanlight.server.bundle.source_map import in_development, of_source_map
+from fanlight.temporary import TemporaryFolder
 
 TIMEOUT = 60.0  # seconds after which esbuild is stopped, per script
 
@@ -73,8 +73,8 @@ def find_esbuild(folder: Path) -> str | None:
 
 def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
     """Bundle a script with its imports, except those of the `external` specifiers."""
-    with tempfile.TemporaryDirectory(prefix="fanlight-") as folder:
-        script, metafile = Path(folder, "script.js"), Path(folder, "meta.json")
+    with TemporaryFolder() as folder:
+        script, metafile = folder.path / "script.js", folder.path / "meta.json"
         done = _run([program, *_options(entry, external), f"--outfile={script}", f"--metafile={metafile}"], entry)
         if done.returncode:
             raise _error(entry, done.stderr.decode("utf-8", "replace"))
