@@ -62,7 +62,7 @@ BLOCKS = {
 LEFT_OUT = {
     "fanlight.Csp": {"wire"},
     "fanlight.View": {"bind", "is_bound", "meta", "read", "read_for_client", "sources"},
-    "fanlight.host.Profile": {"advertised", "served", "told"},
+    "fanlight.host.Profile": {"advertise", "limit_context", "serve"},
     "fanlight.testing.scripted.ScriptedView": {"attached", "max_bytes"},
 }
 """What a class has for other modules of Fanlight. Nothing else may be missing from its entry."""

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from fanlight.host import Host, Limits, Policy
-from fanlight.host.limits import Rate
+from fanlight.host.limits import RateLimit
 from host.test_consent import board, call, opened, view
 
 pytestmark = pytest.mark.anyio
@@ -15,11 +15,11 @@ OPEN = Policy({"tools": "allow"})
 
 
 def test_a_rate_lets_a_seconds_worth_through_at_once_and_then_its_share() -> None:
-    rate = Rate(10, 0.0)
+    rate = RateLimit(10, 0.0)
     assert sum(rate.take(0.0) for _ in range(100)) == 10
     assert sum(rate.take(0.5) for _ in range(100)) == 5
     assert sum(rate.take(100.0) for _ in range(100)) == 10
-    slow = Rate(0.5, 0.0)
+    slow = RateLimit(0.5, 0.0)
     assert [slow.take(0.0), slow.take(1.0), slow.take(2.0)] == [True, False, True]
 
 

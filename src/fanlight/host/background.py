@@ -1,4 +1,4 @@
-"""Work that nobody waits for. What goes wrong in it is logged, and ends nothing else: above all not the host."""
+"""Background work: an error in it is logged, and does not end the task group that it runs in."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 logger = logging.getLogger(__name__)
 
 
-async def guarded(work: Callable[..., Awaitable[object]], *arguments: object) -> None:
-    """Do some work, and log what goes wrong in it."""
+async def log_errors(work: Callable[..., Awaitable[object]], *arguments: object) -> None:
+    """Await some work, and log its error instead of raising it."""
     try:
         await work(*arguments)
     except Exception:
-        logger.exception("%s failed in the background", getattr(work, "__qualname__", work))
+        logger.exception("Unhandled error in the background task %s", getattr(work, "__qualname__", work))

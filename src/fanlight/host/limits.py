@@ -1,4 +1,4 @@
-"""How much one View may do. Over a limit the View gets an error that says which; nobody else feels anything."""
+"""Limits for what one View may use."""
 
 from dataclasses import dataclass
 
@@ -28,11 +28,11 @@ class Limits:
     denials: int = 3
     """After this many denials in a row, the user is not asked about the View again."""
     result_views: int = 20
-    """Views that one result may bring, as with mcp-ui. Further ones are left out."""
+    """Views that one result may embed, as with mcp-ui. Further ones are ignored."""
     app_tools: int = 50
-    """Tools that a View may offer to the model (D-SEC-04). Further ones are left out."""
+    """Tools that a View may offer to the model (D-SEC-04). Further ones are ignored."""
     app_tool_bytes: int = 10_000_000
-    """The size of the result of such a tool. A larger one is an error."""
+    """The size of the result of a View's tool. A larger one is an error."""
     app_tools_interval: float = 1.0
     """Seconds between two `tools/list` requests to a View, however often it reports a change."""
 
@@ -40,19 +40,19 @@ class Limits:
         check_limits(self, _AT_LEAST_ONE)
 
 
-class Rate:
-    """So many a second on average, and a second's worth at once."""
+class RateLimit:
+    """A token bucket: `per_second` on average, and at most as many at once."""
 
     def __init__(self, per_second: float, now: float) -> None:
         self._per_second = per_second
-        self._left = max(per_second, 1.0)
-        self._at = now
+        self._tokens = max(per_second, 1.0)
+        self._updated = now
 
     def take(self, now: float) -> bool:
-        """Tell whether one more is within the rate, and count it if so."""
-        self._left = min(self._left + (now - self._at) * self._per_second, max(self._per_second, 1.0))
-        self._at = now
-        if self._left < 1.0:
+        """Return whether one more is within the rate, and count it if so."""
+        self._tokens = min(self._tokens + (now - self._updated) * self._per_second, max(self._per_second, 1.0))
+        self._updated = now
+        if self._tokens < 1.0:
             return False
-        self._left -= 1.0
+        self._tokens -= 1.0
         return True

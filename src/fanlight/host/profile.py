@@ -1,4 +1,4 @@
-"""What a host offers of all that Fanlight can do."""
+"""Which of its features a host offers."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class Profile:
     extension: bool = True
     """Whether the MCP Apps extension is advertised to servers. Without it, servers answer in text."""
 
-    def served(self, capabilities: JSONObject) -> JSONObject:
-        """Return what is served of the capabilities that the host has."""
+    def serve(self, capabilities: JSONObject) -> JSONObject:
+        """Return the capabilities of the host whose requests are served."""
         return {name: value for name, value in capabilities.items() if name not in self.refused}
 
-    def advertised(self, capabilities: JSONObject) -> JSONObject:
-        """Return what Views are told of the capabilities that are served."""
+    def advertise(self, capabilities: JSONObject) -> JSONObject:
+        """Return the capabilities to advertise to Views, of those that are served."""
         if self.capabilities is None:
             return capabilities
         return {name: value for name, value in self.capabilities.items() if name in capabilities}
 
-    def told(self, context: JSONObject) -> JSONObject:
-        """Return what of a context is told."""
+    def limit_context(self, context: JSONObject) -> JSONObject:
+        """Return the host context without the keys and display modes that Views do not get."""
         modes = [mode for mode in context.get("availableDisplayModes", ()) if mode in self.display_modes]
-        told = {key: value for key, value in context.items() if key not in self.withheld}
-        return {**told, "availableDisplayModes": modes} if "availableDisplayModes" in told else told
+        limited = {key: value for key, value in context.items() if key not in self.withheld}
+        return {**limited, "availableDisplayModes": modes} if "availableDisplayModes" in limited else limited

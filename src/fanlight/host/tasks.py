@@ -8,7 +8,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from fanlight.host.background import guarded
+from fanlight.host.background import log_errors
 from fanlight.protocol.errors import StateError
 
 
@@ -58,7 +58,7 @@ class HostTasks:
 
     def start_soon(self, work: Callable[..., Awaitable[object]], *arguments: object) -> None:
         """Start a task that nothing waits for."""
-        self._running_group().start_soon(guarded, work, *arguments)
+        self._running_group().start_soon(log_errors, work, *arguments)
 
     def cancel(self) -> None:
         """Cancel all tasks."""

@@ -1,4 +1,4 @@
-"""What a program gives to a host, checked where it is given: what was expected, what came, and what to write."""
+"""Validates the arguments of a host. Each function raises `ArgumentError` with what to write instead."""
 
 import math
 import re
@@ -10,18 +10,18 @@ from fanlight.host.json_text import encode_json
 from fanlight.protocol.errors import ArgumentError
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
-_MOST_SHOWN: Final = 80
+_MAX_SHOWN: Final = 80
 
 
 def shown(value: object) -> str:
-    """Return a value and its type, in few words."""
+    """Return a value and its type for a message, shortened."""
     text = repr(value)
-    text = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    text = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
     return "None" if value is None else f"{text} ({type(value).__name__})"
 
 
 def check_arguments(arguments: object) -> None:
-    """Raise TypeError unless these are arguments of a tool: an object of JSON values."""
+    """Raise unless a value is an object of JSON values, as the arguments of a tool are."""
     if isinstance(arguments, str):
         instead = "If this is what a model wrote, give json.loads(...) of it."
         raise ArgumentError(f"arguments is {shown(arguments)}, expected a dict. {instead}")
@@ -29,7 +29,7 @@ def check_arguments(arguments: object) -> None:
 
 
 def check_object(name: str, value: object, example: str) -> None:
-    """Raise TypeError unless a value is a dict of JSON values."""
+    """Raise unless a value is a dict of JSON values."""
     if not isinstance(value, dict):
         raise ArgumentError(f"{name} is {shown(value)}, expected a dict. Write {example}.")
     wrong = next((key for key in value if not isinstance(key, str)), None)
@@ -42,39 +42,39 @@ def check_object(name: str, value: object, example: str) -> None:
 
 
 def check_text(name: str, value: object, instead: str = "") -> None:
-    """Raise TypeError unless a value is a string or None."""
+    """Raise unless a value is a string or None."""
     if value is not None and not isinstance(value, str):
         raise ArgumentError(f"{name} is {shown(value)}, expected a string or None.{instead}")
 
 
 def check_callable(name: str, value: object, signature: str) -> None:
-    """Raise TypeError unless a value is a function or None."""
+    """Raise unless a value is a function or None."""
     if value is not None and not callable(value):
         raise ArgumentError(f"{name} is {shown(value)}, expected a function: {signature}.")
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Raise unless a value is a length of time; `math.inf` is one."""
+    """Raise unless a value is a number of seconds. `math.inf` is allowed."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ArgumentError(f"{name} is {shown(value)}, expected seconds. Write a number, or math.inf for no end.")
+        raise ArgumentError(f"{name} is {shown(value)}, expected seconds. Write a number, or math.inf for no timeout.")
     if math.isnan(value) or value < 0:
         raise ArgumentError(f"{name} is {value!r}, expected seconds. Write a number that is not negative.")
 
 
 def check_limits(limits: Any, at_least_one: Collection[str]) -> None:
-    """Raise unless each field is a finite number of its kind, and not less than nothing, or than one."""
+    """Raise unless each field is a finite number of its type, and at least 0, or 1 for the fields in `at_least_one`."""
     for field in fields(limits):
-        name, value, whole = field.name, getattr(limits, field.name), field.type is int
-        expected = "a whole number" if whole else "a number"
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        name, value, is_integer = field.name, getattr(limits, field.name), field.type is int
+        expected = "an integer" if is_integer else "a number"
+        if isinstance(value, bool) or not isinstance(value, int if is_integer else int | float):
             raise ArgumentError(f"{name} is {shown(value)}, expected {expected}.")
-        least = 1 if name in at_least_one else 0
-        if not math.isfinite(value) or value < least:
-            raise ArgumentError(f"{name} is {value!r}, expected {expected} from {least} up.")
+        minimum = 1 if name in at_least_one else 0
+        if not math.isfinite(value) or value < minimum:
+            raise ArgumentError(f"{name} is {value!r}, expected {expected} ≥ {minimum}.")
 
 
 def check_info(info: object) -> None:
-    """Raise TypeError unless this can be what Views are told the host is."""
+    """Raise unless a value has the name and version that Views see as the host's."""
     example = '{"name": "my-program", "version": "1.0"}'
     check_object("info", info, example)
     assert isinstance(info, dict)
@@ -84,7 +84,7 @@ def check_info(info: object) -> None:
 
 
 def check_hosts(hosts: object) -> frozenset[str]:
-    """Return the program's own host names in lower case, or raise with the one that is none."""
+    """Return the host names of the program in lower case. Raise if one is invalid."""
     if isinstance(hosts, str):
         raise ArgumentError(f"hosts is {hosts!r}, expected a list of names. Write hosts=[{hosts!r}].")
     if not isinstance(hosts, Collection) or isinstance(hosts, Mapping):
@@ -101,17 +101,17 @@ def check_hosts(hosts: object) -> frozenset[str]:
 
 
 def check_path(path: object) -> str:
-    """Return the path under which the host answers, or raise with what to write."""
+    """Return the path below which the host answers, without a slash at its end."""
     if not isinstance(path, str) or not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)*/?", path):
         raise ArgumentError(f'path is {shown(path)}, expected one that begins with a slash. Write "/apps".')
     return path.rstrip("/")
 
 
 def check_methods(name: str, value: object, kind: type, instead: str) -> None:
-    """Raise TypeError unless a value has all methods of a protocol."""
-    wanted = [method for method, own in vars(kind).items() if callable(own) and not method.startswith("_")]
-    missing = [method for method in wanted if not callable(getattr(value, method, None))]
+    """Raise unless a value has all methods of a protocol."""
+    required = [method for method, own in vars(kind).items() if callable(own) and not method.startswith("_")]
+    missing = [method for method in required if not callable(getattr(value, method, None))]
     if missing:
         raise ArgumentError(
-            f"{name} is {shown(value)}, which has not the methods of a {kind.__name__}: {', '.join(missing)}. {instead}"
+            f"{name} is {shown(value)}, which lacks these methods of {kind.__name__}: {', '.join(missing)}. {instead}"
         )

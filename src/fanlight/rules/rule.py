@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
+from fanlight.protocol.errors import LocalError
 from fanlight.rules.observation import Document, Look, ServerObservation, ViewObservation
 
 Strength = Literal["MUST", "SHOULD", "MAY", "implied", "advice", "security"]
@@ -169,7 +170,7 @@ class Rule:
     def problems(self, subject: Any) -> Iterator[Problem]:
         """Run the rule's function, and yield what it finds."""
         if self.function is None:
-            raise ValueError(f"fanlight check does not check {self.id}.")
+            raise LocalError(f"fanlight check does not check {self.id}.")
         for problem in self.function(subject):
             yield problem if problem.fix else replace(problem, fix=self.fix)
 
@@ -231,5 +232,5 @@ def _subject(function: Check) -> tuple[Subject, Binds]:
     kind = next(iter(annotations.values()), None)
     if len(annotations) != 1 or kind not in _SUBJECTS:
         expected = ", ".join(known.__name__ for known in _SUBJECTS if isinstance(known, type))
-        raise TypeError(f"{function!r}: expected one parameter, annotated with one of {expected}.")
+        raise LocalError(f"{function!r}: expected one parameter, annotated with one of {expected}.")
     return _SUBJECTS[kind]

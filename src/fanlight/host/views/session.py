@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol
 import anyio
 
 from fanlight.host.errors import RequestError
-from fanlight.host.limits import Limits, Rate
+from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.channel import PageChannel, PageSocket
 from fanlight.host.views.frames import (
@@ -163,8 +163,8 @@ class Session:
         self._limits = limits or Limits()
         self._observer = observer
         self._fixed_context = fixed_context
-        self._message_rate = Rate(self._limits.messages_per_second, now)
-        self._size_rate = Rate(self._limits.size_changes_per_second, now)
+        self._message_rate = RateLimit(self._limits.messages_per_second, now)
+        self._size_rate = RateLimit(self._limits.size_changes_per_second, now)
         self._size_pending = False
         self._open: dict[RequestId, ViewMessage] = {}
         self._running: dict[RequestId, anyio.CancelScope] = {}

@@ -93,16 +93,16 @@ class SessionFactory:
         if tool is not None:
             context["toolInfo"] = {"tool": tool}
         profile = self.profile
-        capabilities = profile.served(self._capabilities())
+        capabilities = profile.serve(self._capabilities())
         bridge = Bridge(
             self._info if profile.info is None else dict(profile.info),
             capabilities,
-            profile.told(context),
+            profile.limit_context(context),
             tools=_CallableTools(connection),
             dialects=self._dialects,
             pinned=self._pinned,
             suppressed=profile.suppressed,
-            advertised=profile.advertised(capabilities),
+            advertised=profile.advertise(capabilities),
             server_dialect=row.dialect if (row := link_row(tool or {})) is not None else None,
         )
         labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}

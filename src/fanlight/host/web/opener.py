@@ -15,7 +15,7 @@ from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.documents.view_document import ViewDocument, embedded_document
 from fanlight.host.errors import RequestError, ViewError, ViewRefusedError
-from fanlight.host.limits import Rate
+from fanlight.host.limits import RateLimit
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
@@ -92,7 +92,7 @@ class ViewOpener:
         self._dialects = dialects
         self._report_errors = report_errors
         self._shown: dict[str, tuple[str, str, str]] = {}
-        self._reports = Rate(_REPORTS_PER_SECOND, 0.0)
+        self._reports = RateLimit(_REPORTS_PER_SECOND, 0.0)
 
     async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
         """Open a View for a page: resume its session or load its document. Raise ViewRefusedError if denied."""

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
         (
             {"store": 3},
             TypeError,
-            r"store is 3 \(int\), which has not the methods of a Store: add, change,.*sqlite:",
+            r"store is 3 \(int\), which lacks these methods of Store: add, change,.*sqlite:",
         ),
         ({"store": Path("a.db")}, TypeError, r"store is PosixPath\('a.db'\).*Write \"sqlite:///path"),
         ({"store": "a.db"}, ValueError, "store is 'a.db', expected \"sqlite:///"),
