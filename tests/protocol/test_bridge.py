@@ -21,6 +21,7 @@ from fanlight.protocol.events import (
     SamplingRequested,
     ServerRequested,
     SizeChanged,
+    StateSaved,
     TeardownRequested,
     ToolCalled,
 )
@@ -39,16 +40,16 @@ HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "View", "version":
 
 
 class Link:
-    """A bridge and the View's side of it, in a few words."""
+    """A bridge, with short methods for the View's end of the link."""
 
     def __init__(self, capabilities: dict[str, Any] = EVERYTHING, **options: Any) -> None:
         self.bridge = Bridge(INFO, capabilities, CONTEXT, **{"tools": {"add"}, **options})
 
-    def ask(self, method: str, params: Any = None, id: Any = 7) -> Event | None:
+    def request(self, method: str, params: Any = None, id: Any = 7) -> Event | None:
         message = {"jsonrpc": "2.0", "id": id, "method": method}
         return self.bridge.receive(message if params is None else {**message, "params": params})
 
-    def tell(self, method: str, params: Any = None) -> Event | None:
+    def notify(self, method: str, params: Any = None) -> Event | None:
         message = {"jsonrpc": "2.0", "method": method}
         return self.bridge.receive(message if params is None else {**message, "params": params})
 
@@ -62,14 +63,14 @@ class Link:
         (message,) = self.sent()
         return message["id"], message["error"]["code"]
 
-    def greet(self, **app_capabilities: Any) -> "Link":
-        self.ask("ui/initialize", {**HELLO, "appCapabilities": app_capabilities}, id=0)
+    def initialize(self, **app_capabilities: Any) -> "Link":
+        self.request("ui/initialize", {**HELLO, "appCapabilities": app_capabilities}, id=0)
         self.sent()
         return self
 
     def ready(self, **app_capabilities: Any) -> "Link":
-        self.greet(**app_capabilities)
-        self.tell("ui/notifications/initialized")
+        self.initialize(**app_capabilities)
+        self.notify("ui/notifications/initialized")
         self.sent()
         return self
 
@@ -81,9 +82,9 @@ class Link:
     ("version", "answered"),
     [("2026-01-26", "2026-01-26"), ("2025-11-21", "2026-01-26"), ("nonsense", "2026-01-26"), (None, "2026-01-26")],
 )
-def test_any_version_is_answered_with_ours(version: Any, answered: str) -> None:
+def test_any_protocol_version_is_answered_with_ours(version: Any, answered: str) -> None:
     link = Link()
-    event = link.ask("ui/initialize", {**HELLO, "protocolVersion": version}, id=0)
+    event = link.request("ui/initialize", {**HELLO, "protocolVersion": version}, id=0)
     assert isinstance(event, HandshakeStarted)
     assert link.sent() == [
         {
@@ -103,42 +104,42 @@ def test_a_second_handshake_is_answered_and_nothing_is_sent_twice() -> None:
     link = Link().ready()
     link.bridge.tool_input({"a": 1})
     assert link.methods() == ["ui/notifications/tool-input"]
-    assert link.ask("ui/initialize", HELLO) == HandshakeStarted(HELLO["appInfo"], {}, "2026-01-26", True)  # type: ignore[arg-type]
-    assert link.tell("ui/notifications/initialized") is None
+    assert link.request("ui/initialize", HELLO) == HandshakeStarted(HELLO["appInfo"], {}, "2026-01-26", True)  # type: ignore[arg-type]
+    assert link.notify("ui/notifications/initialized") is None
     assert len(link.sent()) == 1
 
 
 @pytest.mark.parametrize("params", [[], "x", 7, True])
-def test_a_handshake_with_odd_params_is_refused(params: Any) -> None:
+def test_a_handshake_with_malformed_params_is_rejected(params: Any) -> None:
     link = Link()
-    assert isinstance(link.ask("ui/initialize", params), Rejected)
+    assert isinstance(link.request("ui/initialize", params), Rejected)
     assert link.error() == (7, -32602)
 
 
-def test_a_view_that_leaves_everything_out_is_still_greeted() -> None:
+def test_a_handshake_with_empty_params_succeeds() -> None:
     link = Link()
-    assert link.ask("ui/initialize", {"appInfo": 7, "appCapabilities": None}) == HandshakeStarted({}, {}, "", False)
+    assert link.request("ui/initialize", {"appInfo": 7, "appCapabilities": None}) == HandshakeStarted({}, {}, "", False)
 
 
 def test_ping_is_answered_at_any_time() -> None:
     link = Link()
-    assert link.ask("ping", id=0) is None
+    assert link.request("ping", id=0) is None
     assert link.sent() == [{"jsonrpc": "2.0", "id": 0, "result": {}}]
     link.ready()
     link.bridge.teardown()
     link.sent()
-    link.ask("ping", id="x")
+    link.request("ping", id="x")
     assert link.sent() == [{"jsonrpc": "2.0", "id": "x", "result": {}}]
 
 
 @pytest.mark.parametrize("method", ["tools/call", "ui/message", "resources/read", "nonsense"])
 def test_nothing_is_served_before_the_handshake(method: str) -> None:
     link = Link()
-    assert isinstance(link.ask(method, {"name": "add"}), Rejected)
+    assert isinstance(link.request(method, {"name": "add"}), Rejected)
     assert link.error() == (7, -32600)
 
 
-def test_nothing_is_sent_before_initialized_and_then_all_of_it_in_order() -> None:
+def test_messages_are_queued_until_initialized_and_then_sent_in_order() -> None:
     link = Link()
     link.bridge.tool_input_partial({"a": 1})
     link.bridge.tool_input_partial({"a": 12})
@@ -147,10 +148,10 @@ def test_nothing_is_sent_before_initialized_and_then_all_of_it_in_order() -> Non
     link.bridge.set_context({"theme": "dark"})
     link.bridge.list_changed("tools")
     assert link.sent() == []
-    link.greet()
+    link.initialize()
     link.bridge.set_context({"locale": "de"})
     assert link.sent() == []
-    assert link.tell("ui/notifications/initialized") == Ready()
+    assert link.notify("ui/notifications/initialized") == Ready()
     assert [(message["method"], message["params"]) for message in link.sent()] == [
         ("ui/notifications/tool-input", {"arguments": {"a": 123}}),
         ("ui/notifications/tool-result", {"content": []}),
@@ -158,12 +159,12 @@ def test_nothing_is_sent_before_initialized_and_then_all_of_it_in_order() -> Non
     ]
 
 
-def test_of_partials_held_back_only_the_last_is_sent() -> None:
+def test_of_queued_partials_only_the_last_is_sent() -> None:
     link = Link()
     link.bridge.tool_input_partial({"a": 1})
     link.bridge.tool_input_partial({"a": 12})
-    link.greet()
-    link.tell("ui/notifications/initialized")
+    link.initialize()
+    link.notify("ui/notifications/initialized")
     assert link.sent() == [
         {"jsonrpc": "2.0", "method": "ui/notifications/tool-input-partial", "params": {"arguments": {"a": 12}}}
     ]
@@ -179,7 +180,7 @@ def test_input_is_sent_once() -> None:
         link.bridge.tool_input({})
 
 
-def test_a_partial_after_the_input_is_our_own_mistake() -> None:
+def test_a_partial_after_the_input_raises() -> None:
     link = Link().ready()
     link.bridge.tool_input({})
     with pytest.raises(LocalProtocolError, match="TIP-04"):
@@ -205,7 +206,7 @@ def test_a_cancellation_without_reason_has_none() -> None:
 # The context
 
 
-def test_only_what_changed_is_sent_and_whole() -> None:
+def test_only_changed_values_of_the_context_are_sent() -> None:
     link = Link().ready()
     link.bridge.set_context({"theme": "light", "styles": {"variables": {"--a": "1"}, "css": {"fonts": "x"}}})
     link.bridge.set_context({"styles": {"variables": {"--a": "2"}, "css": {"fonts": "x"}}})
@@ -256,9 +257,9 @@ def test_only_what_changed_is_sent_and_whole() -> None:
         ),
     ],
 )
-def test_a_request_becomes_an_event_and_its_answer_goes_back(method: str, params: Any, event: Event) -> None:
+def test_a_request_becomes_an_event_and_its_response_is_sent(method: str, params: Any, event: Event) -> None:
     link = Link().ready()
-    assert link.ask(method, params) == event
+    assert link.request(method, params) == event
     assert link.bridge.open_requests == {7: method}
     link.bridge.respond(7, {"x": 1})
     result = {} if method == "ui/update-model-context" else {"x": 1}
@@ -285,9 +286,9 @@ def test_a_request_becomes_an_event_and_its_answer_goes_back(method: str, params
         ("tools/call", []),
     ],
 )
-def test_params_of_the_wrong_shape_are_answered_with_what_was_expected(method: str, params: Any) -> None:
+def test_malformed_params_are_answered_with_what_was_expected(method: str, params: Any) -> None:
     link = Link().ready()
-    assert isinstance(link.ask(method, params), Rejected)
+    assert isinstance(link.request(method, params), Rejected)
     (message,) = link.sent()
     assert message["error"]["code"] == -32602
     assert "expected" in message["error"]["message"]
@@ -295,9 +296,9 @@ def test_params_of_the_wrong_shape_are_answered_with_what_was_expected(method: s
 
 
 @pytest.mark.parametrize("name", ["subtract", "", "ADD", "add ", "__proto__"])
-def test_a_tool_that_the_view_may_not_call_is_refused(name: str) -> None:
+def test_a_call_of_a_tool_that_the_view_may_not_call_is_rejected(name: str) -> None:
     link = Link().ready()
-    assert isinstance(link.ask("tools/call", {"name": name}), Rejected)
+    assert isinstance(link.request("tools/call", {"name": name}), Rejected)
     assert link.error() == (7, -32602)
 
 
@@ -314,16 +315,16 @@ def test_a_tool_that_the_view_may_not_call_is_refused(name: str) -> None:
         ("x/y/z", {}),
     ],
 )
-def test_what_the_host_does_not_offer_is_not_found(method: str, params: Any) -> None:
+def test_a_request_for_a_missing_capability_is_answered_with_method_not_found(method: str, params: Any) -> None:
     link = Link({}).ready()
-    assert isinstance(link.ask(method, params), Rejected)
+    assert isinstance(link.request(method, params), Rejected)
     assert link.error() == (7, -32601)
 
 
 def test_sampling_with_tools_needs_its_own_capability() -> None:
     link = Link({"sampling": {}}).ready()
-    assert isinstance(link.ask("sampling/createMessage", {"messages": []}, id=1), SamplingRequested)
-    link.ask("sampling/createMessage", {"messages": [], "tools": [{}]}, id=2)
+    assert isinstance(link.request("sampling/createMessage", {"messages": []}, id=1), SamplingRequested)
+    link.request("sampling/createMessage", {"messages": [], "tools": [{}]}, id=2)
     assert link.error() == (2, -32601)
 
 
@@ -331,49 +332,49 @@ def test_sampling_with_tools_needs_its_own_capability() -> None:
     ("mode", "declared"),
     [("pip", None), ("fullscreen", ["inline"]), ("inline", None), ("nonsense", None), ("fullscreen", ["pip"])],
 )
-def test_a_mode_that_is_not_to_be_had_is_answered_with_the_current_one(mode: str, declared: list[str] | None) -> None:
+def test_an_unavailable_display_mode_is_answered_with_the_current_one(mode: str, declared: list[str] | None) -> None:
     link = Link().ready(**({} if declared is None else {"availableDisplayModes": declared}))
-    assert link.ask("ui/request-display-mode", {"mode": mode}) is None
+    assert link.request("ui/request-display-mode", {"mode": mode}) is None
     assert link.sent() == [{"jsonrpc": "2.0", "id": 7, "result": {"mode": "inline"}}]
 
 
-def test_a_view_that_declared_no_modes_may_ask_for_any_that_is_offered() -> None:
+def test_a_view_without_declared_modes_may_request_any_offered_mode() -> None:
     link = Link().ready(availableDisplayModes=[])
-    assert link.ask("ui/request-display-mode", {"mode": "fullscreen"}) == DisplayModeRequested(7, "fullscreen")
+    assert link.request("ui/request-display-mode", {"mode": "fullscreen"}) == DisplayModeRequested(7, "fullscreen")
 
 
-def test_a_refusal_is_an_error_with_its_reason() -> None:
+def test_an_error_response_has_its_reason() -> None:
     link = Link().ready()
-    link.ask("ui/open-link", {"url": "javascript:alert(1)"})
+    link.request("ui/open-link", {"url": "javascript:alert(1)"})
     link.bridge.respond_error(7, "Links of this kind are not opened.")
     (message,) = link.sent()
     assert message["error"] == {"code": -32000, "message": "Links of this kind are not opened."}
 
 
-def test_an_id_in_use_is_refused_until_it_is_answered() -> None:
+def test_an_id_in_use_is_rejected_until_it_is_answered() -> None:
     link = Link().ready()
-    link.ask("tools/call", {"name": "add"}, id=0)
-    assert isinstance(link.ask("tools/call", {"name": "add"}, id=0), Rejected)
+    link.request("tools/call", {"name": "add"}, id=0)
+    assert isinstance(link.request("tools/call", {"name": "add"}, id=0), Rejected)
     assert link.error() == (0, -32600)
     link.bridge.respond(0, {})
-    assert isinstance(link.ask("tools/call", {"name": "add"}, id=0), ToolCalled)
+    assert isinstance(link.request("tools/call", {"name": "add"}, id=0), ToolCalled)
 
 
-def test_a_request_that_the_view_gave_up_is_not_answered() -> None:
+def test_a_request_that_the_view_cancelled_gets_no_response() -> None:
     link = Link().ready()
-    link.ask("tools/call", {"name": "add", "_meta": {"progressToken": "t"}}, id="a")
-    assert link.tell("notifications/cancelled", {"requestId": "a", "reason": "late"}) == Cancelled("a", "late")
+    link.request("tools/call", {"name": "add", "_meta": {"progressToken": "t"}}, id="a")
+    assert link.notify("notifications/cancelled", {"requestId": "a", "reason": "late"}) == Cancelled("a", "late")
     link.bridge.progress("a", 1)
     link.bridge.respond("a", {})
     link.bridge.respond_error("a", "no")
     assert link.sent() == []
-    assert link.tell("notifications/cancelled", {"requestId": "a"}) is None
-    assert link.tell("notifications/cancelled", {"requestId": [1]}) is None
+    assert link.notify("notifications/cancelled", {"requestId": "a"}) is None
+    assert link.notify("notifications/cancelled", {"requestId": [1]}) is None
 
 
-def test_progress_goes_back_under_the_views_own_token() -> None:
+def test_progress_is_sent_with_the_token_of_the_view() -> None:
     link = Link().ready()
-    link.ask("tools/call", {"name": "add", "_meta": {"progressToken": "mine"}})
+    link.request("tools/call", {"name": "add", "_meta": {"progressToken": "mine"}})
     link.bridge.progress(7, 1, 2, "half")
     link.bridge.progress(8, 1)
     assert link.sent() == [
@@ -402,26 +403,26 @@ def test_progress_goes_back_under_the_views_own_token() -> None:
         ([], None),
     ],
 )
-def test_only_sizes_that_make_sense_are_news(params: Any, event: Event | None) -> None:
-    assert Link().ready().tell("ui/notifications/size-changed", params) == event
+def test_only_finite_sizes_become_events(params: Any, event: Event | None) -> None:
+    assert Link().ready().notify("ui/notifications/size-changed", params) == event
 
 
 def test_notifications_become_events() -> None:
     link = Link().ready(tools={})
-    assert link.tell("ui/notifications/request-teardown") == TeardownRequested()
-    assert link.tell("notifications/message", {"level": "error", "data": [1], "logger": "x"}) == Logged(
+    assert link.notify("ui/notifications/request-teardown") == TeardownRequested()
+    assert link.notify("notifications/message", {"level": "error", "data": [1], "logger": "x"}) == Logged(
         "error", [1], "x"
     )
-    assert link.tell("notifications/message", {"level": "loud"}) == Logged("info", None, None)
-    assert link.tell("notifications/tools/list_changed") == AppToolsChanged()
-    assert link.tell("notifications/nonsense") is None
-    assert Link().ready().tell("notifications/tools/list_changed") is None
+    assert link.notify("notifications/message", {"level": "loud"}) == Logged("info", None, None)
+    assert link.notify("notifications/tools/list_changed") == AppToolsChanged()
+    assert link.notify("notifications/nonsense") is None
+    assert Link().ready().notify("notifications/tools/list_changed") is None
 
 
 @pytest.mark.parametrize("name", ["sandbox-proxy-ready", "sandbox-resource-ready", "sandbox-anything"])
-def test_a_view_cannot_speak_for_the_sandbox_proxy(name: str) -> None:
+def test_a_view_cannot_send_messages_of_the_sandbox_proxy(name: str) -> None:
     link = Link().ready()
-    assert isinstance(link.tell(f"ui/notifications/{name}", {"html": "<p>"}), Rejected)
+    assert isinstance(link.notify(f"ui/notifications/{name}", {"html": "<p>"}), Rejected)
     assert link.sent() == []
 
 
@@ -435,7 +436,7 @@ def test_a_view_cannot_speak_for_the_sandbox_proxy(name: str) -> None:
         *({"id": 1, "method": "ping", "jsonrpc": version} for version in ("1.0", 2.0, None)),
     ],
 )
-def test_what_is_no_json_rpc_is_dropped_without_an_answer(message: Any) -> None:
+def test_a_message_that_is_not_json_rpc_is_rejected_without_a_response(message: Any) -> None:
     link = Link().ready()
     assert isinstance(link.bridge.receive(message), Rejected)
     assert link.sent() == []
@@ -455,13 +456,13 @@ def test_what_is_no_json_rpc_is_dropped_without_an_answer(message: Any) -> None:
         {"method": None},
     ],
 )
-def test_what_is_no_message_is_answered_as_invalid(message: dict[str, Any]) -> None:
+def test_a_malformed_message_is_answered_with_invalid_request(message: dict[str, Any]) -> None:
     link = Link().ready()
     assert isinstance(link.bridge.receive({"jsonrpc": "2.0", **message}), Rejected)
     assert link.error() == (None, -32600)
 
 
-def test_an_answer_to_what_was_never_asked_is_dropped() -> None:
+def test_a_response_to_no_request_is_rejected() -> None:
     link = Link().ready(tools={})
     id = link.bridge.request("tools/list")
     link.sent()
@@ -475,23 +476,23 @@ def test_an_answer_to_what_was_never_asked_is_dropped() -> None:
 # What we ask
 
 
-def test_our_ids_start_at_one() -> None:
+def test_request_ids_of_the_host_start_at_one() -> None:
     link = Link().ready(tools={})
     assert [link.bridge.request("tools/list"), link.bridge.request("ping")] == [1, 2]
 
 
-def test_a_view_without_tools_is_not_asked_for_them() -> None:
+def test_requesting_tools_of_a_view_without_tools_raises() -> None:
     link = Link().ready()
     with pytest.raises(LocalProtocolError, match="offers no tools"):
         link.bridge.request("tools/call", {"name": "x"})
 
 
-def test_nothing_is_asked_before_the_view_is_ready() -> None:
+def test_a_request_before_the_view_is_ready_raises() -> None:
     with pytest.raises(LocalProtocolError, match="SBX-09"):
-        Link().greet(tools={}).bridge.request("tools/list")
+        Link().initialize(tools={}).bridge.request("tools/list")
 
 
-def test_giving_up_tells_the_view_and_forgets_the_answer() -> None:
+def test_cancelling_a_request_notifies_the_view_and_ignores_its_response() -> None:
     link = Link().ready(tools={})
     id = link.bridge.request("tools/call", {"name": "slow"})
     link.sent()
@@ -501,7 +502,7 @@ def test_giving_up_tells_the_view_and_forgets_the_answer() -> None:
     assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, "result": {}}), Rejected)
 
 
-def test_list_changes_are_relayed_where_the_host_offers_them() -> None:
+def test_list_changes_are_sent_if_the_host_offers_them() -> None:
     link = Link().ready()
     for kind in ("tools", "resources", "prompts"):
         link.bridge.list_changed(kind)
@@ -516,32 +517,32 @@ def test_list_changes_are_relayed_where_the_host_offers_them() -> None:
 
 
 @pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": -32601, "message": "Method not found"}}])
-def test_teardown_is_asked_and_any_answer_means_go_ahead(answer: dict[str, Any]) -> None:
+def test_any_response_to_teardown_closes_the_link(answer: dict[str, Any]) -> None:
     link = Link().ready()
     id = link.bridge.teardown("the user closed it")
     (message,) = link.sent()
     assert (message["method"], message["params"]) == ("ui/resource-teardown", {"reason": "the user closed it"})
-    assert isinstance(link.ask("ui/open-link", {"url": "https://example.com"}), Rejected)
+    assert isinstance(link.request("ui/open-link", {"url": "https://example.com"}), Rejected)
     assert link.error() == (7, -32600)
     assert isinstance(link.bridge.receive({"jsonrpc": "2.0", "id": id, **answer}), ResponseReceived)
     assert link.bridge.state is State.CLOSED
-    assert link.ask("ping") is None
+    assert link.request("ping") is None
     assert link.sent() == []
 
 
-def test_a_view_that_is_about_to_go_can_save_what_it_has() -> None:
+def test_a_view_that_is_being_closed_can_save_its_data() -> None:
     link = Link().ready()
     id = link.bridge.teardown()
     link.sent()
-    assert isinstance(link.ask("tools/call", {"name": "add"}), ToolCalled)
+    assert isinstance(link.request("tools/call", {"name": "add"}), ToolCalled)
     link.bridge.respond(7, {"content": []})
     assert link.sent() == [{"jsonrpc": "2.0", "id": 7, "result": {"content": []}}]
     link.bridge.receive({"jsonrpc": "2.0", "id": id, "result": {}})
     assert link.bridge.state is State.CLOSED
 
 
-def test_a_view_that_never_was_ready_is_closed_without_being_asked() -> None:
-    link = Link().greet()
+def test_a_view_that_was_never_ready_is_closed_without_teardown() -> None:
+    link = Link().initialize()
     assert link.bridge.teardown() is None
     assert link.bridge.state is State.CLOSED
     assert link.sent() == []
@@ -550,19 +551,19 @@ def test_a_view_that_never_was_ready_is_closed_without_being_asked() -> None:
 # Older words
 
 
-def test_older_words_are_understood_and_remembered() -> None:
+def test_older_names_are_accepted_and_recorded() -> None:
     link = Link()
     hello = {
         "protocolVersion": "2025-06-18",
         "clientInfo": {"name": "Old", "version": "1"},
         "capabilities": {"tools": {}},
     }
-    assert link.ask("initialize", hello) == HandshakeStarted(
+    assert link.request("initialize", hello) == HandshakeStarted(
         {"name": "Old", "version": "1"}, {"tools": {}}, "2025-06-18", False
     )
-    assert link.tell("notifications/initialized") == Ready()
-    assert link.tell("ui/size-change", {"height": 5}) == SizeChanged(None, 5)
-    assert link.tell("ui/notifications/size-change", {"height": 6}) == SizeChanged(None, 6)
+    assert link.notify("notifications/initialized") == Ready()
+    assert link.notify("ui/size-change", {"height": 5}) == SizeChanged(None, 5)
+    assert link.notify("ui/notifications/size-change", {"height": 6}) == SizeChanged(None, 6)
     assert set(link.bridge.older_names) == {
         "initialize",
         "notifications/initialized",
@@ -571,20 +572,90 @@ def test_older_words_are_understood_and_remembered() -> None:
     }
 
 
-def test_older_words_can_be_turned_off_and_are_refused_with_the_reason() -> None:
+def test_older_names_are_rejected_with_a_reason_without_dialects() -> None:
     link = Link(dialects=False)
     reason = "initialize belongs to an older dialect, which this host does not accept. Send ui/initialize."
-    assert link.ask("initialize", {}) == Rejected(reason)
+    assert link.request("initialize", {}) == Rejected(reason)
     (answer,) = link.sent()
     assert answer["error"] == {"code": -32601, "message": reason}
-    assert isinstance(link.ready().tell("ui/size-change", {"height": 5}), Rejected)
+    assert isinstance(link.ready().notify("ui/size-change", {"height": 5}), Rejected)
     assert link.bridge.older_names == {}
     assert link.sent() == []
 
 
 @pytest.mark.parametrize("odd", [[], {}, [[]], None, 7])
-def test_a_word_from_a_list_that_is_no_word_is_none(odd: Any) -> None:
+def test_a_value_of_another_type_than_a_string_falls_back_to_the_default(odd: Any) -> None:
     link = Link()
-    assert isinstance(link.ask("ui/initialize", {**HELLO, "protocolVersion": odd}), HandshakeStarted)
+    assert isinstance(link.request("ui/initialize", {**HELLO, "protocolVersion": odd}), HandshakeStarted)
     assert link.sent()[0]["result"]["protocolVersion"] == "2026-01-26"
-    assert link.tell("notifications/message", {"level": odd}) == Logged("info", None, None)
+    assert link.notify("notifications/message", {"level": odd}) == Logged("info", None, None)
+
+
+def test_a_rejected_request_is_answered_without_being_processed() -> None:
+    link = Link().ready()
+    link.bridge.reject({"jsonrpc": "2.0", "id": 5, "method": "ui/open-link", "params": {}}, "Too many requests.")
+    assert link.sent() == [{"jsonrpc": "2.0", "id": 5, "error": {"code": -32000, "message": "Too many requests."}}]
+    for other in (7, {"method": "ui/open-link"}, {"id": 5, "result": {}}, {"id": None, "method": "ping"}):
+        link.bridge.reject(other, "Too many requests.")
+    link.request("tools/call", {"name": "add"}, id=6)
+    link.bridge.reject({"jsonrpc": "2.0", "id": 6, "method": "ping"}, "Too many requests.")
+    assert link.sent() == []
+    link.bridge.close()
+    link.bridge.reject({"jsonrpc": "2.0", "id": 5, "method": "ping"}, "Too many requests.")
+    assert link.sent() == []
+
+
+def test_a_closed_link_ignores_messages() -> None:
+    link = Link().ready()
+    link.bridge.close()
+    assert link.request("ping") is None
+    assert link.sent() == []
+
+
+def test_a_state_is_saved_only_if_the_view_may_save_one() -> None:
+    link = Link().ready()
+    assert isinstance(link.request("fanlight/save-state", {"state": 1}), Rejected)
+    assert link.error() == (7, -32601)
+    link.bridge.can_save_state = True
+    assert link.request("fanlight/save-state", {"state": 1}) == StateSaved(7, 1)
+
+
+def test_suppressed_methods_are_not_sent() -> None:
+    link = Link(suppressed={"ui/notifications/tool-input"}).ready()
+    link.bridge.tool_input({})
+    link.bridge.tool_result({"content": []})
+    assert link.methods() == ["ui/notifications/tool-result"]
+
+
+def test_an_error_response_has_its_data() -> None:
+    link = Link().ready()
+    link.request("tools/call", {"name": "add"})
+    link.bridge.respond_error(7, "It failed.", -32001, {"retry": True})
+    assert link.sent()[0]["error"] == {"code": -32001, "message": "It failed.", "data": {"retry": True}}
+
+
+def test_pinned_context_overrides_the_context_of_the_host() -> None:
+    pinned = {"theme": "light"}
+    link = Link(pinned=pinned).ready()
+    link.bridge.set_context({"theme": "dark", "locale": "de"})
+    assert link.sent()[0]["params"] == {"locale": "de"}
+    pinned["theme"] = "dark"
+    link.bridge.refresh_context()
+    assert link.sent()[0]["params"] == {"theme": "dark"}
+
+
+def test_the_capabilities_describe_the_sandbox_of_the_view_if_they_have_one() -> None:
+    sandbox = {"csp": {"connectDomains": ["https://a.example"]}}
+    described = Link({**EVERYTHING, "sandbox": {}})
+    described.bridge.describe_sandbox(sandbox)
+    assert described.bridge.capabilities["sandbox"] == sandbox
+    other = Link({"openLinks": {}})
+    other.bridge.describe_sandbox(sandbox)
+    assert "sandbox" not in other.bridge.capabilities
+
+
+def test_a_notification_before_the_handshake_is_rejected_and_an_unknown_one_ignored() -> None:
+    link = Link()
+    assert isinstance(link.notify("ui/notifications/size-changed", {"height": 5}), Rejected)
+    assert link.notify("notifications/unknown") is None
+    assert link.sent() == []

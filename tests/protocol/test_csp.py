@@ -24,13 +24,13 @@ NAMES = json.loads((VECTORS / "names.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("source", SOURCES["valid"])
-def test_one_origin_is_taken_as_it_is(source: str) -> None:
+def test_a_valid_source_is_kept_unchanged(source: str) -> None:
     assert Csp(connect_domains=[source]).wire() == {"connectDomains": [source]}
 
 
 @pytest.mark.parametrize("source", [*SOURCES["invalid"], b"https://a.example.com"], ids=repr)
 @pytest.mark.parametrize("field", ["connect_domains", "resource_domains", "frame_domains", "base_uri_domains"])
-def test_what_is_not_exactly_one_origin_is_refused_with_its_place(field: str, source: object) -> None:
+def test_an_invalid_source_raises_with_its_index(field: str, source: object) -> None:
     with pytest.raises(RegistrationError) as caught:
         Csp(**{field: ["https://good.example.com", source]})  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"{field}[1] is ")
@@ -48,7 +48,7 @@ def test_what_is_not_exactly_one_origin_is_refused_with_its_place(field: str, so
         ("https://api.example.com; script-src *", "https://api.example.com"),
     ],
 )
-def test_the_refusal_says_what_to_write_instead(source: str, instead: str) -> None:
+def test_the_error_says_what_to_write_instead(source: str, instead: str) -> None:
     with pytest.raises(RegistrationError, match=f'Write "{instead}"'):
         Csp(connect_domains=[source])
 
@@ -59,13 +59,14 @@ def test_a_bare_string_is_not_a_list_of_origins(value: object) -> None:
         Csp(connect_domains=value)  # type: ignore[arg-type]
 
 
-def test_an_empty_declaration_puts_nothing_on_the_wire() -> None:
+def test_empty_lists_are_left_out() -> None:
     assert Csp().wire() == {}
+    assert Csp(connect_domains=None).wire() == {}  # type: ignore[arg-type]
     assert Csp(connect_domains=[], frame_domains=()).wire() == {}
 
 
 @pytest.mark.parametrize("name", ["shop.example.com", "localhost", "a904794854a047f6.claudemcpcontent.com", "a" * 63])
-def test_a_host_name_is_taken_as_it_is(name: str) -> None:
+def test_a_valid_host_name_is_kept_unchanged(name: str) -> None:
     assert check_host_name(name, "domain") == name
 
 
@@ -88,7 +89,7 @@ def test_a_host_name_is_taken_as_it_is(name: str) -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_host_name_is_refused(name: object) -> None:
+def test_an_invalid_host_name_raises(name: object) -> None:
     with pytest.raises(RegistrationError, match="not a host name"):
         check_host_name(name, "domain")
 
@@ -125,6 +126,6 @@ def test_the_host_of_a_source_has_neither_scheme_nor_port(source: str) -> None:
     assert host_of(source) == "*.a.example"
 
 
-def test_the_names_are_those_that_the_sandbox_proxy_has() -> None:
+def test_the_names_equal_those_of_the_sandbox_proxy() -> None:
     assert list(CSP_LISTS) == NAMES["lists"]
     assert dict(PERMISSION_KEYS) == NAMES["permissions"]

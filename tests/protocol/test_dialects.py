@@ -1,4 +1,4 @@
-"""Each row of the table, in each direction that it has."""
+"""Every row of the table is translated in its direction."""
 
 import runpy
 from pathlib import Path
@@ -17,18 +17,18 @@ HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "View", "version":
 OLD_HELLO = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "version": "1"}, "capabilities": {}}
 
 
-def rows(kind: str, speaker: str) -> list[Any]:
+def rows(kind: str, sender: str) -> list[Any]:
     return [
-        pytest.param(row, id=f"{row.dialect}: {row.older}") for row in ROWS if (row.kind, row.sender) == (kind, speaker)
+        pytest.param(row, id=f"{row.dialect}: {row.older}") for row in ROWS if (row.kind, row.sender) == (kind, sender)
     ]
 
 
-def said(method: str, params: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def rpc(method: str, params: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params or {}, **more}
 
 
 def bridge(*first: dict[str, Any]) -> Bridge:
-    """Return a bridge that has heard these words of a View, after a tool call with its result."""
+    """Return a bridge that has a tool result and has received these messages of a View."""
     made = Bridge({"name": "host", "version": "1"}, {"openLinks": {}}, dict(CONTEXT))
     made.tool_input({"a": 1})
     for message in first:
@@ -36,76 +36,76 @@ def bridge(*first: dict[str, Any]) -> Bridge:
     return made
 
 
-def test_no_word_is_in_the_table_twice() -> None:
+def test_no_name_is_in_the_table_twice() -> None:
     assert len({(row.kind, row.sender, row.older) for row in ROWS}) == len(ROWS)
 
 
 @pytest.mark.parametrize("row", rows("method", "view"))
-def test_an_older_word_of_a_view_is_understood_as_todays(row: Row) -> None:
-    message, used = Translator().from_view(said(row.older, {"x": 1}, id=3))
-    assert (message, used) == (said(row.today, {"x": 1}, id=3), row)
+def test_an_older_method_of_a_view_is_translated(row: Row) -> None:
+    message, used = Translator().from_view(rpc(row.older, {"x": 1}, id=3))
+    assert (message, used) == (rpc(row.today, {"x": 1}, id=3), row)
 
 
 @pytest.mark.parametrize("row", rows("method", "view"))
-def test_the_bridge_does_the_same_for_an_older_word_as_for_todays(row: Row) -> None:
-    first = [] if row.today == "ui/initialize" else [said("ui/initialize", HELLO, id=1)]
+def test_the_bridge_treats_older_and_current_methods_alike(row: Row) -> None:
+    first = [] if row.today == "ui/initialize" else [rpc("ui/initialize", HELLO, id=1)]
     params = {"url": "https://a.example", "role": "user", "content": [], "mode": "inline", "contents": [], "height": 5}
     params |= HELLO if row.today == "ui/initialize" and row.older != "initialize" else {}
     ours = {} if row.today.startswith("ui/notifications/") else {"id": 2}
     one, other = bridge(*first), bridge(*first)
-    assert one.receive(said(row.older, params, **ours)) == other.receive(said(row.today, params, **ours))
+    assert one.receive(rpc(row.older, params, **ours)) == other.receive(rpc(row.today, params, **ours))
     assert one.state is other.state
     assert one.older_names == {row.older: row.today}
     assert other.older_names == {}
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "sandbox" in row.older], ids=lambda row: row.older)
-def test_an_older_word_of_the_proxy_is_dropped_if_a_view_says_it(row: Row) -> None:
-    made = bridge(said("ui/initialize", HELLO, id=1))
-    event = made.receive(said(row.older))
+def test_an_older_method_of_the_proxy_is_rejected_from_a_view(row: Row) -> None:
+    made = bridge(rpc("ui/initialize", HELLO, id=1))
+    event = made.receive(rpc(row.older))
     assert isinstance(event, Rejected)
     assert "reserved for the sandbox proxy" in event.reason
 
 
 GIVEN_AWAY = {
-    "first draft": said("mcp-ui/size-change", {"height": 5}),
-    "early drafts": said("ui/size-change", {"height": 5}),
-    "guides": said("ui/initialize", {**HELLO, "protocolVersion": "2025-01-01"}, id=9),
+    "first draft": rpc("mcp-ui/size-change", {"height": 5}),
+    "early drafts": rpc("ui/size-change", {"height": 5}),
+    "guides": rpc("ui/initialize", {**HELLO, "protocolVersion": "2025-01-01"}, id=9),
 }
 
 
 @pytest.mark.parametrize("row", rows("method", "host"))
-def test_a_view_that_gives_its_dialect_away_hears_it(row: Row) -> None:
+def test_a_view_whose_dialect_is_detected_gets_its_names(row: Row) -> None:
     speech = Translator()
     message, used = speech.from_view(GIVEN_AWAY[row.dialect])
     speech.learn(message, used)
-    assert speech.to_view(said(row.today, {"x": 1})) == said(row.older, {"x": 1})
+    assert speech.to_view(rpc(row.today, {"x": 1})) == rpc(row.older, {"x": 1})
 
 
 @pytest.mark.parametrize(
     "row",
     [row for row in ROWS if row.sender == "host" and row.kind in ("method", "heard") and "mcp-ui/" not in row.older],
 )
-def test_a_view_of_ours_hears_the_older_words_of_hosts(row: Row) -> None:
-    """How is in tests/js/view.test.js. A host of the first draft would not understand its greeting either."""
+def test_view_js_knows_the_older_methods_of_hosts(row: Row) -> None:
+    """tests/js/view.test.js tests the behaviour. A host of the first draft does not accept its handshake."""
     code = script("view.js")
     assert f'["{row.older}", ' in code or (row.today.endswith("teardown") and 'endsWith("teardown")' in code)
 
 
 @pytest.mark.parametrize("row", rows("method", "host"))
-def test_a_view_of_today_hears_todays_words(row: Row) -> None:
+def test_a_current_view_gets_current_names(row: Row) -> None:
     speech = Translator()
-    speech.learn(*speech.from_view(said("ui/initialize", HELLO, id=1)))
-    speech.learn(*speech.from_view(said("ui/notifications/size-changed", {"height": 1})))
-    message = said(row.today, {"containerDimensions": {"width": 1}})
+    speech.learn(*speech.from_view(rpc("ui/initialize", HELLO, id=1)))
+    speech.learn(*speech.from_view(rpc("ui/notifications/size-changed", {"height": 1})))
+    message = rpc(row.today, {"containerDimensions": {"width": 1}})
     assert speech.to_view(message) is message
 
 
-def test_a_whole_conversation_of_the_first_draft() -> None:
+def test_a_complete_conversation_in_the_first_draft() -> None:
     made = bridge()
-    assert isinstance(made.receive(said("initialize", OLD_HELLO, id=0)), HandshakeStarted)
-    made.receive(said("mcp-ui/size-change", {"height": 7}))
-    assert made.receive(said("notifications/initialized")) == Ready()
+    assert isinstance(made.receive(rpc("initialize", OLD_HELLO, id=0)), HandshakeStarted)
+    made.receive(rpc("mcp-ui/size-change", {"height": 7}))
+    assert made.receive(rpc("notifications/initialized")) == Ready()
     made.tool_result({"content": []})
     made.set_context({"theme": "light"})
     answer, *words = made.outgoing()
@@ -115,21 +115,21 @@ def test_a_whole_conversation_of_the_first_draft() -> None:
         "mcp-ui/tool-result",
         "mcp-ui/host-context-change",
     ]
-    assert made.receive(said("mcp-ui/size-change", {"height": 8})) == SizeChanged(None, 8)
+    assert made.receive(rpc("mcp-ui/size-change", {"height": 8})) == SizeChanged(None, 8)
 
 
-def test_a_view_that_greets_as_in_core_mcp_hears_the_draft_that_its_server_speaks() -> None:
-    """A View of the first draft need not say more than that before it has its data."""
+def test_a_handshake_of_core_mcp_uses_the_dialect_of_the_server() -> None:
+    """A View of the first draft may send nothing else before it gets its data."""
     for server_dialect, word in (("first draft", "mcp-ui/tool-result"), ("ChatGPT", TODAY), (None, TODAY)):
         made = Bridge({"name": "host", "version": "1"}, {}, {}, server_dialect=server_dialect)  # type: ignore[arg-type]
         made.tool_input({})
-        made.receive(said("initialize", OLD_HELLO, id=0))
-        made.receive(said("notifications/initialized"))
+        made.receive(rpc("initialize", OLD_HELLO, id=0))
+        made.receive(rpc("notifications/initialized"))
         made.tool_result({"content": []})
         assert [*made.outgoing()][-1]["method"] == word
     made = Bridge({"name": "host", "version": "1"}, {}, {}, server_dialect="first draft")
-    made.receive(said("ui/initialize", HELLO, id=0))
-    made.receive(said("ui/notifications/initialized"))
+    made.receive(rpc("ui/initialize", HELLO, id=0))
+    made.receive(rpc("ui/notifications/initialized"))
     made.tool_input({})
     assert [*made.outgoing()][-1]["method"] == "ui/notifications/tool-input", "a View of today says so itself"
 
@@ -137,8 +137,8 @@ def test_a_view_that_greets_as_in_core_mcp_hears_the_draft_that_its_server_speak
 TODAY = "ui/notifications/tool-result"
 
 
-def test_a_client_of_core_mcp_is_answered_with_the_version_it_named() -> None:
-    made = bridge(said("initialize", OLD_HELLO, id=0))
+def test_a_handshake_of_core_mcp_is_answered_with_its_own_version() -> None:
+    made = bridge(rpc("initialize", OLD_HELLO, id=0))
     (answer,) = made.outgoing()
     result = answer["result"]
     assert result["protocolVersion"] == "2025-06-18"
@@ -149,10 +149,10 @@ def test_a_client_of_core_mcp_is_answered_with_the_version_it_named() -> None:
     assert result["hostCapabilities"] == {"openLinks": {}}
 
 
-def test_the_viewport_is_told_to_views_of_older_versions_alone() -> None:
+def test_only_views_of_older_versions_get_the_viewport() -> None:
     for version, told in (("2025-11-21", True), ("2026-01-26", False)):
-        made = bridge(said("ui/initialize", {**HELLO, "protocolVersion": version}, id=0))
-        made.receive(said("ui/notifications/initialized"))
+        made = bridge(rpc("ui/initialize", {**HELLO, "protocolVersion": version}, id=0))
+        made.receive(rpc("ui/notifications/initialized"))
         made.set_context({"containerDimensions": {"width": 9}})
         greeting, _, change = made.outgoing()
         first, then = greeting["result"]["hostContext"].get("viewport"), change["params"].get("viewport")
@@ -173,7 +173,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.kind == "key" and row.today != "ui.visibility"])
-def test_an_older_key_says_what_todays_says_unless_that_is_there(row: Row) -> None:
+def test_an_older_key_is_translated_unless_there_is_a_current_one(row: Row) -> None:
     field = row.today.removeprefix("ui.")
     older, today = VALUES[field]
     ui, used = translate_meta({row.older: older})
@@ -207,14 +207,14 @@ def test_who_may_call_a_tool_of_a_chatgpt_app(meta: dict[str, Any], who: list[st
 
 
 @pytest.mark.parametrize("row", rows("type", "server"))
-def test_a_type_of_another_dialect_is_known(row: Row) -> None:
+def test_an_older_mime_type_is_recognised(row: Row) -> None:
     assert older_type(row.older) is row
     assert older_type(f"{row.older.upper()} ; framework=react") is row
     assert row.today == MIME_TYPE
 
 
 @pytest.mark.parametrize("mime", [None, "", "text/plain", "text/htmlx", "application/vnd.mcp-ui", 7])
-def test_any_other_type_is_of_no_dialect(mime: object) -> None:
+def test_any_other_mime_type_is_not_of_a_dialect(mime: object) -> None:
     assert older_type(mime) is None
 
 
@@ -226,7 +226,7 @@ def test_the_extension_is_found_by_either_name_in_either_place(place: str, id: s
 
 
 @pytest.mark.parametrize("id", ["io.modelcontextprotocol/ui", "modelcontextprotocol.io/ui"])
-def test_servers_of_both_eras_are_told_of_the_extension_in_both_places(id: str) -> None:
+def test_the_extension_is_sent_to_servers_of_both_eras_in_both_places(id: str) -> None:
     ours = {id: {"mimeTypes": [MIME_TYPE]}}
     others: dict[str, Any] = {"com.example/x": {}}
     capabilities = {"extensions": {**ours, **others}, "sampling": {}}
@@ -243,7 +243,7 @@ def test_servers_of_both_eras_are_told_of_the_extension_in_both_places(id: str) 
     assert with_experimental("tools/call", {"capabilities": capabilities}) == {"capabilities": capabilities}
 
 
-def test_the_reference_page_carries_the_table_as_it_is() -> None:
+def test_the_reference_page_has_the_current_table() -> None:
     """Write it with `python scripts/dialects_page.py`."""
     script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "dialects_page.py"))
     page = script["PAGE"].read_text(encoding="utf-8")

@@ -30,5 +30,5 @@ def test_the_extension_with_our_type_is_negotiated(place: str) -> None:
         {"ui": OURS},
     ],
 )
-def test_anything_else_is_not(capabilities: Any) -> None:
+def test_other_capabilities_do_not_negotiate_the_extension(capabilities: Any) -> None:
     assert not negotiated(capabilities)

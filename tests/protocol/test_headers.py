@@ -9,6 +9,7 @@ from fanlight.protocol.headers import (
     proxy_directives,
     proxy_permissions_policy,
     view_directives,
+    warm_directives,
 )
 
 ANCESTORS = ("http://localhost:8000", "http://sandbox.localhost:8000")
@@ -46,7 +47,7 @@ def test_a_view_that_declares_nothing_reaches_nothing() -> None:
     }
 
 
-def test_each_declared_domain_goes_where_the_standard_says() -> None:
+def test_each_declared_domain_is_in_its_directives() -> None:
     directives = view_directives(FULL, ANCESTORS)
     assert directives["connect-src"] == ("'self'", "https://api.example.com", "wss://live.example.com")
     for name in ("script-src", "style-src", "img-src", "media-src", "font-src"):
@@ -64,7 +65,7 @@ def test_compat_loosens_scripts_and_workers_and_opens_no_host() -> None:
     assert compat["connect-src"] == strict["connect-src"]
 
 
-def test_a_view_shown_by_nobody_is_framed_by_nobody() -> None:
+def test_a_view_without_ancestors_cannot_be_framed() -> None:
     assert view_directives(None, ())["frame-ancestors"] == ("'none'",)
 
 
@@ -87,7 +88,7 @@ def test_the_proxy_runs_its_own_script_and_frames_views_only() -> None:
     assert "connect-src" not in directives
 
 
-def test_permissions_are_granted_to_the_view_itself_and_all_others_to_nobody() -> None:
+def test_granted_permissions_are_for_the_view_itself_and_others_for_nobody() -> None:
     header = permissions_policy(["camera", "clipboard-write"])
     assert header.startswith("camera=(self), microphone=(), geolocation=(), clipboard-write=(self), ")
     assert "usb=()" in header
@@ -96,7 +97,7 @@ def test_permissions_are_granted_to_the_view_itself_and_all_others_to_nobody() -
     assert allow_attribute([]) == ""
 
 
-def test_the_proxy_can_hand_on_what_views_may_ask_for_and_nothing_else() -> None:
+def test_the_proxy_can_delegate_only_what_views_may_request() -> None:
     never = proxy_permissions_policy()
     assert "picture-in-picture=()" in never
     for name in ("camera", "microphone", "geolocation", "clipboard-write"):
@@ -125,3 +126,13 @@ def test_connections_are_allowed_to_the_view_itself_and_to_what_it_declared() ->
 def test_a_declared_source_is_a_pattern_of_its_host(source: str, pattern: str) -> None:
     csp = Csp(connect_domains=[source], resource_domains=[source])
     assert connection_allowlist(csp) == f'(response-origin "{pattern}")'
+
+
+def test_a_proxy_that_gets_html_leaves_its_policy_to_the_document() -> None:
+    assert policy(proxy_directives("https://host.example", None)) == "frame-ancestors https://host.example"
+
+
+def test_the_empty_page_that_warms_up_an_origin_loads_nothing() -> None:
+    found = parsed(policy(warm_directives("https://host.example")))
+    assert found.pop("frame-ancestors") == ["https://host.example"]
+    assert set(map(tuple, found.values())) == {("'none'",)}

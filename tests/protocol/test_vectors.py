@@ -1,4 +1,4 @@
-"""The wire conversations of tests/vectors, replayed against the host's end; tests/js replays the View's."""
+"""Replay the conversations of tests/vectors against the bridge; tests/js replays them against view.js."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ OTHER_HOSTS = {
 
 
 class Replay:
-    """Plays the View as a conversation says, and makes the host say what it says there."""
+    """Sends the View's messages of a conversation to a bridge, and compares what the bridge sends."""
 
     def __init__(self, steps: list[dict[str, Any]]) -> None:
         self.names: dict[str, Any] = {}
@@ -48,7 +48,7 @@ class Replay:
         assert self.queue == []
 
     def filled(self, value: Any, key: str = "") -> Any:
-        """Put ids in the places of names that the View chooses."""
+        """Replace placeholders by ids that the View chooses."""
         if isinstance(value, dict):
             return {name: self.filled(entry, name) for name, entry in value.items()}
         if isinstance(value, list):
@@ -78,7 +78,7 @@ class Replay:
         return bool(expected == found)
 
     def cause(self, message: dict[str, Any]) -> None:
-        """Make the host say something, unless it has said it by itself."""
+        """Make the bridge send a message, unless it has sent it already."""
         if self.queue:
             return
         bridge, params = self.bridge, message.get("params", {})
@@ -117,11 +117,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in VECTORS.glob("*.json"))
 
 
-def test_there_are_conversations_and_the_exceptions_are_among_them() -> None:
+def test_the_exceptions_are_existing_conversations() -> None:
     assert len(names()) > 20
     assert set(OTHER_HOSTS) <= set(names())
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name not in OTHER_HOSTS])
-def test_the_host_says_what_the_conversation_says(name: str) -> None:
+def test_the_host_sends_the_messages_of_the_conversation(name: str) -> None:
     Replay(json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))["steps"]).run()

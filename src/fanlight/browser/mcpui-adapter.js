@@ -87,8 +87,9 @@ const adapt = (
     try {
       const response = (await actions[type]?.(payload ?? {})) ?? {};
       // A host may report a denied request in the result.
-      if (response.isError && type !== "tool")
-        {throw new Error(response.content?.[0]?.text ?? "The host denied the request");}
+      if (response.isError && type !== "tool") {
+        throw new Error(response.content?.[0]?.text ?? "The host denied the request");
+      }
       respond({ response });
     } catch (error) {
       respond({ error: { message: String(error?.message ?? error), code: error?.code } });

@@ -115,8 +115,9 @@ const connect = (window, name, handlers) => {
       if (method === "ui/notifications/host-context-changed") handlers.onContext(Object(params));
       else handlers.onHostMessage(method, Object(params));
       if (byDocument) handlers.toFrame?.(data);
-      if (id != null && !byDocument && (method === "ping" || method === "ui/resource-teardown"))
-        {post({ id, result: {} });}
+      if (id != null && !byDocument && (method === "ping" || method === "ui/resource-teardown")) {
+        post({ id, result: {} });
+      }
       return;
     }
     const pending = waiting.get(id);
