@@ -70,7 +70,7 @@ for (let index = 0; index < COUNT; index++) {
 
 
 def host_of(**servers: object) -> Host:
-    """Return a host that asks nobody: what a user may be talked into is another matter."""
+    """Return a host that asks no user, since what a user can be persuaded to allow is not tested here."""
     return Host(servers, policy=Policy({"tools": "allow", "servers": {"compat": {"profile": "compat"}}}))
 
 
@@ -125,9 +125,9 @@ class Arena:
         self._csp = csp
         self.origin = ""
         self.requests: list[Request] = []
-        """What came to a page of the program where nothing is."""
+        """Requests to a path of the program that does not exist."""
         self.html = html
-        """What Views by message are."""
+        """The HTML that Views get by message."""
         self._call: Call
         routes = [
             Route("/show/{servers}", self._show),
@@ -172,7 +172,7 @@ class Arena:
         return HTMLResponse(f'<iframe src="/plain/{depth - 1}"></iframe>' if depth else self.html)
 
     async def open(self, page: Page, way: Way, count: int = 1, *, top: bool = False) -> list[Frame]:
-        """Show the View so many times in one page, and return the frames of the Views. `top` is for plain pages."""
+        """Show the View this many times in one page, and return the frames of the Views. `top` is for plain pages."""
         if top:
             await page.goto(f"{self.origin}/plain/0")
             return [page.main_frame]
@@ -182,18 +182,18 @@ class Arena:
         return await self.views(page, count)
 
     async def views(self, page: Page, count: int) -> list[Frame]:
-        """Wait until a page shows so many Views, and return their frames in the order of the page."""
+        """Wait until a page shows this many Views, and return their frames in the order of the page."""
         # HTML by message has no address of its own, so every frame inside a proxy counts.
         found = await view_frames(page, count, is_view=lambda frame: True)
         for frame in found:
             await until(frame, "typeof attempt === 'function'")
-        # The browser has them in the order in which their sockets were open.
+        # The browser lists them in the order in which their sockets were opened.
         places = {frame: await _place(frame) for frame in found}
         return sorted(found, key=lambda frame: places[frame])
 
 
 async def _place(view: Frame) -> int:
-    """Return which of the page's elements shows a View."""
+    """Return the index of the element that shows a View."""
     assert view.parent_frame is not None
     element = await view.parent_frame.frame_element()
     place: int = await element.evaluate(

@@ -22,17 +22,17 @@ EVERYWHERE: Final[tuple[Way, ...]] = ("strict", "compat", "html")
 
 @dataclass(frozen=True)
 class Defence:
-    """What stops an attack. `sign` is what an attempt in a browser leaves behind when it does."""
+    """What stops an attack. `sign` is the trace that a stopped attempt leaves in the browser."""
 
     name: str
     without: str = ""
-    """What was taken away once, by hand, to see the tests of `OUT` go red; the other tests say it themselves."""
+    """What was removed once, by hand, to see the tests of `OUT` fail; other tests name it in their docstring."""
     sign: str = ""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One thing that somebody hostile tries."""
+    """One thing that an attacker tries."""
 
     id: str
     tries: str
@@ -40,13 +40,13 @@ class Attack:
     theme: Theme
     sign: str | Mapping[Way, str] = ""
     alone: bool = False
-    """Whether it may end the document that tries it."""
+    """Whether it may unload the document that tries it."""
     control: bool = True
-    """Whether it works in a page without our defences; if not, the browser itself stops it anywhere."""
+    """Whether it succeeds in a page without our defences; if not, the browser itself stops it everywhere."""
     open_in: tuple[Way, ...] = ()
     """Where it is not stopped."""
     measured: str = ""
-    """If it is not stopped somewhere: what happens there."""
+    """What happens where it is not stopped."""
 
     def expected_sign(self, way: Way) -> str:
         own = self.sign if isinstance(self.sign, str) else self.sign.get(way, "")
@@ -522,7 +522,7 @@ _PLACE: Final = re.compile(r"(<!-- attacks: (\w+) -->\n).*?(<!-- end -->)", re.D
 
 
 def table(name: str) -> str:
-    """Return one of the tables: what a theme's attacks are stopped by, or, as `open`, what is not stopped."""
+    """Return one of the tables: what stops the attacks of a theme or, for `open`, the attacks that are not stopped."""
     if name == "open":
         standing = [attack for attack in ATTACKS if attack.open_in]
         return _markdown(
@@ -550,7 +550,7 @@ def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def filled(page: str) -> str:
-    """Return a page with its tables as they are now."""
+    """Return a page with up-to-date tables."""
     return _PLACE.sub(lambda place: place[1] + table(place[2]) + place[3], page)
 
 

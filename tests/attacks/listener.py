@@ -1,4 +1,4 @@
-"""The place that a View must not reach: it answers on loopback, and remembers everyone who came.
+"""The server that a View must not reach: it answers on loopback, and records every visit.
 
 Every address that it gives out has a name in it, so that a visit can be traced to the attempt that made it.
 """
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What a foreign page does as soon as it stands where the View stood: ask for a tool, and pass on what it hears.
+# A foreign page in the place of the View: it calls a tool, and forwards every message that it receives.
 _PAGE = b"""<!doctype html><script>
 const forged = {jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "look", arguments: {by: "foreign page"}}};
 addEventListener("message", ({data}) => fetch("/heard?" + encodeURIComponent(JSON.stringify(data))));
@@ -20,7 +20,7 @@ _ANSWER = _HEAD + b"content-length: %d\r\n\r\n%s" % (len(_PAGE), _PAGE)
 
 
 class Listener:
-    """Notes visits by name: over HTTP and WebSocket, by mere TCP connections, and by UDP packets."""
+    """Records visits by name: over HTTP and WebSocket, by bare TCP connections, and by UDP packets."""
 
     def __init__(self) -> None:
         self.visits: list[str] = []
@@ -30,17 +30,17 @@ class Listener:
 
     @property
     def origin(self) -> str:
-        """Where the first part of a path is the name of a visit."""
+        """The address, at which the first part of a path is the name of a visit."""
         return f"http://evil.localhost:{self.port}"
 
     def tcp(self, name: str) -> int:
-        """Return a port where every connection counts as a visit by this name, whatever it says."""
+        """Return a port at which every connection counts as a visit of this name, whatever it sends."""
         if name not in self._ports:
             self._ports[name] = self._serve(_tcp(self.visits, name))
         return self._ports[name]
 
     def udp(self, name: str) -> int:
-        """Return a port where every packet counts as a visit by this name."""
+        """Return a port at which every packet counts as a visit of this name."""
         if name not in self._ports:
             self._ports[name] = self._serve(_udp(self.visits, name))
         return self._ports[name]

@@ -1,4 +1,4 @@
-"""Bad words: what Views and servers say that is meant to break something. In a browser only where it takes one."""
+"""Hostile messages: Views and servers send what is meant to break something. In a browser only where it takes one."""
 
 import asyncio
 import json
@@ -84,7 +84,7 @@ LINKS = [
 @attack("word-links")
 @pytest.mark.parametrize("url", LINKS)
 async def test_only_links_to_the_web_are_opened(url: str) -> None:
-    """Goes red without is_web_link in ViewRequests.check_link."""
+    """Fails without is_web_link in ViewRequests.check_link."""
     assert not is_web_link(url)
     async with opened(hostile("strict")[0]) as (page, _):
         assert (await page.ask("ui/open-link", {"url": url}))["error"]["code"] == -32000
@@ -122,8 +122,8 @@ async def test_only_links_to_the_web_are_opened(url: str) -> None:
         | st.text(max_size=4)
     ).map("".join)
 )
-def test_a_download_has_a_name_and_nothing_else(uri: str) -> None:
-    """Goes red without any of the steps in safe_name."""
+def test_the_name_of_a_download_is_only_a_name(uri: str) -> None:
+    """Fails without any of the steps in safe_name."""
     name = safe_name(uri)
     assert 0 < len(name) <= 150
     assert not set(name) & set('/\\<>:"|?*')
@@ -142,7 +142,7 @@ NAMES_OF_DIRECTIVES = set(view_directives(None, ANCESTORS))
 
 
 def read_policies(header: str) -> list[dict[str, list[str]]]:
-    """Read a header as a browser does: policies between commas, directives between semicolons, words between spaces."""
+    """Parse a header as a browser does: policies between commas, directives between semicolons."""
     policies = []
     for text in header.split(","):
         directives: dict[str, list[str]] = {}
@@ -197,8 +197,8 @@ HOSTILE = st.lists(
     declared=st.dictionaries(st.sampled_from(SOURCES), st.lists(HOSTILE, max_size=4)),
     profile=st.sampled_from(["strict", "compat"]),
 )
-def test_no_declared_domain_adds_anything_but_a_host(declared: dict[str, list[str]], profile: Any) -> None:
-    """Goes red without check_source, or with `match` in place of `fullmatch` in it."""
+def test_a_declared_domain_adds_nothing_but_a_host(declared: dict[str, list[str]], profile: Any) -> None:
+    """Fails without check_source, or with `match` in place of `fullmatch` in it."""
     csp = read_csp(declared, [])
     assert csp is not None
     header = policy(view_directives(csp, ANCESTORS, profile))
@@ -229,8 +229,8 @@ def test_no_declared_domain_adds_anything_but_a_host(declared: dict[str, list[st
 @attack("word-csp-server")
 @settings(max_examples=200)
 @given(st.sampled_from(["connect_domains", "resource_domains", "frame_domains", "base_uri_domains"]), HOSTILE)
-def test_a_server_that_is_ours_refuses_what_is_no_host(name: str, value: str) -> None:
-    """Goes red without check_source in Csp."""
+def test_our_own_server_rejects_a_domain_that_is_not_a_host(name: str, value: str) -> None:
+    """Fails without check_source in Csp."""
     try:
         csp = Csp(**{name: [value]})
     except RegistrationError:
@@ -244,7 +244,7 @@ def test_a_server_that_is_ours_refuses_what_is_no_host(name: str, value: str) ->
 
 @asynccontextmanager
 async def opened(server: object) -> AsyncIterator[tuple[PlayedPage, Host]]:
-    """Open a View in a page that is played, and let it be ready."""
+    """Open a View in a simulated page, and complete its handshake."""
     async with Host({"strict": server}, policy=EVERYTHING_GOES) as host:
         await host.servers["strict"].ready()
         call = await host.call_tool("strict", "show", {})
@@ -259,8 +259,8 @@ async def opened(server: object) -> AsyncIterator[tuple[PlayedPage, Host]]:
 
 
 @attack("word-sizes")
-async def test_a_size_that_is_none_is_ignored() -> None:
-    """Goes red without _size in bridge.py."""
+async def test_an_invalid_size_is_ignored() -> None:
+    """Fails without _size in bridge.py."""
     async with opened(hostile("strict")[0]) as (page, _):
         odd: list[Any] = [-1, -1e308, 10**400, float("inf"), float("nan"), "9", None, True, [9], {"height": 9}]
         for height in odd:
@@ -271,8 +271,8 @@ async def test_a_size_that_is_none_is_ignored() -> None:
 
 
 @attack("word-replies")
-async def test_an_answer_to_what_nobody_asked_does_nothing() -> None:
-    """Goes red without `_asked` in Bridge._receive_answer."""
+async def test_a_response_without_a_request_does_nothing() -> None:
+    """Fails without `_pending` in Bridge._receive_response."""
     async with opened(hostile("strict")[0]) as (page, host):
         odd: list[Any] = [0, 1, -1, 2**40, "1", "", "__proto__"]
         for id in odd:
@@ -284,8 +284,8 @@ async def test_an_answer_to_what_nobody_asked_does_nothing() -> None:
 
 
 @attack("word-shapes")
-async def test_what_is_no_message_is_answered_or_dropped() -> None:
-    """Goes red without the checks in Bridge.receive."""
+async def test_an_invalid_message_is_answered_with_an_error_or_dropped() -> None:
+    """Fails without the checks in Bridge.receive."""
     shapes: list[Any] = [
         None,
         True,
@@ -311,8 +311,8 @@ async def test_what_is_no_message_is_answered_or_dropped() -> None:
 
 
 @attack("word-half")
-async def test_half_a_character_passes_unharmed() -> None:
-    """Goes red without the second way in `encode` and `decode`."""
+async def test_half_a_surrogate_pair_is_forwarded_unchanged() -> None:
+    """Fails without the fallback in `encode_json` and `decode_object`."""
     async with opened(hostile("strict")[0]) as (page, _):
         await page.say({"id": "\ud800", "method": "ping"})
         assert await page.message() == {"jsonrpc": "2.0", "id": "\ud800", "result": {}}
@@ -325,7 +325,7 @@ async def test_half_a_character_passes_unharmed() -> None:
 
 
 async def said(stage: Arena, *texts: str | bytes) -> int | None:
-    """Say something to the host on a socket of its own, and return how the socket was closed."""
+    """Send something to the host on a new socket, and return how the socket was closed."""
     socket = stage.origin.replace("http", "ws") + "/apps/socket"
     try:
         async with websockets.connect(socket, origin=stage.origin, max_size=None) as connection:  # type: ignore[arg-type]
@@ -339,8 +339,8 @@ async def said(stage: Arena, *texts: str | bytes) -> int | None:
 
 
 @attack("word-socket")
-async def test_a_socket_ends_over_what_is_too_much_and_the_host_goes_on(stage: Arena) -> None:
-    """Goes red without the checks in Socket.receive and `decode`."""
+async def test_a_socket_is_closed_after_too_much_data_and_the_host_goes_on(stage: Arena) -> None:
+    """Fails without the checks in Socket.receive and `decode_object`."""
     assert await said(stage, "", "nonsense", "[]", "7", "[" * 100_000, '{"a":' * 5_000) == 1008
     assert await said(stage, b"\xff\xfe\x00") == 1003
     assert await said(stage, b'{"type":"prewarm"}') == 1003
@@ -350,12 +350,12 @@ async def test_a_socket_ends_over_what_is_too_much_and_the_host_goes_on(stage: A
 
 @attack("word-deep")
 @pytest.mark.parametrize("depth", [190, 300, 990, 1010, 100_000])
-async def test_nesting_ends_neither_the_host_nor_the_socket(depth: int, stage: Arena, page: Page) -> None:
-    """Goes red without MAX_DEPTH in json_text.py (the host) and mcp-app.js (the answer)."""
+async def test_deep_nesting_breaks_neither_the_host_nor_the_socket(depth: int, stage: Arena, page: Page) -> None:
+    """Fails without MAX_DEPTH in json_text.py (the host) and mcp-app.js (the answer)."""
     (view,) = await shown(stage, page, "strict")
     call = "depth => { let by = []; for (let i = 0; i < depth; i++) by = [by]; return by }"
     asked = f"(depth) => ask('tools/call', {{name: 'look', arguments: {{by: ({call})(depth)}}}})"
-    if depth < 5_000:  # what is deeper cannot even be posted
+    if depth < 5_000:  # deeper values cannot even be posted
         answer = await view.evaluate(f"(depth) => ({asked})(depth).then(({{error}}) => error.code)", depth)
         assert answer == -32000
     log = f"say({{method: 'notifications/message', params: {{data: ({call})(depth)}}}})"
@@ -364,8 +364,8 @@ async def test_nesting_ends_neither_the_host_nor_the_socket(depth: int, stage: A
 
 
 @attack("word-report")
-async def test_a_report_that_is_none_is_refused(stage: Arena) -> None:
-    """Goes red without MOST_BYTES and read_report in violations.py."""
+async def test_an_invalid_csp_report_is_rejected(stage: Arena) -> None:
+    """Fails without MAX_BYTES and read_report in csp_reports.py."""
     port = stage.origin.rpartition(":")[2]
     at = {"host": f"{app_label('strict', 'ui://strict/view')}.sandbox.localhost:{port}"}
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=at) as client:
@@ -419,7 +419,7 @@ FREEZE = {
 @attack("word-freeze")
 @pytest.mark.parametrize("what", FREEZE)
 async def test_no_message_freezes_the_page_or_another_view(what: str, stage: Arena, page: Page) -> None:
-    """Goes red without leastLength in mcp-app.js (the page) and with `flat()` in sandbox.js (the proxies)."""
+    """Fails without leastLength in mcp-app.js (the page) and with `flat()` in sandbox.js (the proxies)."""
     one, other = await shown(stage, page, "strict", "compat")
     await one.evaluate(f"() => {{ const make = () => {{ {FREEZE[what]} }}; window.x = make() }}")
     await one.evaluate("() => { parent.postMessage(x, '*'); say({method: 'x', params: {x}}) }")
@@ -431,7 +431,7 @@ async def test_no_message_freezes_the_page_or_another_view(what: str, stage: Are
 
 @attack("word-huge")
 async def test_a_message_of_fifty_megabytes_is_refused_in_the_page(stage: Arena, page: Page) -> None:
-    """Goes red without the limit in McpApp.#send."""
+    """Fails without the limit in McpApp.#send."""
     one, other = await shown(stage, page, "strict", "compat")
     answer = await one.evaluate("ask('tools/call', {name: 'look', arguments: {by: 'x'.repeat(5e7)}})")
     assert answer["error"]["code"] == -32000
@@ -440,8 +440,8 @@ async def test_a_message_of_fifty_megabytes_is_refused_in_the_page(stage: Arena,
 
 
 @attack("word-flood")
-async def test_ten_thousand_messages_at_once_harm_nobody_else(stage: Arena, page: Page) -> None:
-    """Goes red without MAX_KEPT in mcp-app.js and the limits of Session."""
+async def test_ten_thousand_messages_at_once_affect_no_other_view(stage: Arena, page: Page) -> None:
+    """Fails without MAX_KEPT in mcp-app.js and the limits of Session."""
     one, other = await shown(stage, page, "strict", "compat")
     await one.evaluate(
         "() => { for (let i = 0; i < 10_000; i++) say({id: i, method: 'ping', params: {x: 'y'.repeat(100)}}) }"
@@ -454,7 +454,7 @@ async def test_ten_thousand_messages_at_once_harm_nobody_else(stage: Arena, page
 
 @attack("word-prototype")
 async def test_names_of_prototypes_are_only_names(stage: Arena, page: Page) -> None:
-    """Goes red with any copying of keys by assignment in mcp-app.js or sandbox.js."""
+    """Fails with any copying of keys by assignment in mcp-app.js or sandbox.js."""
     (view,) = await shown(stage, page, "strict")
     polluting = {"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}
     own = json.dumps({"jsonrpc": "2.0", "id": "__proto__", "method": "ping", "params": polluting, **polluting})
@@ -487,8 +487,8 @@ HEADS = {
 
 
 @attack("word-head")
-async def test_the_policy_holds_whatever_stands_first(context: BrowserContext) -> None:
-    """Goes red without lock() in sandbox.js: HTML by message gets its policy before its own first character."""
+async def test_the_policy_applies_whatever_a_document_begins_with(context: BrowserContext) -> None:
+    """Fails without lock() in sandbox.js: HTML by message gets its policy before its own first character."""
     with listening() as evil:
         fetched, image = (
             f"fetch('{evil.origin}/fetch', {{mode: 'no-cors'}})",
@@ -510,7 +510,7 @@ async def test_the_policy_holds_whatever_stands_first(context: BrowserContext) -
 
 
 def liar(contents: list[Any], tool_meta: dict[str, Any] | None = None) -> Server[Any]:
-    """Return a server that says what it is told to say."""
+    """Return a server that sends the given values."""
     ui = {"ui": {"resourceUri": "ui://liar/view"}, **(tool_meta or {})}
     tools = [
         types.Tool(name="show", input_schema={"type": "object"}, _meta=ui),
@@ -555,16 +555,16 @@ LIES: dict[str, list[Any]] = {
 
 @attack("word-liar-kind")
 @pytest.mark.parametrize("lie", LIES)
-async def test_what_is_no_view_is_not_shown(lie: str) -> None:
-    """Goes red without type_of, _chosen and _html in resources.py."""
+async def test_a_resource_that_is_not_a_view_is_not_shown(lie: str) -> None:
+    """Fails without _dialect, _item and _html in host/documents."""
     with pytest.raises(ViewRefusedError, match="cannot be shown"):
         async with opened(liar(LIES[lie])):
             pass
 
 
 @attack("word-liar-type")
-async def test_a_document_is_html_whatever_its_server_says() -> None:
-    """Goes red without the fixed content type in documents.py."""
+async def test_a_document_is_served_as_html_whatever_type_its_server_declares() -> None:
+    """Fails without the fixed content type in document_headers.py."""
     async with opened(liar([text(mime="text/html; charset=utf-7")])) as (page, host):
         label, address = page.shown["document"].removeprefix("http://").split(".sandbox.localhost:8000/")
         served = runtime_of(host).opener.documents.get(label, address)
@@ -574,8 +574,8 @@ async def test_a_document_is_html_whatever_its_server_says() -> None:
 
 
 @attack("word-liar-visibility")
-async def test_a_tool_that_is_not_for_views_is_not_called_by_one() -> None:
-    """Goes red without for_app in resources.py."""
+async def test_a_view_cannot_call_a_tool_that_is_not_for_views() -> None:
+    """Fails without for_app in visibility.py."""
     server = liar([text()])
     async with opened(server) as (page, _):
         for name in ("hidden", "nobodys", "unlisted"):
@@ -586,8 +586,8 @@ async def test_a_tool_that_is_not_for_views_is_not_called_by_one() -> None:
 
 
 @attack("word-liar-uri")
-async def test_a_view_comes_from_a_ui_address_of_its_own_server() -> None:
-    """Goes red without the check of the scheme in read_view."""
+async def test_a_view_is_read_only_from_a_ui_uri_of_its_own_server() -> None:
+    """Fails without the check of the scheme in read_document."""
     for uri in (
         "file:///etc/passwd",
         "http://a.example/x.html",
@@ -607,8 +607,8 @@ async def test_a_view_comes_from_a_ui_address_of_its_own_server() -> None:
 
 
 @attack("word-liar-permissions")
-async def test_metadata_of_a_view_grants_nothing_by_itself() -> None:
-    """Goes red without the policy's decision on permissions, and with any domain joined unread."""
+async def test_the_metadata_of_a_view_grants_nothing_by_itself() -> None:
+    """Fails without the policy's decision on permissions, and if a domain is added without being validated."""
     wanted: dict[str, Any] = {"camera": {}, "microphone": {}, "usb": {}, "fullscreen": {}, "x; script-src *": {}}
     csp = {
         "connectDomains": ["*", "'self'", "https://ok.example"],
@@ -629,8 +629,8 @@ async def test_metadata_of_a_view_grants_nothing_by_itself() -> None:
 
 
 @attack("word-liar-large")
-async def test_a_view_of_thirty_megabytes_is_shown_or_refused_but_harms_nobody() -> None:
-    """Goes red if reading a View holds up the host for longer than it takes to read."""
+async def test_a_view_of_thirty_megabytes_is_shown_or_refused_and_affects_no_other() -> None:
+    """Fails if reading a View blocks the host."""
     async with opened(liar([text(VIEW + "x" * 30_000_000)])) as (page, host):
         assert (await page.ask("ping", {}))["result"] == {}
         assert len(await host.tools()) == 2

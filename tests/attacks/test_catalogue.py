@@ -1,4 +1,4 @@
-"""The list of attacks is complete: each is run by a test, and the documentation says of each what stops it."""
+"""The list of attacks is complete: a test runs each of them, and the documentation names what stops it."""
 
 import importlib
 from pathlib import Path

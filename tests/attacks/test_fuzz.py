@@ -1,4 +1,4 @@
-"""What nobody would write: made-up conversations with the bridge, and made-up frames from a page."""
+"""Generated conversations with the bridge, and generated frames from a page."""
 
 import asyncio
 import json
@@ -108,7 +108,7 @@ READY = {"jsonrpc": "2.0", "method": "ui/notifications/initialized"}
 
 
 class Holder:
-    """Does whatever can be done with a bridge, and holds it to its word."""
+    """Does everything that can be done with a bridge, and checks its guarantees."""
 
     DEEDS = (
         "nothing",
@@ -128,7 +128,7 @@ class Holder:
         self.bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, dict(CONTEXT), tools={"add"})
         self.unanswered: dict[tuple[type, object], int] = {}
         self.cancelled: tuple[type, object] | None = None
-        """What the View gave up in its last message."""
+        """The requests that the View cancelled in its last message."""
         self.asked: list[int] = []
         if ready:
             self.hear(HELLO)
@@ -136,7 +136,7 @@ class Holder:
             assert self.bridge.state is State.READY
 
     def hear(self, message: Any) -> None:
-        """Take a message of the View."""
+        """Receive a message of the View."""
         before = self.bridge.state
         self.bridge.receive(message)
         is_request = (
@@ -159,7 +159,7 @@ class Holder:
             if message["id"] is None:
                 assert message["error"]["code"] == jsonrpc.INVALID_REQUEST
                 continue
-            # An id that comes back is one that was asked, in the same words, and not answered before.
+            # A response has the id of an open request, of the same type, that has had no response.
             key = (type(message["id"]), message["id"])
             assert self.unanswered.get(key, 0) > 0, message
             self.unanswered[key] -= 1
@@ -168,14 +168,14 @@ class Holder:
         if self.bridge.state is State.CLOSED:
             self.unanswered.clear()
         else:
-            # What is neither answered nor open was given up by the View.
+            # A request that is neither answered nor open was cancelled by the View.
             for key in waiting - open_:
                 assert key == self.cancelled
                 del self.unanswered[key]
             assert open_ <= waiting
 
     def do(self, deed: str, chance: int) -> None:
-        """Do something that a host does, if it may be done now."""
+        """Call a method of the host's side, if it is allowed now."""
         bridge = self.bridge
         opened = list(bridge.open_requests)
         one = opened[chance % len(opened)] if opened else 404
@@ -209,8 +209,8 @@ class Holder:
     ready=st.booleans(),
     steps=st.lists(MESSAGES | st.tuples(st.sampled_from(Holder.DEEDS), st.integers(0, 99)), max_size=40),
 )
-def test_the_bridge_never_fails_and_never_forgets_an_answer(ready: bool, steps: list[Any]) -> None:
-    """Goes red if an answer is lost or made up: without `_open[id] = method`, or with an id taken as text."""
+def test_the_bridge_never_fails_and_never_loses_a_response(ready: bool, steps: list[Any]) -> None:
+    """Fails if an answer is lost or made up: without `_open[id] = method`, or with an id taken as text."""
     host = Holder(ready=ready)
     for step in steps:
         if isinstance(step, tuple):
@@ -228,13 +228,13 @@ def test_the_bridge_never_fails_and_never_forgets_an_answer(ready: bool, steps: 
 
 
 def sizes(bridge: Bridge) -> dict[str, int]:
-    """Return how much a bridge holds, by the name of what holds it."""
+    """Return the size of each collection of a bridge, by name."""
     return {name: len(value) for name, value in vars(bridge).items() if hasattr(value, "__len__")}
 
 
 @attack("word-fuzz-growth")
-def test_a_bridge_that_heard_a_hundred_thousand_messages_is_no_larger() -> None:
-    """Goes red without `_forget` in `respond`, or with a list of what was dropped."""
+def test_a_bridge_does_not_grow_with_a_hundred_thousand_messages() -> None:
+    """Fails without `_forget` in `respond`, or with a list of what was dropped."""
     chance = random.Random(7)
     host = Holder(ready=True)
     bridge = host.bridge
@@ -271,7 +271,7 @@ def test_a_bridge_that_heard_a_hundred_thousand_messages_is_no_larger() -> None:
         bridge.respond_error(id, "over")
     list(bridge.outgoing())
     after = sizes(bridge)
-    # Which older words a View used is remembered; there are so many.
+    # The older names that a View used are kept; their number is bounded.
     assert {name for name in after if after[name] > before[name]} == {"older_names"}
     assert after["older_names"] <= len([row for row in ROWS if row.kind == "method"])
 
@@ -316,7 +316,7 @@ FRAMES = st.dictionaries(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(["send", "send", "read", "lose", "resume"]) | FRAMES, max_size=60))
 def test_every_frame_arrives_once_and_in_order_whatever_else_comes(steps: list[Any]) -> None:
-    """Goes red without the numbers: with nothing kept, or with `_discard` of what was only claimed in a wrong type."""
+    """Fails without the numbers: with nothing kept, or with `_discard` of what was only claimed in a wrong type."""
     asyncio.run(_talk(steps))
 
 
@@ -352,7 +352,9 @@ async def _talk(steps: list[Any]) -> None:
                     await channel.resume(wire, seen)
             case dict():
                 ack = step.get("ack")
-                whole = whole and not (type(ack) is int and ack > seen)  # a page that lies about itself loses its own
+                whole = whole and not (
+                    type(ack) is int and ack > seen
+                )  # a page that lies about what it received loses its own frames
                 before = channel.received
                 received = decode_frame(json.dumps(step))
                 if received is not None:
@@ -377,8 +379,8 @@ async def _talk(steps: list[Any]) -> None:
         max_size=30,
     )
 )
-def test_no_frame_ends_a_view_of_a_real_host(frames: list[dict[str, Any]]) -> None:
-    """Goes red without any of the checks of types in frames.py and Session."""
+def test_no_frame_breaks_a_view_of_a_real_host(frames: list[dict[str, Any]]) -> None:
+    """Fails without any of the checks of types in frames.py and Session."""
     asyncio.run(_with_host(frames))
 
 
@@ -400,7 +402,7 @@ async def _with_host(frames: list[dict[str, Any]]) -> None:
 
 
 class hosted:
-    """A host with one View that a played page has opened, and no limits on how fast it speaks."""
+    """A host with one View, opened by a simulated page, and without rate limits."""
 
     async def __aenter__(self) -> Page:
         limits = Limits(messages_per_second=1e9, size_changes_per_second=1e9)
@@ -418,8 +420,8 @@ class hosted:
 
 
 @attack("word-fuzz-session")
-async def test_a_session_that_heard_twenty_thousand_messages_holds_nothing_of_them() -> None:
-    """Goes red without `_heard.pop` where a request is answered or given up."""
+async def test_a_session_keeps_nothing_of_twenty_thousand_messages() -> None:
+    """Fails without `_open.pop` where a request is answered or cancelled."""
     chance = random.Random(7)
     async with hosted() as page:
         session = page.connection._session
@@ -435,7 +437,7 @@ async def test_a_session_that_heard_twenty_thousand_messages_holds_nothing_of_th
             while not page.frames.empty():
                 page.frames.get_nowait()
         async with asyncio.timeout(20):
-            while session.has_open_requests:  # noqa: ASYNC110  there is nothing that says so
+            while session.has_open_requests:  # noqa: ASYNC110  there is no event for it
                 await asyncio.sleep(0.01)
         await page.receive_by_host({"type": "ack", "ack": session._channel._last_number})
         held = {name: len(value) for name, value in vars(session).items() if hasattr(value, "__len__")}

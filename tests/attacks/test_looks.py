@@ -1,4 +1,4 @@
-"""Looks: a View tries to be taken for something that it is not, or to be where it should not."""
+"""Spoofing: a View tries to look like something else, or to appear where it should not."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -49,8 +49,8 @@ async def shown(stage: Arena, page: Page) -> Frame:
 
 @attack("look-fullscreen")
 @WAYS
-async def test_a_view_cannot_take_the_screen_for_itself(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red with `allow="fullscreen"` on both frames."""
+async def test_a_view_cannot_go_full_screen_by_itself(way: Way, stage: Arena, page: Page) -> None:
+    """Fails with `allow="fullscreen"` on both frames."""
     (view,) = await stage.open(page, way)
     asked = "document.documentElement.requestFullscreen().then(() => 'shown', (error) => error.message)"
     assert "permissions policy" in await view.evaluate(asked)
@@ -60,7 +60,7 @@ async def test_a_view_cannot_take_the_screen_for_itself(way: Way, stage: Arena, 
 @attack("look-bar")
 @pytest.mark.parametrize("mode", ["fullscreen", "pip"])
 async def test_the_bar_above_a_large_view_names_its_server(mode: str, stage: Arena, page: Page) -> None:
-    """Goes red without the header in mcp-app.js, or with its text cut off where it is long."""
+    """Fails without the header in mcp-app.js, or with its text cut off where it is long."""
     view = await shown(stage, page)
     assert (await view.evaluate("mode => ask('ui/request-display-mode', {mode})", mode))["result"] == {"mode": mode}
     bar, frame = page.locator("mcp-app [part=bar]"), page.locator("mcp-app [part=frame]")
@@ -78,7 +78,7 @@ async def test_the_bar_above_a_large_view_names_its_server(mode: str, stage: Are
 
 @attack("look-stay")
 async def test_a_view_cannot_keep_the_user_in_full_screen(stage: Arena, page: Page) -> None:
-    """Goes red without the button in the bar."""
+    """Fails without the button in the bar."""
     view = await shown(stage, page)
     await view.evaluate("addEventListener('keydown', (event) => event.preventDefault(), true)")
     await view.evaluate("ask('ui/request-display-mode', {mode: 'fullscreen'})")
@@ -89,7 +89,7 @@ async def test_a_view_cannot_keep_the_user_in_full_screen(stage: Arena, page: Pa
 @attack("look-window")
 @WAYS
 async def test_a_view_gets_no_window_of_its_own(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without picture-in-picture in the Permissions-Policy of the View and the proxy."""
+    """Fails without picture-in-picture in the Permissions-Policy of the View and the proxy."""
     (view,) = await stage.open(page, way)
     assert await view.evaluate(VIDEO) == "SecurityError"
     asked = "globalThis.documentPictureInPicture?.requestWindow().then(() => 'shown', (error) => error.name)"
@@ -98,8 +98,8 @@ async def test_a_view_gets_no_window_of_its_own(way: Way, stage: Arena, page: Pa
 
 @attack("look-dialogs")
 @WAYS
-async def test_a_view_cannot_speak_in_the_browsers_own_dialogs(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red with allow-modals in the sandbox attributes of both frames."""
+async def test_a_view_cannot_open_the_browsers_own_dialogs(way: Way, stage: Arena, page: Page) -> None:
+    """Fails with allow-modals in the sandbox attributes of both frames."""
     said: list[str] = []
     page.on("dialog", lambda dialog: said.append(dialog.message))
     (view,) = await stage.open(page, way)
@@ -111,15 +111,15 @@ async def test_a_view_cannot_speak_in_the_browsers_own_dialogs(way: Way, stage: 
 @attack("look-pointer")
 @WAYS
 async def test_a_view_cannot_catch_the_pointer(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red with allow-pointer-lock among the tokens that Host gives a View."""
+    """Fails with allow-pointer-lock among the tokens that Host gives a View."""
     (view,) = await stage.open(page, way)
     asked = "document.body.requestPointerLock().then(() => 'caught', (error) => error.name)"
     assert await view.evaluate(asked) == "SecurityError"
 
 
 @attack("look-title")
-async def test_a_view_does_not_say_what_the_page_is_called(stage: Arena, page: Page) -> None:
-    """Goes red if the element takes its title from the document, or shows what the View says of itself."""
+async def test_a_view_cannot_change_the_title_of_the_page(stage: Arena, page: Page) -> None:
+    """Fails if the element takes its title from the document, or from the View's own name."""
     view = await shown(stage, page)
     await view.evaluate("document.title = 'Your bank'")
     hello = {"protocolVersion": "2026-01-26", "appInfo": {"name": "Your bank", "version": "1"}, "appCapabilities": {}}
@@ -130,8 +130,8 @@ async def test_a_view_does_not_say_what_the_page_is_called(stage: Arena, page: P
 
 
 @attack("look-size")
-async def test_a_view_grows_only_so_far_and_never_sideways(stage: Arena, page: Page) -> None:
-    """Goes red without clampHeight in mcp-app.js."""
+async def test_the_height_of_a_view_is_limited_and_its_width_is_fixed(stage: Arena, page: Page) -> None:
+    """Fails without clampHeight in mcp-app.js."""
     view = await shown(stage, page)
     wide = await page.locator("mcp-app").evaluate("element => element.clientWidth")
     for height in (-5, 1e300, 30_000):

@@ -1,4 +1,4 @@
-"""Shims: others than the host speak to a document with a shim, or it is served and given what should break one."""
+"""Shims: other windows than the host send messages to a document with a shim, or it gets data that should break it."""
 
 import base64
 import json
@@ -58,7 +58,7 @@ SPEAK = (
 
 
 class Heard:
-    """What a host was asked for by its Views."""
+    """The requests that a host got from its Views."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -97,7 +97,7 @@ async def page(context: BrowserContext) -> AsyncIterator[Page]:
 
 
 def framing(way: Way, elsewhere: str) -> MCPServer[Any]:
-    """Return a server whose View frames a page from elsewhere."""
+    """Return a server with a View that frames a page of another origin."""
     html = f'{VIEW}<iframe src="{elsewhere}/"></iframe>'
     meta = {"openai/widgetCSP": {"frame_domains": [elsewhere]}}
     if way == "mcpui":
@@ -121,7 +121,7 @@ async def settled(page: Page) -> None:
 
 
 async def shown(stage: Arena, page: Page, way: Way) -> Frame:
-    """Show the View, and wait until the shim has greeted the host."""
+    """Show the View, and wait for the handshake of the shim."""
     (view,) = await stage.open(page, way)
     await until(view, "got.some(({data}) => data.method === 'ui/notifications/tool-result')")
     return view
@@ -129,8 +129,8 @@ async def shown(stage: Arena, page: Page, way: Way) -> Frame:
 
 @attack("shim-child")
 @WAYS
-async def test_a_frame_inside_a_view_is_not_heard_by_its_shim(way: Way, page: Page, elsewhere: str) -> None:
-    """Goes red without `event.source !== host` in shim.js."""
+async def test_a_shim_ignores_messages_of_a_frame_inside_the_view(way: Way, page: Page, elsewhere: str) -> None:
+    """Fails without `event.source !== host` in shim.js."""
     host = Host({way: framing(way, elsewhere)}, policy=Policy(ALLOW))
     heard = Heard(host)
     with arena(host) as stage:
@@ -152,10 +152,10 @@ async def test_a_frame_inside_a_view_is_not_heard_by_its_shim(way: Way, page: Pa
 
 
 @attack("shim-external")
-async def test_only_the_framed_page_speaks_for_an_external_view_and_only_while_it_is_there(
+async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only_while_it_is_there(
     page: Page, elsewhere: str
 ) -> None:
-    """Goes red without either half of `event.source !== frame() || event.origin !== origin` in shim-mcpui.js."""
+    """Fails without either half of `event.source !== frame() || event.origin !== origin` in shim-mcpui.js."""
     with serving(Starlette(routes=[Route("/", child)])) as other:
         pages = other.replace("127.0.0.1", "pages.localhost")
         server = embedding("mcpui", show=html_resource(f"{pages}/", "text/uri-list", uri="ui://mcpui/view"))
@@ -208,7 +208,7 @@ async def test_only_the_framed_page_speaks_for_an_external_view_and_only_while_i
 
 @attack("shim-prototype")
 async def test_names_of_prototypes_are_only_names_to_a_shim(page: Page) -> None:
-    """Goes red with an object in the place of `ACTIONS` or `data` in shim-mcpui.js."""
+    """Fails with an object in the place of `ACTIONS` or `data` in shim-mcpui.js."""
     data = {"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}
     html = html_resource(VIEW, uri="ui://mcpui/view", meta={"mcpui.dev/ui-initial-render-data": data})
     host = Host({"mcpui": embedding("mcpui", show=html)}, policy=Policy(ALLOW))
@@ -241,8 +241,8 @@ async def test_names_of_prototypes_are_only_names_to_a_shim(page: Page) -> None:
 
 @attack("shim-fragment")
 @pytest.mark.parametrize("text", ["", "%%%", "bm90IGpzb24=", "bnVsbA==", "W10=", "eyJjb250ZXh0Ijpu"])
-async def test_what_stands_behind_the_hash_breaks_nothing(text: str, page: Page) -> None:
-    """Goes red without the `try` in shim-openai.js."""
+async def test_an_invalid_fragment_breaks_nothing(text: str, page: Page) -> None:
+    """Fails without the `try` in shim-openai.js."""
     host = Host(every_kind(), policy=Policy(ALLOW))
     with arena(host) as stage:
         await page.add_init_script(f"if (location.hash) history.replaceState(null, '', '#{text}')")
@@ -251,8 +251,8 @@ async def test_what_stands_behind_the_hash_breaks_nothing(text: str, page: Page)
 
 
 @attack("shim-leak")
-async def test_what_a_view_is_given_in_its_address_is_gone_when_it_runs(page: Page) -> None:
-    """Goes red without `replaceState` in shim-openai.js."""
+async def test_the_data_in_a_views_address_is_removed_before_it_runs(page: Page) -> None:
+    """Fails without `replaceState` in shim-openai.js."""
     host = Host(every_kind(), policy=Policy(ALLOW))
     with arena(host) as stage:
         view = await shown(stage, page, "openai")

@@ -1,4 +1,4 @@
-"""Way in: a View reaches for what is around it: the program, the proxy, other apps, and what others say."""
+"""Way in: a View tries to reach the program, the proxy, other apps, and their messages."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from support.browser import profile, until
 pytestmark = pytest.mark.anyio
 
 WAYS = pytest.mark.parametrize("way", DEFENDED)
-# Looks at something and says what it saw, or how it was turned away.
+# Evaluates expressions, and returns their values or the errors.
 LOOK = """(expressions) => Promise.all(expressions.map(async (expression) => {
   try { return JSON.stringify(await new Function(`return (${expression})`)()) ?? "undefined"; }
   catch (error) { return error.name; }
@@ -31,7 +31,7 @@ LOOK = """(expressions) => Promise.all(expressions.map(async (expression) => {
 
 
 class Program:
-    """Two apps of two servers, and what their tools were called with."""
+    """Two apps of two servers, and the calls of their tools."""
 
     def __init__(self) -> None:
         self.a, self.calls_a = hostile("a")
@@ -76,7 +76,7 @@ async def shown(stage: Arena, page: Page, *servers: str) -> list[Frame]:
 
 
 async def settled(page: Page) -> None:
-    """Let every message that is under way arrive."""
+    """Wait until every message that was sent has arrived."""
     for frame in (page.main_frame, *page.main_frame.child_frames, page.main_frame):
         await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
 
@@ -87,7 +87,7 @@ async def settled(page: Page) -> None:
 @attack("in-dom")
 @WAYS
 async def test_what_is_around_a_view_is_out_of_reach(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without three origins: a proxy or a View at the program's own name."""
+    """Fails without three origins: a proxy or a View at the program's own name."""
     (view,) = await stage.open(page, way)
     names = ["parent.document", "top.document", "parent.parent.document", "parent.location.href", "top.heard"]
     names += ["parent.localStorage", "top.customElements", "frameElement.ownerDocument", "parent.frameElement"]
@@ -100,8 +100,8 @@ async def test_what_is_around_a_view_is_out_of_reach(way: Way, stage: Arena, pag
 
 @attack("in-name")
 @WAYS
-async def test_nothing_is_left_lying_around(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without `Referrer-Policy: no-referrer` (the referrer), or with a named frame."""
+async def test_a_view_sees_no_referrer_name_or_opener(way: Way, stage: Arena, page: Page) -> None:
+    """Fails without `Referrer-Policy: no-referrer` (the referrer), or with a named frame."""
     (view,) = await stage.open(page, way)
     assert await view.evaluate("[name, opener, document.referrer]") == ["", None, ""]
 
@@ -109,7 +109,7 @@ async def test_nothing_is_left_lying_around(way: Way, stage: Arena, page: Page) 
 @attack("in-cookie")
 @WAYS
 async def test_the_programs_cookies_are_not_the_views(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without a name of its own for the View."""
+    """Fails without a name of its own for the View."""
     (view,) = await stage.open(page, way)
     assert "secret of the program" in await page.evaluate("document.cookie")
     assert "secret" not in str(await view.evaluate(LOOK, ["document.cookie", "cookieStore.getAll()"]))
@@ -118,7 +118,7 @@ async def test_the_programs_cookies_are_not_the_views(way: Way, stage: Arena, pa
 @attack("in-cookie-planted")
 @WAYS
 async def test_a_view_cannot_plant_a_cookie_in_the_program(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without a name of its own for the View."""
+    """Fails without a name of its own for the View."""
     (view,) = await stage.open(page, way)
     for more in ("", "; domain=localhost", "; domain=localhost; SameSite=None; Secure", "; domain=.localhost"):
         await view.evaluate(LOOK, [f"document.cookie = 'session=planted{more}'"])
@@ -129,7 +129,7 @@ async def test_a_view_cannot_plant_a_cookie_in_the_program(way: Way, stage: Aren
 @attack("in-storage")
 @WAYS
 async def test_the_programs_storage_is_not_the_views(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without a name of its own for the View."""
+    """Fails without a name of its own for the View."""
     (view,) = await stage.open(page, way)
     await page.evaluate(
         """async () => {
@@ -147,7 +147,7 @@ async def test_the_programs_storage_is_not_the_views(way: Way, stage: Arena, pag
 @attack("in-history")
 @WAYS
 async def test_a_view_cannot_go_back_in_the_pages_history(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without the sandbox attribute of the frames."""
+    """Fails without the sandbox attribute of the frames."""
     await page.goto(f"{stage.origin}/empty")
     (view,) = await stage.open(page, way)
     there = page.url
@@ -157,8 +157,8 @@ async def test_a_view_cannot_go_back_in_the_pages_history(way: Way, stage: Arena
 
 
 @attack("in-top-spoof")
-async def test_only_the_proxy_can_speak_for_a_view(stage: Arena, page: Page, program: Program) -> None:
-    """Goes red without the check of `event.source` in mcp-app.js."""
+async def test_only_the_proxy_can_send_messages_for_a_view(stage: Arena, page: Page, program: Program) -> None:
+    """Fails without the check of `event.source` in mcp-app.js."""
     (view,) = await shown(stage, page, "a")
     forged = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "look", "arguments": {"by": "top"}}}
     await view.evaluate("message => { top.postMessage(message, '*'); parent.parent.postMessage(message, '*') }", forged)
@@ -170,8 +170,8 @@ async def test_only_the_proxy_can_speak_for_a_view(stage: Arena, page: Page, pro
 
 @attack("in-sandbox-words")
 @WAYS
-async def test_a_view_cannot_speak_as_the_proxy(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without `reserved()` in sandbox.js."""
+async def test_a_view_cannot_send_messages_as_the_proxy(way: Way, stage: Arena, page: Page) -> None:
+    """Fails without `reserved()` in sandbox.js."""
     (view,) = await stage.open(page, way)
     proxy = view.parent_frame
     assert proxy is not None
@@ -191,10 +191,10 @@ async def test_a_view_cannot_speak_as_the_proxy(way: Way, stage: Arena, page: Pa
 
 
 @attack("in-early")
-async def test_before_the_handshake_nothing_is_done_and_nothing_told(
+async def test_before_the_handshake_nothing_is_done_and_nothing_sent(
     stage: Arena, page: Page, program: Program
 ) -> None:
-    """Goes red without the states of the bridge (NEW in _receive_request; READY in tool_result)."""
+    """Fails without the states of the bridge (NEW in _receive_request; READY in tool_result)."""
     await page.goto(f"{stage.origin}/show/a")
     (view,) = await stage.views(page, 1)
     before = len(program.calls_a)
@@ -212,7 +212,7 @@ async def test_before_the_handshake_nothing_is_done_and_nothing_told(
 
 @attack("in-other-dom")
 async def test_the_view_of_another_app_is_out_of_reach(stage: Arena, page: Page) -> None:
-    """Goes red without an origin for each app (app_label without the server in it)."""
+    """Fails without an origin for each app (app_label without the server in it)."""
     one, other = await shown(stage, page, "a", "b")
     assert await one.evaluate("self.origin") != await other.evaluate("self.origin")
     # The frames of elements are in shadow trees, so there is not even a way to their windows.
@@ -223,7 +223,7 @@ async def test_the_view_of_another_app_is_out_of_reach(stage: Arena, page: Page)
 
 @attack("in-other-frame")
 async def test_frames_of_another_app_can_be_neither_read_nor_moved(stage: Arena, page: Page) -> None:
-    """Goes red without the sandbox attribute: a proxy could be moved away, and its View with it."""
+    """Fails without the sandbox attribute: a proxy could be moved away, and its View with it."""
     one, other = await stage.open(page, "html", 2)
     looks = ["top.frames[1].frames[0].document", "top.frames[1].document"]
     moves = ["top.frames[1].frames[0].location = 'about:blank'", "top.frames[1].location = 'about:blank'"]
@@ -233,8 +233,8 @@ async def test_frames_of_another_app_can_be_neither_read_nor_moved(stage: Arena,
 
 
 @attack("in-other-forged")
-async def test_the_proxy_of_another_app_does_not_listen(stage: Arena, page: Page) -> None:
-    """Goes red without the check of `source` in sandbox.js."""
+async def test_the_proxy_of_another_app_ignores_messages(stage: Arena, page: Page) -> None:
+    """Fails without the check of `source` in sandbox.js."""
     one, other = await stage.open(page, "html", 2)
     result = {"jsonrpc": "2.0", "method": "ui/notifications/tool-result", "params": {"content": [], "forged": True}}
     await one.evaluate("message => top.frames[1].postMessage(message, '*')", result)
@@ -246,7 +246,7 @@ async def test_the_proxy_of_another_app_does_not_listen(stage: Arena, page: Page
 
 
 @attack("in-other-window")
-async def test_what_another_view_posts_does_not_look_as_if_the_host_said_it(stage: Arena, page: Page) -> None:
+async def test_a_message_of_another_view_does_not_look_like_one_of_the_host(stage: Arena, page: Page) -> None:
     """Not ours to stop, where a page frames proxies itself: the View has to look at `event.source`, as view.js does."""
     one, other = await stage.open(page, "html", 2)
     await one.evaluate("top.frames[1].frames[0].postMessage({jsonrpc: '2.0', method: 'forged'}, '*')")
@@ -267,18 +267,18 @@ FOUND = ["localStorage.x", "sessionStorage.x", "caches.keys()", "indexedDB.datab
 
 @attack("in-other-storage")
 async def test_apps_share_no_storage(stage: Arena, page: Page) -> None:
-    """Goes red without an origin for each app (app_label without the server in it)."""
+    """Fails without an origin for each app (app_label without the server in it)."""
     one, again, other = await shown(stage, page, "a", "a", "b")
     for store in STORES.values():
         await one.evaluate(LOOK, [store])
-    # Two Views of one app do: that is how we know that the other one could not.
+    # Two Views of one app share storage, which proves that the other app could not read it.
     assert "of app a" in str(await again.evaluate(LOOK, [*FOUND, "document.cookie"]))
     assert "of app a" not in str(await other.evaluate(LOOK, [*FOUND, "document.cookie"]))
 
 
 @attack("in-broadcast")
 async def test_apps_have_no_channel_between_them(stage: Arena, page: Page) -> None:
-    """Goes red without an origin for each app (app_label without the server in it)."""
+    """Fails without an origin for each app (app_label without the server in it)."""
     views = await shown(stage, page, "a", "a", "b", "compat", "compat")
     for view in views:
         await view.evaluate(
@@ -292,7 +292,7 @@ async def test_apps_have_no_channel_between_them(stage: Arena, page: Page) -> No
 
 @attack("in-cookie-shared")
 async def test_two_apps_that_agree_to_can_share_a_cookie(stage: Arena, page: Page) -> None:
-    """Not stopped: a cookie for the name above both. Goes red if the browser, or we, begin to."""
+    """Not stopped: a cookie for the name above both. Fails if the browser, or we, begin to stop it."""
     one, other = await shown(stage, page, "a", "b")
     cookie = "document.cookie = 'shared=1; domain=sandbox.localhost; SameSite=None; Secure; Partitioned'"
     await one.evaluate(LOOK, [cookie])
@@ -303,7 +303,7 @@ async def test_two_apps_that_agree_to_can_share_a_cookie(stage: Arena, page: Pag
 
 @attack("in-other-document")
 async def test_a_view_cannot_read_the_document_of_another_app(stage: Arena, page: Page) -> None:
-    """Goes red without frame-src and connect-src, and without the label in Documents.get."""
+    """Fails without frame-src and connect-src, and without the label in DocumentCache.get."""
     one, other = await shown(stage, page, "a", "b")
     frame = "url => { document.body.append(Object.assign(document.createElement('iframe'), {src: url})) }"
     assert await one.evaluate(LOOK, [f"fetch('{other.url}')"]) == ["TypeError"]
@@ -321,7 +321,7 @@ async def test_a_view_cannot_read_the_document_of_another_app(stage: Arena, page
 
 @attack("in-tool")
 async def test_a_view_calls_no_tool_that_is_not_for_it(stage: Arena, page: Page, program: Program) -> None:
-    """Goes red without the check of `self.tools` in Bridge._call_tool."""
+    """Fails without the check of `self.tools` in Bridge._call_tool."""
     (view,) = await shown(stage, page, "a")
     before = len(program.calls_b)
     for name in ("b__look", "b/look", "none", "__proto__", "constructor", "", " look", "LOOK"):
@@ -335,7 +335,7 @@ async def test_a_view_calls_no_tool_that_is_not_for_it(stage: Arena, page: Page,
 
 @attack("in-framed")
 async def test_another_site_can_show_neither_the_proxy_nor_a_view(stage: Arena, page: Page) -> None:
-    """Goes red without frame-ancestors in view_directives and proxy_directives."""
+    """Fails without frame-ancestors in view_directives and proxy_directives."""
     (view,) = await shown(stage, page, "a")
     document, proxy = view.url, view.parent_frame.url if view.parent_frame else ""
     await page.goto(f"{stage.origin.replace('localhost', 'another.localhost')}/empty")
@@ -347,7 +347,7 @@ async def test_another_site_can_show_neither_the_proxy_nor_a_view(stage: Arena, 
         )
     refused = "chrome-error://chromewebdata/"
     urls: list[str] = []
-    for _ in range(1_000):  # Playwright learns of a navigation after the page does
+    for _ in range(1_000):  # Playwright notices a navigation after the page does
         urls = [frame.url for frame in page.main_frame.child_frames]
         if urls == [refused] * 2:
             break
@@ -357,7 +357,7 @@ async def test_another_site_can_show_neither_the_proxy_nor_a_view(stage: Arena, 
 
 @attack("in-declared-program")
 async def test_a_server_that_declares_the_programs_own_name_gets_no_cookies(stage: Arena, page: Page) -> None:
-    """Goes red if the sandbox shares its site with the program, as with a View at the program's own name."""
+    """Fails if the sandbox shares its site with the program, as with a View at the program's own name."""
     (view,) = await shown(stage, page, "declares")
     await page.evaluate("fetch('/empty')")
     assert stage.requests[-1].cookies == {"session": "secret of the program"}
@@ -372,7 +372,7 @@ async def test_a_server_that_declares_the_programs_own_name_gets_no_cookies(stag
 
 
 async def view_and_token(stage: Arena, server: str) -> tuple[str, str]:
-    """Open a View as the program would, and return what its page is given."""
+    """Open a View as the program would, and return what its page gets."""
     async with httpx2.AsyncClient() as client:
         text = (await client.get(f"{stage.origin}/show/{server}")).text
     found = re.search(r'view="([^"]+)" token="([^"]+)"', text)
@@ -381,7 +381,7 @@ async def view_and_token(stage: Arena, server: str) -> tuple[str, str]:
 
 
 async def knock(stage: Arena, first: object, *, origin: str | None = "own", name: str = "localhost") -> dict[str, Any]:
-    """Open a socket and say something; return the first frame, or how it was turned away."""
+    """Open a socket and send something; return the first frame, or how the socket was rejected."""
     port = int(stage.origin.rpartition(":")[2])
     given = stage.origin if origin == "own" else origin
     uri = f"ws://{name}:{port}/apps/socket"
@@ -398,7 +398,7 @@ async def knock(stage: Arena, first: object, *, origin: str | None = "own", name
 
 @attack("in-token")
 async def test_a_socket_needs_the_token_of_its_view(stage: Arena) -> None:
-    """Goes red without the comparison in Host.open."""
+    """Fails without the comparison in ViewOpener.open."""
     (one, token), (_, another) = await view_and_token(stage, "a"), await view_and_token(stage, "a")
     assert (await knock(stage, {"type": "open", "view": one, "token": token}))["type"] == "show"
     for wrong in (another, "", None, token[:-1], token + " ", token.upper(), [token], {"token": token}, True, 0):
@@ -410,7 +410,7 @@ async def test_a_socket_needs_the_token_of_its_view(stage: Arena) -> None:
 
 @attack("in-origin")
 async def test_only_a_page_of_the_program_opens_a_socket(stage: Arena) -> None:
-    """Goes red without the comparison of Origin and Host in Web._socket."""
+    """Fails without the comparison of Origin and Host in page_socket.py."""
     view, token = await view_and_token(stage, "a")
     port = stage.origin.rpartition(":")[2]
     label = app_label("a", "ui://a/view")
@@ -431,8 +431,8 @@ async def test_only_a_page_of_the_program_opens_a_socket(stage: Arena) -> None:
 
 
 @attack("in-host-header")
-async def test_a_name_is_whose_it_says(stage: Arena) -> None:
-    """Goes red without HostNames.role: the program would answer at the names of Views."""
+async def test_each_host_name_serves_only_its_own_role(stage: Arena) -> None:
+    """Fails without HostNames.role: the program would answer at the names of Views."""
     port = stage.origin.rpartition(":")[2]
     label = app_label("a", "ui://a/view")
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
@@ -456,7 +456,7 @@ async def test_a_name_is_whose_it_says(stage: Arena) -> None:
 
 @attack("in-proxy-host")
 async def test_the_proxy_serves_pages_of_the_program_only(stage: Arena) -> None:
-    """Goes red without check_source and HostNames.role in Web._proxy."""
+    """Fails without check_source and HostNames.role in Sandbox._proxy."""
     port = stage.origin.rpartition(":")[2]
     at = {"host": f"sandbox.localhost:{port}"}
     label = app_label("a", "ui://a/view")
@@ -471,8 +471,8 @@ async def test_the_proxy_serves_pages_of_the_program_only(stage: Arena) -> None:
 
 
 @attack("in-traversal")
-async def test_an_address_leads_to_a_document_or_nowhere(stage: Arena) -> None:
-    """Goes red with a look-up by the last part of the path, or of files."""
+async def test_a_path_is_a_document_or_not_found(stage: Arena) -> None:
+    """Fails if documents are looked up by the last part of the path, or as files."""
     view, token = await view_and_token(stage, "a")
     shown = await knock(stage, {"type": "open", "view": view, "token": token})
     port, address = stage.origin.rpartition(":")[2], shown["document"].rpartition("/")[2]
@@ -497,7 +497,7 @@ async def test_an_address_leads_to_a_document_or_nowhere(stage: Arena) -> None:
 
 
 async def raw_status(port: int, path: str, name: str) -> int:
-    """Ask for a path exactly as it is written."""
+    """Request a path without normalizing it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nhost: {name}\r\nconnection: close\r\n\r\n".encode())
     status = int((await reader.read()).split(b" ", 2)[1])
@@ -506,14 +506,12 @@ async def raw_status(port: int, path: str, name: str) -> int:
     return status
 
 
-# A View that is a View no more
+# A View that has been replaced
 
 
 @attack("in-after-leaving")
-async def test_a_document_that_came_later_hears_nothing_and_is_not_heard(
-    stage: Arena, page: Page, program: Program
-) -> None:
-    """Goes red without the count of loads in sandbox.js."""
+async def test_a_later_document_receives_nothing_and_is_ignored(stage: Arena, page: Page, program: Program) -> None:
+    """Fails without the count of loads in sandbox.js."""
     await page.goto(f"{stage.origin}/begin/a")
     (view,) = await stage.views(page, 1)
     await view.evaluate("greet()")
@@ -530,8 +528,8 @@ async def test_a_document_that_came_later_hears_nothing_and_is_not_heard(
 
 
 @attack("in-foreign-page")
-async def test_a_foreign_page_in_a_views_place_hears_nothing_and_is_not_heard(context: BrowserContext) -> None:
-    """Goes red without the count of loads in sandbox.js."""
+async def test_a_foreign_page_in_the_place_of_a_view_receives_nothing_and_is_ignored(context: BrowserContext) -> None:
+    """Fails without the count of loads in sandbox.js."""
     with listening() as evil, arena(host_of(), csp={"frameDomains": [evil.origin]}) as stage:
         page = await context.new_page()
         (view,) = await stage.open(page, "html")
@@ -547,8 +545,8 @@ async def test_a_foreign_page_in_a_views_place_hears_nothing_and_is_not_heard(co
 
 
 @attack("in-foreign-early")
-async def test_a_page_that_took_a_views_place_while_it_loaded_is_taken_for_it(context: BrowserContext) -> None:
-    """Not stopped: HTML by message that leaves before it has loaded. Goes red if it is."""
+async def test_a_page_that_replaced_a_view_while_it_loaded_is_mistaken_for_it(context: BrowserContext) -> None:
+    """Not stopped: HTML by message that leaves before it has loaded. Fails if it is."""
     with listening() as evil:
         early = f"<!doctype html><script>const attempt = () => {{}}; location = '{evil.origin}/early'</script>"
         with arena(host_of(), html=early, csp={"frameDomains": [evil.origin]}) as stage:
@@ -563,7 +561,7 @@ async def test_a_page_that_took_a_views_place_while_it_loaded_is_taken_for_it(co
 
 @attack("in-focus")
 async def test_a_view_can_take_the_focus(stage: Arena, page: Page) -> None:
-    """Not stopped: no header that this browser knows keeps it from that. Goes red if one does."""
+    """Not stopped: no header that this browser knows keeps it from that. Fails if one does."""
     (view,) = await shown(stage, page, "a")
     await page.evaluate("document.body.append(Object.assign(document.createElement('input'), {id: 'own'}))")
     await page.focus("#own")
@@ -575,7 +573,7 @@ async def test_a_view_can_take_the_focus(stage: Arena, page: Page) -> None:
 @attack("in-clipboard")
 @WAYS
 async def test_a_view_cannot_read_the_clipboard(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without the Permissions-Policy and the origins."""
+    """Fails without the Permissions-Policy and the origins."""
     (view,) = await stage.open(page, way)
     reads = ["navigator.clipboard.readText()", "navigator.clipboard.read()", "navigator.clipboard.writeText('x')"]
     assert await view.evaluate(LOOK, reads) == ["NotAllowedError"] * 3
@@ -584,7 +582,7 @@ async def test_a_view_cannot_read_the_clipboard(way: Way, stage: Arena, page: Pa
 
 @attack("in-clipboard-copy")
 async def test_a_view_can_copy_its_own_text_after_a_click(stage: Arena, page: Page) -> None:
-    """Not stopped: an old command that no header governs. Goes red if one does."""
+    """Not stopped: an old command that no header governs. Fails if one does."""
     (view,) = await shown(stage, page, "a")
     await view.evaluate("() => { document.body.append(document.createElement('textarea')) }")
     await view.evaluate(
@@ -596,7 +594,7 @@ async def test_a_view_can_copy_its_own_text_after_a_click(stage: Arena, page: Pa
 @attack("in-devices")
 @WAYS
 async def test_devices_and_powers_are_denied(way: Way, stage: Arena, page: Page) -> None:
-    """Goes red without the origins, and in our own documents without the Permissions-Policy."""
+    """Fails without the origins, and in our own documents without the Permissions-Policy."""
     (view,) = await stage.open(page, way)
     features = await view.evaluate("document.featurePolicy.allowedFeatures()")
     harmless = {"sync-xhr", "unload", "aria-notify", "media-playback-while-not-visible", "interest-cohort"}

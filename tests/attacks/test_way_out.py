@@ -36,12 +36,12 @@ TRY = "([id, place]) => new Promise((done) => setTimeout(() => attempt(id, place
 TRY_LATER = "([id, place]) => { setTimeout(() => attempt(id, place)) }"
 LIKE: dict[Way, Literal["strict", "compat", "html"]] = {"compat": "compat", "html": "html"}
 SECONDS = 45
-"""How long an attempt has to leave its sign. What is stopped is told by the sign, so no time is too short for it."""
+"""How long an attempt has to leave its sign. A stopped attempt is recognised by its sign, so no time is too short."""
 
 
 @dataclass
 class Outcome:
-    """What came of all attempts in one way of showing a View."""
+    """The outcome of all attempts in one way of showing a View."""
 
     visits: set[str] = field(default_factory=set)
     signs: dict[str, list[str]] = field(default_factory=dict)
@@ -84,8 +84,8 @@ class Attempts:
         return page
 
     def ended(self, attack: Attack) -> bool:
-        """Whether an attempt has left all that it is expected to leave."""
-        arrived = attack.id in {*self.evil.visits, "out-dns-prefetch"}  # the browser's log tells, when all is over
+        """Whether an attempt has left all of its expected signs."""
+        arrived = attack.id in {*self.evil.visits, "out-dns-prefetch"}  # found in the browser's log, at the end
         if self.way == "plain":
             return arrived or not attack.control
         like = LIKE.get(self.way, "strict")
@@ -93,7 +93,7 @@ class Attempts:
         return left and (arrived or like not in attack.open_in)
 
     async def read(self, view: Frame, id: str) -> None:
-        """Note where a View is, and what it says of an attempt if it is still there to say it."""
+        """Record where a View is, and its own report of an attempt if it is still there."""
         self.outcome.note(id, f"at {view.url}")
         if not view.url.startswith("chrome-error:"):
             try:
@@ -117,7 +117,7 @@ class Attempts:
         for attack in attacks:
             self.outcome.current = attack.id
             await view.evaluate(TRY, [attack.id, self.place])
-            # Before the next: of some, the browser tells what was blocked and not by which address.
+            # Before the next one: for some, the browser reports what was blocked without the address.
             await self.read_all([(view, attack)])
         self.outcome.current = ""
         await page.close()
@@ -132,7 +132,7 @@ class Attempts:
         await page.close()
 
     async def in_a_page_each(self, attacks: list[Attack]) -> None:
-        """Let each attempt have a page to itself, a few at a time."""
+        """Run each attempt in a page of its own, a few at a time."""
         for first in range(0, len(attacks), 8):
             async with anyio.create_task_group() as tasks:
                 for attack in attacks[first : first + 8]:
@@ -149,7 +149,7 @@ class Attempts:
         await anyio.sleep(0.5)
         self.outcome.note(attack.id, "returned")
         with anyio.move_on_after(SECONDS):
-            while not self.ended(attack):  # noqa: ASYNC110  nobody tells when it ends
+            while not self.ended(attack):  # noqa: ASYNC110  there is no event for its end
                 await anyio.sleep(0.1)
 
     async def run(self) -> Outcome:
@@ -196,13 +196,13 @@ async def tried(folder: Path, together: tuple[Way, ...], then: tuple[Way, ...] =
 
 @pytest.fixture(scope="module")
 async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
-    """What came of it in every way, and in a page without any defence."""
+    """The outcomes in every way of showing a View, and in a page without defences."""
     return await tried(tmp_path_factory.mktemp("way-out"), UNCHANGED, ("plain",))
 
 
 @pytest.fixture(scope="module")
 async def shimmed(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
-    """What came of it in documents with a shim."""
+    """The outcomes in documents with a shim."""
     return await tried(tmp_path_factory.mktemp("way-out-shimmed"), SHIMMED)
 
 
@@ -213,21 +213,21 @@ def test_every_attempt_is_in_the_catalogue() -> None:
 def stopped(attack: Attack, outcome: Outcome, like: Literal["strict", "compat", "html"]) -> None:
     sign = attack.expected_sign(like)
     assert any(sign in found for found in outcome.signs.get(attack.id, [])), outcome.signs.get(attack.id)
-    # If this goes red for one that is known to be open: it is closed now, and the catalogue can say so.
+    # If this fails for an attack that is listed as open, it is stopped now, and the catalogue can say so.
     assert (attack.id in outcome.visits) is (like in attack.open_in)
 
 
 @pytest.mark.parametrize("way", UNCHANGED)
 @pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
 def test_way_out(attack: Attack, way: Literal["strict", "compat", "html"], outcomes: dict[Way, Outcome]) -> None:
-    """Each goes red without what `attack.defence.without` names: by a visit, or by the sign that is missing then."""
+    """Each fails without what `attack.defence.without` names: by a visit, or by the sign that is missing then."""
     stopped(attack, outcomes[way], way)
 
 
 @pytest.mark.parametrize("way", SHIMMED)
 @pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
 def test_way_out_of_a_document_with_a_shim(attack: Attack, way: Way, shimmed: dict[Way, Outcome]) -> None:
-    """A shim changes nothing: what holds for our own document holds for one with a shim."""
+    """A document with a shim has the same defences."""
     stopped(attack, shimmed[way], "strict")
 
 
@@ -236,12 +236,12 @@ def test_the_same_gets_out_of_a_page_without_defences(attack: Attack, outcomes: 
     assert attack.id in outcomes["plain"].visits, outcomes["plain"].signs.get(attack.id)
 
 
-def test_nobody_comes_who_was_not_expected(outcomes: dict[Way, Outcome], shimmed: dict[Way, Outcome]) -> None:
+def test_there_are_no_unexpected_visits(outcomes: dict[Way, Outcome], shimmed: dict[Way, Outcome]) -> None:
     for way in DEFENDED:
         assert {**outcomes, **shimmed}[way].visits <= {attack.id for attack in OUT}, way
 
 
-# What is declared is reached: a policy that stops everything would pass all of the above.
+# Declared domains are reached: a policy that stops everything would pass all tests above.
 
 REACHED = {
     "connect_domains": {"out-fetch", "out-xhr", "out-websocket", "out-eventsource", "out-beacon"},
@@ -262,7 +262,7 @@ WORKS = """async () => {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("pattern", ["http://evil.localhost:PORT", "*.localhost:*"])
-async def test_what_is_declared_is_reached_and_nothing_else(pattern: str, tmp_path: Path) -> None:
+async def test_only_declared_domains_are_reached(pattern: str, tmp_path: Path) -> None:
     with listening() as evil:
         source = pattern.replace("PORT", str(evil.port))
         ids = [id for reached in REACHED.values() for id in reached]
@@ -290,7 +290,7 @@ async def test_what_is_declared_is_reached_and_nothing_else(pattern: str, tmp_pa
 
 
 @pytest.mark.anyio
-async def test_compat_does_what_it_is_for(tmp_path: Path) -> None:
+async def test_the_compat_profile_allows_what_it_is_for(tmp_path: Path) -> None:
     with arena(host_of(compat=hostile("compat")[0])) as stage:
         async with profile(tmp_path) as context:
             page = await context.new_page()
