@@ -261,7 +261,7 @@ async def test_an_error_is_cleared_when_the_next_version_cannot_be_read(browser:
             await expect(problems).not_to_contain_text("nothing is not defined")
             # The reason itself, which other hosts do not get.
             await expect(problems).to_contain_text("missing.png")
-            await expect(problems).not_to_contain_text("log says why")
+            await expect(problems).not_to_contain_text("log has the reason")
 
 
 async def test_a_javascript_error_is_printed_with_the_authors_file_and_line(

@@ -449,6 +449,10 @@ INVALID: dict[str, tuple[Any, str]] = {
         lambda apps, tmp: apps.tool(view="clock.html", prefers_border=True),
         r"Write @apps\.tool\(view=View\('clock\.html', prefers_border=\.\.\.\)\)",
     ),
+    "the URI of the View": (
+        lambda apps, tmp: apps.tool(view="clock.html", uri="ui://a/b"),
+        r"uri is an option of the View, not of the tool",
+    ),
     "own flat key": (lambda apps, tmp: apps.tool(meta={"ui/resourceUri": "ui://a/b"}), "writes _meta"),
     "options for a View that exists": (
         lambda apps, tmp: apps.view(View.html(PAGE, uri="ui://a/b"), title="x"),

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_OPTIONS_OF_BOTH = frozenset(
-    {"name", "title", "description"}
-)  # of tools and of Views; apps.tool gives them to the tool
+# Options of tools and of Views. In apps.tool they are those of the tool.
+_COMMON_OPTIONS = frozenset({"name", "title", "description"})
 
 
 class ServerAdapter(Protocol):
@@ -54,8 +53,8 @@ class Apps:
     ) -> None:
         if isinstance(server, Server):
             raise RegistrationError(
-                "Apps cannot add tools to a lowlevel Server, whose author writes its handlers. Call negotiate(server), "
-                "and use view.tool_meta(), view.resource() and view.contents() in the handlers."
+                "Apps cannot add tools to a lowlevel Server, because that has handlers of its own. Call "
+                "negotiate(server), and use view.tool_meta(), view.resource() and view.contents() in the handlers."
             )
         self.server = server
         self._also = openai.check_formats(also)
@@ -75,8 +74,8 @@ class Apps:
         """Register a View and return it.
 
         Args:
-            source: What `View` takes; or a `View`, or what `fanlight.mcpui.create_ui_resource` returned, which have
-                options of their own.
+            source: The source of a new `View`; or a `View`, or a resource of `fanlight.mcpui.create_ui_resource`, which
+                already have their options.
             uri: As for `View`.
             options: As for `View`.
         """
@@ -106,12 +105,12 @@ class Apps:
         Args:
             name: The name of the tool. Default: the name of the function.
             view: A path to an `.html` file or to a folder with an `index.html`, relative to the file that registers it;
-                a `View`; what `fanlight.mcpui.create_ui_resource` returned; or the `ui://` URI of a registered View.
+                a `View`; a resource of `fanlight.mcpui.create_ui_resource`; or the `ui://` URI of a registered View.
                 Tools that name the same file share one View.
             visibility: `["model"]`, `["app"]` or both, which is the default. `["app"]` makes a tool that only Views can
-                call; it needs no View of its own.
-            invoking: What ChatGPT shows while the tool runs, up to 64 characters. Needs `also=["openai"]`.
-            invoked: What ChatGPT shows after the tool has run, up to 64 characters. Needs `also=["openai"]`.
+                call. Such a tool needs no `view`.
+            invoking: The text that ChatGPT shows while the tool runs, up to 64 characters. Needs `also=["openai"]`.
+            invoked: The text that ChatGPT shows after the tool has run, up to 64 characters. Needs `also=["openai"]`.
             options: The options of the server's own tool decorator: `title`, `description`, `annotations`, `meta`,
                 `structured_output` and so on. Options of the View, such as `csp`, belong to the View:
                 `view=View("clock.html", csp=...)`.
@@ -128,7 +127,7 @@ class Apps:
             if key in meta:
                 raise RegistrationError(f"apps.tool writes _meta[{key!r}] itself. Write view=... and visibility=....")
         for key in options:
-            if key in ViewOptions.__annotations__ and key not in _OPTIONS_OF_BOTH:
+            if key == "uri" or (key in ViewOptions.__annotations__ and key not in _COMMON_OPTIONS):
                 raise RegistrationError(
                     f"{key} is an option of the View, not of the tool: several tools may share a View. "
                     f"Write @apps.tool(view=View({view if isinstance(view, str) else 'file.html'!r}, {key}=...))."
