@@ -9,6 +9,9 @@ import orjson
 from starlette.routing import Route
 
 from fanlight.host import Call, CallCancelledError, Host
+from fanlight.host.errors import NotConnectedError
+from fanlight.host.upstream.connection import Connection
+from fanlight.host.upstream.events import ServerEvent
 from fanlight.inspector.api import BadRequestError, arguments, conversation, flag, number, post, text
 from fanlight.inspector.events import Events
 from fanlight.inspector.panels.faults import Faults
@@ -135,7 +138,7 @@ class CallsPanel:
         with anyio.CancelScope() as scope:
             self._waiting[key] = scope
             try:
-                await self._host.servers[server].ready()
+                await _wait_until_ready(self._host.servers[server])
             finally:
                 self._waiting.pop(key, None)
         if scope.cancelled_caught:
@@ -165,3 +168,31 @@ class CallsPanel:
             self._streams.pop(id, None)
         views = [{"view": view, "uri": uri} for view, _, uri in call.views]
         return {"id": id, "view": call.view, "views": views, "result": call.result, "model": call.for_model}
+
+
+async def _wait_until_ready(connection: Connection) -> None:
+    """Wait for a server, also if it starts slowly or only when its files change: the developer may be fixing it."""
+    while True:
+        try:
+            await connection.ready()
+        except NotConnectedError:
+            status = connection.status
+            waits_for_change = status.state == "retrying" and status.delay is None
+            if status.state != "connecting" and not waits_for_change:
+                raise
+            await _wait_for_event(connection)
+        else:
+            return
+
+
+async def _wait_for_event(connection: Connection) -> None:
+    happened = anyio.Event()
+
+    def listener(event: ServerEvent) -> None:
+        happened.set()
+
+    remove = connection.add_listener(listener)
+    try:
+        await happened.wait()
+    finally:
+        remove()
