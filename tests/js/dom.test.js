@@ -1,4 +1,4 @@
-// The parts of view.js that touch a page, with the least of a page that they need.
+// The parts of view.js that use the DOM, with a minimal DOM.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import { Host, INFO, connected, hello, sdk, settled } from "./support.js";
@@ -36,7 +36,7 @@ class Page {
         return page.text;
       },
       getBoundingClientRect: () => ({
-        // A browser lays the root out as high as its content only if told so.
+        // The root is as high as its content only with this style.
         height: page.style.height === "max-content" ? page.contentHeight(page.inner.height) : page.inner.height,
       }),
     };
@@ -101,7 +101,7 @@ describe("auto-resize", () => {
     ]);
   });
 
-  it("stays on whatever other options are passed, and goes off only when told", async () => {
+  it("stays on with other options, and is off only with autoResize: false", async () => {
     const { host } = await connected({ options: { strict: true } });
     await page.layOut();
     assert.equal(sizes(host).length, 1);
@@ -110,7 +110,7 @@ describe("auto-resize", () => {
     assert.equal(sizes(quiet).length, 0);
   });
 
-  it("puts the author's own height back after measuring", async () => {
+  it("restores the author's height after measuring", async () => {
     page.style.height = "80%";
     await connected();
     await page.layOut();
@@ -135,7 +135,7 @@ describe("auto-resize", () => {
     ["a tenth higher than the frame (110vh)", (frame) => frame * 1.1],
     ["half as high as the frame plus something", (frame) => frame / 2 + 200],
   ])) {
-    it(`comes to rest with a host that obeys it, with content ${what}`, async () => {
+    it(`ends with a host that applies it, with content ${what}`, async () => {
       page.contentHeight = contentHeight;
       const { host } = await connected({ host: obedient() });
       for (let turn = 0; turn < 30; turn++) await page.layOut();
@@ -146,7 +146,7 @@ describe("auto-resize", () => {
     });
   }
 
-  it("content that grows by its text as fast as the frame is not taken for an echo", async () => {
+  it("content whose text grows as fast as the frame is not treated as an echo", async () => {
     let lines = 8;
     page.contentHeight = () => lines * 20;
     const { host } = await connected({ host: obedient() });
@@ -159,7 +159,7 @@ describe("auto-resize", () => {
     assert.equal(sizes(host).at(-1).height, lines * 20);
   });
 
-  it("growth is still reported after an echo was kept back", async () => {
+  it("growth is still reported after an echo was suppressed", async () => {
     let extra = 16;
     page.contentHeight = (frame) => frame + extra;
     const { host } = await connected({ host: obedient() });
@@ -240,7 +240,7 @@ describe("PostMessageTransport", () => {
    */
   const post = (data, source) => globals.window.dispatchEvent(Object.assign(new Event("message"), { data, source }));
 
-  it("sends to the window that it was given and reads only from the other", async () => {
+  it("sends to the target window and reads only from the source window", async () => {
     const [target, source, stranger] = [{ postMessage: mock.fn() }, {}, {}];
     const transport = new sdk.PostMessageTransport(/** @type {any} */ (target), /** @type {any} */ (source));
     const seen = /** @type {any[]} */ ([]);
@@ -256,7 +256,7 @@ describe("PostMessageTransport", () => {
     assert.deepEqual(seen, [{ jsonrpc: "2.0", id: 1 }]);
   });
 
-  it("after close() it hears nothing, and says so once", async () => {
+  it("after close() it ignores messages, and calls onclose once", async () => {
     const transport = new sdk.PostMessageTransport();
     const [message, close] = [mock.fn(), mock.fn()];
     Object.assign(transport, { onmessage: message, onclose: close });
@@ -293,7 +293,7 @@ describe("PostMessageTransport", () => {
   });
 });
 
-describe("the host's look", () => {
+describe("the host's theme", () => {
   /** @type {any} */
   let root;
   /** @type {any[]} */
@@ -338,7 +338,7 @@ describe("the host's look", () => {
     assert.equal(element.style.setProperty.mock.callCount(), 2);
   });
 
-  it("fonts are put in once and follow their changes", () => {
+  it("fonts are inserted once and updated", () => {
     sdk.applyHostFonts("@font-face { one }");
     sdk.applyHostFonts("@font-face { one }");
     sdk.applyHostFonts("@font-face { two }");

@@ -10,7 +10,7 @@ const { App, PostMessageTransport } = withOpenAI(sdk);
 /** @typedef {Record<string, any>} Json */
 
 /**
- * What ChatGPT puts into a widget's window, as its documentation has it. `said` is what the widget asked for.
+ * Return `window.openai` as ChatGPT documents it. `said` records the calls of the widget.
  * @param {Json} [members]
  */
 function chatgpt(members) {
@@ -42,7 +42,7 @@ function chatgpt(members) {
 }
 
 /**
- * Make a window that has what `members` changes, and no host around it that answers.
+ * Create a window with `window.openai`, changed by `members`, and a host that does not answer.
  * @param {Json} [members]
  */
 function page(members) {
@@ -61,7 +61,7 @@ function page(members) {
 }
 
 /**
- * Connect a View, and let the time pass in which a host could answer.
+ * Connect a View, and wait until the timeout of the host has passed.
  * @param {(app: any) => void} [prepare]
  * @param {any} [transport]
  */
@@ -82,8 +82,8 @@ afterEach(() => {
   delete globals.window;
 });
 
-describe("a page that has window.openai alone", () => {
-  it("is a host, with what it offers and how it looks", async () => {
+describe("a page with window.openai and no host", () => {
+  it("acts as a host, with capabilities and context", async () => {
     page();
     const app = await connect();
     assert.deepEqual(app.getHostVersion(), { name: "window.openai", version: "1" });
@@ -105,7 +105,7 @@ describe("a page that has window.openai alone", () => {
     });
   });
 
-  it("needs no time at all when it is nobody's frame", async () => {
+  it("connects at once if it is not framed", async () => {
     page();
     globals.window.parent = globals.window;
     const app = new App(INFO, {}, { autoResize: false });
@@ -113,14 +113,14 @@ describe("a page that has window.openai alone", () => {
     assert.equal(app.getHostContext()?.theme, "dark");
   });
 
-  it("serves a View that made the transport itself", async () => {
+  it("serves a View that created its own transport", async () => {
     const { parent } = page();
     const transport = new PostMessageTransport(/** @type {any} */ (parent), /** @type {any} */ (parent));
     const app = await connect(undefined, transport);
     assert.equal(app.getHostVersion()?.name, "window.openai");
   });
 
-  it("gives the tool's input and result that are there, then those that come, each once", async () => {
+  it("delivers the current input and result, then later ones, each once", async () => {
     const { set } = page({ toolInput: { a: 1 }, toolOutput: { sum: 1 }, toolResponseMetadata: { id: 7 } });
     /** @type {any[]} */
     const heard = [];
@@ -139,7 +139,7 @@ describe("a page that has window.openai alone", () => {
     assert.deepEqual(/** @type {any} */ (heard.at(-1))[1].structuredContent, { sum: 2 });
   });
 
-  it("gives the input of a tool that waited for approval when it comes", async () => {
+  it("delivers the input of a tool that waited for approval later", async () => {
     const { set } = page();
     /** @type {any[]} */
     const heard = [];
@@ -149,7 +149,7 @@ describe("a page that has window.openai alone", () => {
     assert.deepEqual(heard, [{ arguments: { a: 1 } }]);
   });
 
-  it("finds the whole result in ChatGPT's envelope, and text that is all there is", async () => {
+  it("finds the complete result in toolResponseMetadata, and a result that is only text", async () => {
     const whole = { content: [{ type: "text", text: "3" }], structuredContent: { sum: 3 }, _meta: { id: 1 } };
     for (const [members, expected] of /** @type {[Json, any][]} */ ([
       [{ toolOutput: { sum: 3 }, toolResponseMetadata: { status: "ok", mcp_tool_result: whole } }, whole],
@@ -170,7 +170,7 @@ describe("a page that has window.openai alone", () => {
     }
   });
 
-  it("tells what changes of the context, and that alone", async () => {
+  it("sends only changes of the context", async () => {
     const { set } = page();
     /** @type {any[]} */
     const heard = [];
@@ -189,7 +189,7 @@ describe("a page that has window.openai alone", () => {
     assert.equal(app.getHostContext()?.theme, "light");
   });
 
-  it("calls tools, in every form in which the answer has come", async () => {
+  it("calls tools, and reads every form of their results", async () => {
     for (const [response, expected] of /** @type {[any, any][]} */ ([
       [{ result: '{"sum":3}' }, { content: [{ type: "text", text: '{"sum":3}' }], structuredContent: { sum: 3 } }],
       [{ result: "three" }, { content: [{ type: "text", text: "three" }] }],
@@ -247,7 +247,7 @@ describe("a page that has window.openai alone", () => {
     assert.equal(closed, 1);
   });
 
-  it("puts what the model is to know into the widget's state, beside what is there", async () => {
+  it("puts the model context into the widget state, and keeps the rest", async () => {
     const { openai, said } = page({ widgetState: { page: 2 } });
     const app = await connect();
     await app.updateModelContext({ content: [{ type: "text", text: "two left" }] });
@@ -264,7 +264,7 @@ describe("a page that has window.openai alone", () => {
     assert.equal(openai.widgetState.page, 2);
   });
 
-  it("refuses clearly what has no equivalent", async () => {
+  it("rejects requests without an equivalent", async () => {
     page();
     const app = await connect();
     const image = [{ type: "image", data: "", mimeType: "image/png" }];
@@ -284,7 +284,7 @@ describe("a page that has window.openai alone", () => {
     }
   });
 
-  it("refuses clearly what this one lacks", async () => {
+  it("rejects requests for missing members", async () => {
     page({
       callTool: undefined,
       openExternal: undefined,
@@ -309,7 +309,7 @@ describe("a page that has window.openai alone", () => {
     await app.sendSizeChanged({ width: 1, height: 2 });
   });
 
-  it("is heard no more after close, and can be connected anew", async () => {
+  it("is ignored after close, and can be connected again", async () => {
     const { set } = page();
     /** @type {any[]} */
     const heard = [];
@@ -330,14 +330,14 @@ describe("a page that has window.openai alone", () => {
   });
 });
 
-describe("a page that has window.openai and a host that answers", () => {
+describe("a page with window.openai and a host that answers", () => {
   /** @param {any} data */
   const say = (data) =>
     globals.window.dispatchEvent(
       Object.assign(new Event("message"), { source: globals.window.parent, data: { jsonrpc: "2.0", ...data } }),
     );
 
-  it("leaves everything to the host", async () => {
+  it("uses only the host", async () => {
     const { said, posted } = page({ toolInput: { from: "openai" } });
     const app = new App(INFO, {}, { autoResize: false });
     /** @type {any[]} */
@@ -364,7 +364,7 @@ describe("a page that has window.openai and a host that answers", () => {
     );
   });
 
-  it("does not listen to it once window.openai has taken over", async () => {
+  it("ignores it after falling back to window.openai", async () => {
     const { posted } = page();
     const app = await connect();
     say({ id: posted[0].id, result: hello({ theme: "light" }) });
@@ -376,7 +376,7 @@ describe("a page that has window.openai and a host that answers", () => {
 });
 
 describe("a page without window.openai", () => {
-  it("is as it is without this file", async () => {
+  it("works as without view-openai.js", async () => {
     page();
     delete globals.window.openai;
     const app = new App(INFO, {}, { autoResize: false });

@@ -35,7 +35,7 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
   };
 
   describe(`with the AppBridge of ${peer}`, () => {
-    it("the handshake tells each side who the other is and what it can", async () => {
+    it("the handshake exchanges info and capabilities", async () => {
       const { app, bridge, initialized, errors } = await link({ capabilities: { availableDisplayModes: ["inline"] } });
       assert.deepEqual(app.getHostVersion(), { name: "Host", version: "7" });
       assert.deepEqual(app.getHostCapabilities(), EVERYTHING);
@@ -46,7 +46,7 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
       assert.deepEqual(errors, []);
     });
 
-    it("every request reaches the host with its parameters and its answer comes back", async () => {
+    it("every request reaches the host with its parameters and gets its response", async () => {
       const text = [{ type: "text", text: "hi" }];
       const cases = /** @type {[string, string, any, any][]} */ ([
         [
@@ -130,7 +130,7 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
       ]);
     });
 
-    it("a change of the host context is merged before the listener is told", async () => {
+    it("a change of the host context is merged before the listener is called", async () => {
       const { app, bridge } = await link();
       const changes = /** @type {any[]} */ ([]);
       app.onhostcontextchanged = (change) => changes.push(change, app.getHostContext()?.theme);
@@ -140,7 +140,7 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
       assert.equal(app.getHostContext()?.locale, "en");
     });
 
-    it("app tools are listed with their schemas, called, and announced when they change", async () => {
+    it("app tools are listed with their schemas and called, and changes are sent", async () => {
       const announced = mock.fn();
       const { app, bridge } = await link({
         capabilities: { tools: { listChanged: true } },
@@ -298,7 +298,7 @@ for (const peer of ["ext-apps-2", "ext-apps-1"]) {
       assert.deepEqual(await bridge.request({ method: "ping" }, ...ping), {});
     });
 
-    it("when the host closes its end the View goes on until its own is closed", async () => {
+    it("the View stays connected until its own end is closed", async () => {
       const { app, bridge } = await link();
       const closed = mock.fn();
       app.onclose = closed;

@@ -50,7 +50,7 @@ for (const [version, Client, Stdio] of CLIENTS) {
         assert.ok(structuredContent.seconds > 3000);
       }));
 
-    it("without apps sees text tools and nothing else", () =>
+    it("without apps sees only text tools", () =>
       withClient({}, async (client) => {
         const { tools } = await client.listTools();
         assert.deepEqual(

@@ -1,4 +1,4 @@
-// The shims in a window that is the least of one. tests/host/test_dialects_in_browser.py has real ones.
+// The shims in a minimal window. tests/host/test_dialects_in_browser.py has real ones.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { describe, it } from "node:test";
@@ -19,7 +19,7 @@ class FakeMessageEvent extends Event {
   }
 }
 
-/** A window in a host's frame: it is told what the host says, and keeps what it says to the host. */
+/** A window in a host's frame, which records the messages to the host. */
 class FakeWindow extends EventTarget {
   MessageEvent = FakeMessageEvent;
   CustomEvent = class extends Event {
@@ -101,7 +101,7 @@ const encoded = (/** @type {any} */ known) => `#${Buffer.from(JSON.stringify(kno
 const note = (/** @type {string} */ method, params = {}) => ({ jsonrpc: "2.0", method, params });
 
 describe("the shim for mcp-ui", () => {
-  it("greets when the document is there, with an id that no SDK chooses", async () => {
+  it("does the handshake on load, with an id that no SDK uses", async () => {
     const window = new FakeWindow().begin(mcpui);
     assert.equal(window.said.length, 0);
     await window.greeted();
@@ -123,7 +123,7 @@ describe("the shim for mcp-ui", () => {
     ],
     ["link", { url: "https://a.example" }, "ui/open-link", { url: "https://a.example" }],
   ])) {
-    it(`makes ${type} ${method}, and tells what comes of it`, async () => {
+    it(`translates ${type} to ${method}, and sends the response`, async () => {
       const window = await new FakeWindow().begin(mcpui).greeted();
       window.parent.postMessage({ type, messageId: 5, payload }, "*");
       await settled();
@@ -136,7 +136,7 @@ describe("the shim for mcp-ui", () => {
     });
   }
 
-  it("tells an error as one, and nothing where no messageId asks for it", async () => {
+  it("reports an error, and sends no response without a messageId", async () => {
     const window = await new FakeWindow().begin(mcpui).greeted();
     window.parent.postMessage({ type: "link", messageId: 0, payload: { url: "x" } }, "*");
     await settled();
@@ -148,7 +148,7 @@ describe("the shim for mcp-ui", () => {
     assert.equal(window.told("ui-message-received").length, 1);
   });
 
-  it("gives render data when the document is ready, asks for it, and when it changes", async () => {
+  it("sends render data when the document is ready or requests it, and when it changes", async () => {
     const window = await new FakeWindow()
       .begin(mcpui, { renderData: { a: 1, theme: "server's" } })
       .greeted({ theme: "dark" });
@@ -168,7 +168,7 @@ describe("the shim for mcp-ui", () => {
     assert.equal(told.filter(({ messageId }) => messageId === "r").length, 1);
   });
 
-  it("answers ui-request-data with what it has, or an error", async () => {
+  it("answers ui-request-data with the data or an error", async () => {
     const window = await new FakeWindow().begin(mcpui, { renderData: { a: 1 } }).greeted();
     for (const requestType of ["a", "b", "constructor"]) {
       window.parent.postMessage({ type: "ui-request-data", messageId: requestType, payload: { requestType } }, "*");
@@ -182,7 +182,7 @@ describe("the shim for mcp-ui", () => {
     ]);
   });
 
-  it("tells of cancellation and teardown, and answers the latter", async () => {
+  it("reports cancellation and teardown, and answers the latter", async () => {
     const window = await new FakeWindow().begin(mcpui).greeted();
     window.tell(note("ui/notifications/tool-cancelled", { reason: "r" }));
     window.tell({ ...note("ui/resource-teardown"), id: 0 });
@@ -191,7 +191,7 @@ describe("the shim for mcp-ui", () => {
     assert.deepEqual(window.said.at(-1), { jsonrpc: "2.0", id: 0, result: {} });
   });
 
-  it("lets a document that speaks the standard do so, and stays silent", async () => {
+  it("sends nothing for a document that implements the standard", async () => {
     const window = new FakeWindow().begin(mcpui);
     const hello = { jsonrpc: "2.0", id: 0, method: "ui/initialize", params: {} };
     window.parent.postMessage(hello, "*");
@@ -206,7 +206,7 @@ describe("the shim for mcp-ui", () => {
     assert.equal(answer.source, window.parent, "an SDK compares the two");
   });
 
-  it("tells a document that greets late what was said before", async () => {
+  it("repeats earlier messages for a document that connects late", async () => {
     const window = await new FakeWindow().begin(mcpui).greeted();
     window.tell(note("ui/notifications/tool-input", { arguments: {} }));
     window.tell(note("ui/notifications/tool-result", { content: [] }));
@@ -218,7 +218,7 @@ describe("the shim for mcp-ui", () => {
     assert.deepEqual(methods, ["ui/notifications/tool-input", "ui/notifications/tool-result"]);
   });
 
-  it("hears nobody but the host, and its document", async () => {
+  it("ignores messages that are not from the host or its document", async () => {
     const window = await new FakeWindow().begin(mcpui).greeted({ theme: "light" });
     const before = window.said.length;
     const child = { postMessage() {} };
@@ -233,7 +233,7 @@ describe("the shim for mcp-ui", () => {
     assert.equal(window.told("ui-lifecycle-iframe-render-data").at(-1).payload.renderData.theme, "light");
   });
 
-  it("hears only the framed page where one is framed", async () => {
+  it("ignores messages that are not from the framed page", async () => {
     const origin = "https://pages.example";
     const window = await new FakeWindow().begin(mcpui, { origin, height: 300 }).greeted();
     const action = { type: "prompt", messageId: 1, payload: { prompt: "x" } };
@@ -249,7 +249,7 @@ describe("the shim for mcp-ui", () => {
     assert.deepEqual(window.told("ui-message-received"), [], "what is for the page is not for the document");
   });
 
-  it("hands on the standard for a framed page that greets, and to that page alone", async () => {
+  it("forwards the standard for a framed page that connects, and only to that page", async () => {
     const origin = "https://pages.example";
     const window = await new FakeWindow().begin(mcpui, { origin, height: 300 }).greeted();
     const result = { jsonrpc: "2.0", method: "ui/notifications/tool-result", params: { content: [] } };
@@ -280,7 +280,7 @@ describe("the shim for mcp-ui", () => {
     assert.deepEqual(passed().at(-1), [teardown, origin]);
   });
 
-  it("leaves the rest of the parent as it is", () => {
+  it("leaves other properties of the parent unchanged", () => {
     const window = new FakeWindow().begin(mcpui);
     assert.equal(window.parent.secret, "of another origin");
     window.parent.secret = "set";
@@ -312,7 +312,7 @@ describe("the shim for ChatGPT's widgets", () => {
     return window.begin(openai);
   };
 
-  it("knows everything at once, and takes it from the address", () => {
+  it("has the initial state at once, and removes it from the URL", () => {
     const window = shown();
     const { setWidgetState, callTool, ...rest } = window.openai;
     const globals = Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value !== "function"));
@@ -325,12 +325,12 @@ describe("the shim for ChatGPT's widgets", () => {
     assert.deepEqual(window.replaced, [[null, "", "/document"]]);
   });
 
-  it("leaves undefined what the host does not offer", () => {
+  it("leaves members undefined that the host does not offer", () => {
     const { callTool, sendFollowUpMessage, openExternal } = shown(null).openai;
     assert.deepEqual([callTool, sendFollowUpMessage, openExternal], [undefined, undefined, undefined]);
   });
 
-  it("fires set_globals for each change and for nothing else", async () => {
+  it("dispatches set_globals for each change only", async () => {
     const window = await shown().greeted(KNOWN.context);
     /** @type {any[]} */
     const fired = [];
@@ -376,7 +376,7 @@ describe("the shim for ChatGPT's widgets", () => {
     ],
   ]);
   for (const [member, args, method, params, result, value] of MEMBERS) {
-    it(`makes ${member} ${method}`, async () => {
+    it(`translates ${member} to ${method}`, async () => {
       const window = await shown().greeted();
       const promise = window.openai[member](...args);
       await settled();
@@ -386,7 +386,7 @@ describe("the shim for ChatGPT's widgets", () => {
     });
   }
 
-  it("makes heights and closing notifications", async () => {
+  it("translates heights and closing to notifications", async () => {
     const window = await shown().greeted();
     window.openai.notifyIntrinsicHeight(77);
     window.openai.requestClose();
@@ -397,7 +397,7 @@ describe("the shim for ChatGPT's widgets", () => {
     ]);
   });
 
-  it("rejects what the host refuses", async () => {
+  it("rejects if the host answers with an error", async () => {
     const window = await shown().greeted();
     const promise = window.openai.callTool("t", {});
     await settled();
@@ -406,7 +406,7 @@ describe("the shim for ChatGPT's widgets", () => {
     await rejected;
   });
 
-  it("greets by itself if it is needed before the document has loaded", async () => {
+  it("does the handshake early if it is needed before load", async () => {
     const window = shown();
     window.openai.callTool("t", {});
     await settled();
@@ -415,7 +415,7 @@ describe("the shim for ChatGPT's widgets", () => {
     assert.deepEqual(window.methods, ["ui/initialize", "ui/notifications/initialized", "tools/call"]);
   });
 
-  it("believes nobody but the host", async () => {
+  it("ignores messages that are not from the host", async () => {
     const window = await shown().greeted();
     const child = { postMessage() {} };
     window.tell(note("ui/notifications/tool-result", { structuredContent: { forged: true } }), child);

@@ -1,9 +1,9 @@
-// What the tests share: the SDK under test, a pair of transports, a scripted host.
+// Shared by the tests: the SDK under test, a pair of transports, a scripted host.
 import { readFileSync } from "node:fs";
 import { runInThisContext } from "node:vm";
 
 /**
- * The file as it is written, or, if FANLIGHT_VIEW_SDK names a file, the form that is inlined.
+ * The source file or, if FANLIGHT_VIEW_SDK names a file, its inlined form.
  * @returns {Promise<typeof import("../../src/fanlight/browser/view.js")>}
  */
 async function load() {
@@ -19,13 +19,13 @@ export const sdk = await load();
 /** @typedef {Record<string, any>} Json */
 
 /**
- * Let everything happen that is already due, without waiting for any time to pass.
+ * Wait until all pending callbacks have run, without waiting for timers.
  * @returns {Promise<void>}
  */
 export const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * One end of a link in memory. Messages go through JSON, as on a wire.
+ * One end of a link in memory. Messages are serialized as JSON.
  */
 export class Transport {
   /** @type {any} */
@@ -70,7 +70,7 @@ export const EVERYTHING = {
   updateModelContext: {},
 };
 
-/** A host of a few lines: it records what the View says and answers as it is told. */
+/** A scripted host: records the messages of the View and answers with given results. */
 export class Host {
   /** @type {any[]} */
   heard = [];
@@ -129,7 +129,7 @@ export class Host {
 }
 
 /**
- * What a host answers to `ui/initialize`.
+ * Return a host's response to `ui/initialize`.
  * @param {Json} [hostContext]
  * @param {Json} [hostCapabilities]
  */
@@ -140,7 +140,7 @@ export function hello(hostContext = {}, hostCapabilities = EVERYTHING) {
 export const INFO = { name: "View", version: "1" };
 
 /**
- * A View connected to a host.
+ * Return a View that is connected to a host.
  * @param {{ host?: Host, capabilities?: Json, options?: Json, prepare?: (app: App) => void }} [setup]
  */
 export async function connected({ host = new Host(), capabilities, options, prepare } = {}) {

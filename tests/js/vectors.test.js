@@ -1,4 +1,4 @@
-// Replays tests/vectors/*.json against view.js. The README there says what the steps mean.
+// Replays tests/vectors/*.json against view.js. The README there explains the steps.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -15,7 +15,7 @@ const EVENTS = /** @type {const} */ ([
   "hostcontextchanged",
 ]);
 
-/** The ids that stand for the names of a file. A host may choose any: these are the awkward ones. */
+/** The ids for the placeholders of a file. A host may choose any; these are edge cases. */
 const HOST_IDS = [0, "", "0", -1, "text", 1, 2, 3];
 
 class Ids {
@@ -142,7 +142,7 @@ describe("wire conversations", () => {
     it(`${name}: ${vector.title}`, () => replay(vector));
   }
 
-  it("a conversation that differs in one value, key, order or length is noticed", async () => {
+  it("a conversation that differs in one value, key, order or length fails", async () => {
     const text = readFileSync(new URL("server-tools.json", FOLDER), "utf-8");
     /** @type {[string, (vector: Json) => void][]} */
     const mistakes = [

@@ -1,4 +1,4 @@
-// What view.js promises beyond the reference SDK, and how it stands up to bad input. Hosts are scripted.
+// What view.js guarantees beyond the reference SDK, and how it handles malformed input. Hosts are scripted.
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { z } from "zod/v4";
@@ -13,7 +13,7 @@ const { App } = sdk;
 const input = (params) => ["ui/notifications/tool-input", params];
 
 describe("ids", () => {
-  it("an answer whose id came back as text is still the answer", async () => {
+  it("a response with the id as a string resolves the request", async () => {
     const host = new Host();
     const { send } = host;
     host.send = (message) => send.call(host, "id" in message ? { ...message, id: String(message.id) } : message);
@@ -24,7 +24,7 @@ describe("ids", () => {
 });
 
 describe("events", () => {
-  it("the first listener gets the input, result and cancellation that came before it", async () => {
+  it("the first listener gets the input, result and cancellation that arrived before it", async () => {
     const { app, host } = await connected();
     host.notify("ui/notifications/tool-input", { arguments: { a: 1 } });
     host.notify("ui/notifications/tool-result", { content: [], structuredContent: { b: 2 } });
@@ -35,7 +35,7 @@ describe("events", () => {
     app.ontoolresult = (params) => seen.push(params);
     app.ontoolinput = (params) => seen.push(params);
     await settled();
-    // In the order in which they arrived, whatever the order of the listeners.
+    // In order of arrival, not of registration.
     const expected = /** @type {any[]} */ ([
       { arguments: { a: 1 } },
       { content: [], structuredContent: { b: 2 } },
@@ -59,7 +59,7 @@ describe("events", () => {
     assert.equal(seen.mock.callCount(), 1);
   });
 
-  it("of partial input that nobody heard the last is kept", async () => {
+  it("only the last partial input is kept for a late listener", async () => {
     const { app, host } = await connected();
     for (const n of [1, 2, 3]) host.notify("ui/notifications/tool-input-partial", { arguments: { n } });
     await settled();
@@ -72,7 +72,7 @@ describe("events", () => {
     );
   });
 
-  it("a late listener for partial input gets nothing once the complete input came", async () => {
+  it("a late listener for partial input gets nothing after the complete input", async () => {
     const { app, host } = await connected();
     host.notify("ui/notifications/tool-input-partial", { arguments: { n: 1 } });
     host.notify(...input({ arguments: { n: 12 } }));
@@ -84,7 +84,7 @@ describe("events", () => {
     assert.equal(seen.mock.callCount(), 0);
   });
 
-  it("of results that nobody heard none is lost, and their order is kept", async () => {
+  it("all results are kept in order for a late listener", async () => {
     const { app, host } = await connected();
     host.notify("ui/notifications/tool-result", { structuredContent: 1 });
     host.notify("ui/notifications/tool-result", { structuredContent: 2 });
@@ -98,7 +98,7 @@ describe("events", () => {
     );
   });
 
-  it("partial input that comes after the complete one is stale, and nobody hears it", async () => {
+  it("partial input after the complete one is ignored", async () => {
     const { app, host } = await connected();
     const seen = mock.fn();
     app.ontoolinputpartial = seen;
@@ -142,7 +142,7 @@ describe("events", () => {
     assert.equal(handler.mock.callCount(), 1);
   });
 
-  it("a listener that throws or rejects is reported and stops nobody", async () => {
+  it("a listener that throws or rejects is reported, and the others are called", async () => {
     const { app, host } = await connected();
     const errors = /** @type {any[]} */ ([]);
     app.onerror = (error) => errors.push(error.message);
@@ -160,7 +160,7 @@ describe("events", () => {
     assert.equal(last.mock.callCount(), 1);
   });
 
-  it("without onerror such an error goes to the console", async (test) => {
+  it("without onerror such an error is logged to the console", async (test) => {
     const log = test.mock.method(console, "error", () => {});
     const { app, host } = await connected();
     app.ontoolinput = () => {
@@ -188,7 +188,7 @@ describe("events", () => {
 });
 
 describe("the handshake", () => {
-  it("says who the View is, then that it is ready", async () => {
+  it("sends ui/initialize, then initialized", async () => {
     const { host } = await connected({ capabilities: { availableDisplayModes: ["inline"] } });
     assert.deepEqual(host.heard, [
       {
@@ -229,7 +229,7 @@ describe("the handshake", () => {
     });
   }
 
-  it("understands the names that assistant-ui uses", async () => {
+  it("accepts the names that assistant-ui uses", async () => {
     const { app } = await connected({
       host: new Host({ host: { name: "aui", version: "0" }, capabilities: { openLinks: {} } }),
     });
@@ -244,7 +244,7 @@ describe("the handshake", () => {
     assert.equal(app.getHostVersion(), undefined);
   });
 
-  it("what is asked before it is done waits for it", async () => {
+  it("requests wait until it is done", async () => {
     const host = new Host();
     host.answers["tools/call"] = () => ({ content: [] });
     const app = new App(INFO);
@@ -260,14 +260,14 @@ describe("the handshake", () => {
     );
   });
 
-  it("without connect() every call says that there is no connection", async () => {
+  it("without connect() every call rejects with `Not connected`", async () => {
     const app = new App(INFO);
     await assert.rejects(app.callServerTool({ name: "t" }), /Not connected/);
     await assert.rejects(app.sendLog({ level: "info", data: 1 }), /Not connected/);
     await assert.rejects(app.requestDisplayMode({ mode: "pip" }), /Not connected/);
   });
 
-  it("fails with the host's error, closes the link, and can be tried again", async () => {
+  it("fails with the host's error, closes the link, and can be repeated", async () => {
     const host = new Host();
     const { "ui/initialize": answer } = host.answers;
     host.answers["ui/initialize"] = () => {
@@ -285,14 +285,14 @@ describe("the handshake", () => {
     assert.equal(app.getHostVersion()?.name, "Test");
   });
 
-  it("is refused while connected, and possible again after close()", async () => {
+  it("throws while connected, and works again after close()", async () => {
     const { app, host } = await connected();
     await assert.rejects(app.connect(host.view), /Already connected/);
     await app.close();
     await app.connect(new Host().view);
   });
 
-  it("a close() in the middle ends it without harm to the next one", async () => {
+  it("a close() during the handshake does not affect the next one", async () => {
     const [one, two] = [new Host(), new Host()];
     delete one.answers["ui/initialize"];
     one.transport.onmessage = () => {};
@@ -315,7 +315,7 @@ describe("the handshake", () => {
     await app.connect(new Host().view);
   });
 
-  it("outside a frame says so at once", async () => {
+  it("outside a frame fails at once", async () => {
     const globals = /** @type {any} */ (globalThis);
     globals.window = {};
     globals.window.parent = globals.window;
@@ -351,7 +351,7 @@ describe("capabilities", () => {
     });
   }
 
-  it("a host that advertised nothing at all is asked everything", async () => {
+  it("a host without capabilities gets every request", async () => {
     const host = new Host({ hostInfo: { name: "Silent", version: "1" } });
     const { app } = await connected({ host });
     for (const [method, params] of GATED) {
@@ -362,7 +362,7 @@ describe("capabilities", () => {
     assert.equal(host.heard.length, 2 + GATED.length + 1);
   });
 
-  it("a host that never advertised what it does not answer is named as the reason", async () => {
+  it("the error of a timeout names a capability that the host did not advertise", async () => {
     const host = new Host(hello({}, { openLinks: {} }));
     host.answers["tools/call"] = () => undefined;
     const { app } = await connected({ host });
@@ -370,7 +370,7 @@ describe("capabilities", () => {
     await assert.rejects(app.callServerTool({ name: "t" }, { timeout: 5 }), error);
   });
 
-  it("a host that says nothing about its server is asked to call tools and read resources", async () => {
+  it("a host without capabilities about its server gets tool calls and resource reads", async () => {
     // Goose up to 1.x advertises { openLinks } and does both (aaif-goose/goose#9116).
     const host = new Host(hello({}, { openLinks: {} }));
     host.answers["tools/call"] = () => ({ content: [{ type: "text", text: "done" }] });
@@ -380,7 +380,7 @@ describe("capabilities", () => {
     assert.deepEqual(await app.readServerResource({ uri: "x://" }), { contents: [] });
   });
 
-  it("messages and model context are never refused, for stable hosts do not advertise them", async () => {
+  it("messages and model context need no capability, because stable hosts do not advertise them", async () => {
     const host = new Host(hello({}, { openLinks: {} }));
     host.answers["ui/message"] = host.answers["ui/update-model-context"] = () => ({});
     const { app } = await connected({ host });
@@ -388,14 +388,14 @@ describe("capabilities", () => {
     await app.updateModelContext({ structuredContent: {} });
   });
 
-  it("sampling with tools is possible where both are offered", async () => {
+  it("sampling with tools works if the host offers both", async () => {
     const host = new Host(hello({}, { sampling: { tools: {} } }));
     host.answers["sampling/createMessage"] = () => ({ model: "m", role: "assistant", content: [] });
     const { app } = await connected({ host });
     assert.equal((await app.createSamplingMessage({ messages: [], maxTokens: 1, tools: [{}] })).model, "m");
   });
 
-  it("logs to a host that takes none are dropped without an error", async () => {
+  it("logs are discarded without an error if the host does not accept them", async () => {
     const { app, host } = await connected({ host: new Host(hello({}, { openLinks: {} })) });
     await app.sendLog({ level: "error", data: "x" });
     await settled();
@@ -404,13 +404,13 @@ describe("capabilities", () => {
 });
 
 describe("requests", () => {
-  it("callServerTool with a string says what to write", async () => {
+  it("callServerTool with a string rejects with what to write", async () => {
     const { app, host } = await connected();
     await assert.rejects(app.callServerTool(/** @type {any} */ ("get_time")), /takes \{ name, arguments \}/);
     assert.deepEqual(host.said("tools/call"), []);
   });
 
-  it("a tool result without content gets an empty one and keeps what else it has", async () => {
+  it("a tool result without content gets an empty one and keeps its other fields", async () => {
     const host = new Host();
     host.answers["tools/call"] = () => ({ structuredContent: { a: 1 }, _meta: { b: 2 }, extra: 3 });
     const { app } = await connected({ host });
@@ -422,7 +422,7 @@ describe("requests", () => {
     });
   });
 
-  it("a tool call carries a progress token and keeps the author's _meta, another request does not", async () => {
+  it("a tool call has a progress token and keeps the author's _meta, and other requests have none", async () => {
     const host = new Host();
     host.answers["tools/call"] = host.answers["ui/open-link"] = () => ({});
     const { app } = await connected({ host });
@@ -442,14 +442,14 @@ describe("requests", () => {
     await assert.rejects(app.openLink({ url: "x" }), { code: -32000, message: "denied", data: { why: "policy" } });
   });
 
-  it("an answer of null is an empty result", async () => {
+  it("a result of null is an empty result", async () => {
     const host = new Host();
     host.answers["ui/message"] = () => null;
     const { app } = await connected({ host });
     assert.deepEqual(await app.sendMessage({ role: "user", content: [] }), {});
   });
 
-  it("request() and notification() send what they are given, and a schema is not taken for options", async () => {
+  it("request() and notification() send their message, and a schema is not treated as options", async () => {
     const host = new Host();
     host.answers["x/clipboard"] = ({ text }) => ({ copied: text });
     const { app } = await connected({ host });
@@ -468,7 +468,7 @@ describe("requests", () => {
     await assert.rejects(app.callServerTool(circular), TypeError);
   });
 
-  it("close() rejects what is pending, aborts what is running, and calls onclose once", async () => {
+  it("close() rejects pending requests, aborts running handlers, and calls onclose once", async () => {
     const host = new Host();
     host.answers["tools/call"] = () => undefined;
     /** @type {any} */
@@ -533,7 +533,7 @@ describe("time", () => {
     return watched;
   };
 
-  it("a request is given up after 60 seconds, and the host is told", async (test) => {
+  it("a request times out after 60 seconds, and is cancelled at the host", async (test) => {
     const { app, host, timers } = await silentHost(test);
     const call = watch(app.callServerTool({ name: "t" }));
     await settled();
@@ -561,7 +561,7 @@ describe("time", () => {
     assert.equal(endless.state, "pending");
   });
 
-  it("progress prolongs the wait, unless told not to, and not beyond maxTotalTimeout", async (test) => {
+  it("progress resets the timeout by default, and not beyond maxTotalTimeout", async (test) => {
     const { app, host, timers } = await silentHost(test);
     const onprogress = mock.fn();
     const plain = watch(app.callServerTool({ name: "a" }, { timeout: 100 }));
@@ -585,7 +585,7 @@ describe("time", () => {
     assert.equal(plain.state, "rejected");
   });
 
-  it("an answered request leaves no timer and no word to the host, even if aborted later", async (test) => {
+  it("an answered request leaves no timer and is not cancelled, even if aborted later", async (test) => {
     test.mock.timers.enable({ apis: ["setTimeout"] });
     const host = new Host();
     host.answers["tools/call"] = () => ({ content: [] });
@@ -598,7 +598,7 @@ describe("time", () => {
     assert.deepEqual(host.said("notifications/cancelled"), []);
   });
 
-  it("a late answer to a request that was given up is ignored", async (test) => {
+  it("a late response to a cancelled request is ignored", async (test) => {
     const { app, host, timers } = await silentHost(test);
     const call = watch(app.callServerTool({ name: "t" }, { timeout: 5 }));
     await settled();
@@ -608,7 +608,7 @@ describe("time", () => {
     assert.equal(call.state, "rejected");
   });
 
-  it("connect() to a page that never answers is given up too", async (test) => {
+  it("connect() times out if the page never answers", async (test) => {
     test.mock.timers.enable({ apis: ["setTimeout"] });
     const host = new Host();
     host.answers["ui/initialize"] = () => undefined;
@@ -619,7 +619,7 @@ describe("time", () => {
     assert.match(connecting.error.message, /ui\/initialize: timed out/);
   });
 
-  it("an aborted signal gives the request up with its reason, and the host is told", async () => {
+  it("an aborted signal rejects the request with its reason, and cancels it at the host", async () => {
     const host = new Host();
     host.answers["tools/call"] = () => undefined;
     const { app } = await connected({ host });
@@ -633,7 +633,7 @@ describe("time", () => {
     assert.deepEqual(host.said("notifications/cancelled")[0].params, { requestId: id, reason: "enough" });
   });
 
-  it("with a signal that is aborted already nothing is sent", async () => {
+  it("with a signal that is already aborted nothing is sent", async () => {
     const { app, host } = await connected();
     await assert.rejects(app.callServerTool({ name: "t" }, { signal: AbortSignal.abort() }), { name: "AbortError" });
     assert.deepEqual(host.said("tools/call"), []);
@@ -641,7 +641,7 @@ describe("time", () => {
 });
 
 describe("display modes", () => {
-  it("a mode that the host does not offer is not asked for, and the current one is returned", async () => {
+  it("a mode that the host does not offer is not requested, and the current one is returned", async () => {
     const { app, host } = await connected({
       host: new Host(hello({ displayMode: "pip", availableDisplayModes: ["pip"] })),
     });
@@ -649,7 +649,7 @@ describe("display modes", () => {
     assert.deepEqual(host.said("ui/request-display-mode"), []);
   });
 
-  it("a mode that the View did not declare is not asked for", async () => {
+  it("a mode that the View did not declare is not requested", async () => {
     const { app, host } = await connected({
       host: new Host(hello({ availableDisplayModes: ["inline", "fullscreen"] })),
       capabilities: { availableDisplayModes: ["inline"] },
@@ -658,7 +658,7 @@ describe("display modes", () => {
     assert.deepEqual(host.said("ui/request-display-mode"), []);
   });
 
-  it("where neither side listed its modes the host decides, and its answer counts", async () => {
+  it("if neither side lists modes, the mode of the host's response is returned", async () => {
     const host = new Host();
     host.answers["ui/request-display-mode"] = () => ({ mode: "inline" });
     const { app } = await connected({ host });
@@ -666,7 +666,7 @@ describe("display modes", () => {
     assert.equal(host.said("ui/request-display-mode").length, 1);
   });
 
-  it("modes that came with a context change are the ones that count", async () => {
+  it("modes of a context change replace earlier ones", async () => {
     const host = new Host(hello({ availableDisplayModes: ["inline"] }));
     host.answers["ui/request-display-mode"] = ({ mode }) => ({ mode });
     const { app } = await connected({ host });
@@ -677,7 +677,7 @@ describe("display modes", () => {
 });
 
 describe("the host context", () => {
-  it("a partial styles update loses nothing that came before", async () => {
+  it("a partial styles update keeps earlier styles", async () => {
     const variables = { "--font-sans": "Inter", "--font-mono": "Mono" };
     const { app, host } = await connected({ host: new Host(hello({ theme: "light", styles: { variables } })) });
     host.notify("ui/notifications/host-context-changed", { styles: { css: { fonts: "@font-face {}" } } });
@@ -689,7 +689,7 @@ describe("the host context", () => {
     });
   });
 
-  it("other values are replaced whole", async () => {
+  it("other values are replaced", async () => {
     const { app, host } = await connected({
       host: new Host(hello({ containerDimensions: { width: 3, maxHeight: 4 } })),
     });
@@ -698,7 +698,7 @@ describe("the host context", () => {
     assert.deepEqual(app.getHostContext()?.containerDimensions, { height: 5 });
   });
 
-  it("an early viewport is read as the container's dimensions, but not instead of them", async () => {
+  it("a viewport of early drafts is read as containerDimensions, unless both are there", async () => {
     const { app, host } = await connected({ host: new Host(hello({ viewport: { width: 300 } })) });
     assert.deepEqual(app.getHostContext()?.containerDimensions, { width: 300 });
     const seen = mock.fn();
@@ -710,7 +710,7 @@ describe("the host context", () => {
     assert.deepEqual(dimensions, [{ width: 2 }, { width: 9 }]);
   });
 
-  it("a change that nobody listened to is not delivered later, but is known", async () => {
+  it("a change without a listener is not delivered later, but is in getHostContext()", async () => {
     const { app, host } = await connected();
     host.notify("ui/notifications/host-context-changed", { theme: "dark" });
     await settled();
@@ -748,7 +748,7 @@ describe("older names", () => {
     assert.deepEqual(/** @type {any} */ (teardown.mock.calls[0]).arguments[0], { reason: "r" });
   });
 
-  it("a host's own size message changes nothing", async () => {
+  it("a size message of the host is ignored", async () => {
     const { host } = await connected();
     const before = host.heard.length;
     host.notify("ui/notifications/size-changed", { width: 1, height: 1 });
@@ -764,7 +764,7 @@ describe("teardown", () => {
     assert.deepEqual(await host.ask("ui/resource-teardown"), { jsonrpc: "2.0", id: 0, result: {} });
   });
 
-  it("the reason reaches the handler, and the answer waits for it", async () => {
+  it("the handler gets the reason, and the response waits for it", async () => {
     const { app, host } = await connected();
     /** @type {(value?: any) => void} */
     let saved = () => {};
@@ -793,7 +793,7 @@ describe("app tools", () => {
     required: ["name"],
   };
 
-  it("of a JSON Schema the required properties and the types at the top are checked", async () => {
+  it("of a JSON Schema the required properties and the types at the top level are validated", async () => {
     const greet = mock.fn(() => ({ content: [] }));
     const { host } = await connected({ prepare: (app) => app.registerTool("greet", { inputSchema: SCHEMA }, greet) });
     /** @param {any} args */
@@ -817,7 +817,7 @@ describe("app tools", () => {
     assert.ok((await host.ask("tools/call", { name: "t", arguments: { i: 1.5 } })).error);
   });
 
-  it("a Standard Schema parses the arguments and names what is wrong", async () => {
+  it("a Standard Schema parses the arguments and reports issues", async () => {
     const seen = mock.fn(() => ({}));
     const inputSchema = z.object({
       at: z.string().transform((text) => text.length),
@@ -831,7 +831,7 @@ describe("app tools", () => {
     assert.match(error.message, /^Tool "t": deep,n: /);
   });
 
-  it("a Standard Schema that cannot become JSON Schema is listed as any object", async () => {
+  it("a Standard Schema without a JSON Schema is listed as any object", async () => {
     const inputSchema = {
       "~standard": { version: 1, vendor: "x", validate: (/** @type {any} */ value) => ({ value }) },
     };
@@ -842,7 +842,7 @@ describe("app tools", () => {
     assert.deepEqual(tools, [{ name: "t", title: "T", inputSchema: { type: "object" } }]);
   });
 
-  it("a list says what was registered, and nothing of how it works", async () => {
+  it("a list has the registered fields and no functions", async () => {
     const config = {
       title: "G",
       description: "Greets",
@@ -855,7 +855,7 @@ describe("app tools", () => {
     assert.deepEqual((await host.ask("tools/list")).result, { tools: [{ name: "greet", ...config }] });
   });
 
-  it("output that does not fit its schema is an error, unless it says that it is one", async () => {
+  it("output that does not match its schema is an error, unless it has isError", async () => {
     let result = /** @type {any} */ ({ structuredContent: { name: "a" } });
     const { host } = await connected({
       prepare: (app) => app.registerTool("t", { outputSchema: SCHEMA }, () => result),
@@ -872,7 +872,7 @@ describe("app tools", () => {
     assert.deepEqual((await host.ask("tools/call", { name: "t" })).result, { isError: true, content: [] });
   });
 
-  it("a tool that throws or rejects, whatever it throws, answers isError with the message", async () => {
+  it("a tool that throws or rejects with any value returns isError with the message", async () => {
     const { host } = await connected({
       prepare: (app) => {
         app.registerTool("throws", {}, () => {
@@ -890,18 +890,18 @@ describe("app tools", () => {
     }
   });
 
-  it("a tool that returns nothing answers an empty result", async () => {
+  it("a tool that returns nothing has an empty result", async () => {
     const { host } = await connected({ prepare: (app) => app.registerTool("t", {}, () => {}) });
     assert.deepEqual((await host.ask("tools/call", { name: "t" })).result, { content: [] });
   });
 
-  it("registering declares the capability, and announces nothing before connect()", async () => {
+  it("registering declares the capability, and sends nothing before connect()", async () => {
     const { host } = await connected({ prepare: (app) => app.registerTool("t", {}, () => ({})) });
     assert.deepEqual(host.heard[0].params.appCapabilities, { tools: { listChanged: true } });
     assert.deepEqual(host.said("notifications/tools/list_changed"), []);
   });
 
-  it("the capabilities object of the author is not touched", () => {
+  it("the capabilities object of the author is not modified", () => {
     const capabilities = {};
     new App(INFO, capabilities).registerTool("t", {}, () => ({}));
     assert.deepEqual(capabilities, {});
@@ -916,7 +916,7 @@ describe("app tools", () => {
     assert.deepEqual(host.said("notifications/tools/list_changed"), [], "listChanged was not declared");
   });
 
-  it("a name can be taken once, and again after remove()", async () => {
+  it("a name can be registered once, and again after remove()", async () => {
     const app = new App(INFO);
     const tool = app.registerTool("t", {}, () => ({}));
     assert.throws(() => app.registerTool("t", {}, () => ({})), /"t" exists/);
@@ -942,14 +942,14 @@ describe("app tools", () => {
     });
   });
 
-  it("a View without tools does not know these methods", async () => {
+  it("a View without tools answers these methods with an error", async () => {
     const { host } = await connected();
     for (const method of ["tools/list", "tools/call"]) {
       assert.equal((await host.ask(method, { name: "t" })).error.code, -32601);
     }
   });
 
-  it("oncalltool and onlisttools serve what was not registered", async () => {
+  it("oncalltool and onlisttools serve tools that were not registered", async () => {
     const { host } = await connected({
       prepare: (app) => {
         app.registerTool("mine", {}, () => ({ by: "registered" }));
@@ -969,7 +969,7 @@ describe("app tools", () => {
     });
   });
 
-  it("what oncalltool throws is an error with its code", async () => {
+  it("an exception in oncalltool is an error with its code", async () => {
     const { app, host } = await connected({ capabilities: { tools: {} } });
     app.oncalltool = () => {
       throw Object.assign(new Error("busy"), { code: -32050 });
@@ -992,7 +992,7 @@ describe("app tools", () => {
 });
 
 describe("requests of the host", () => {
-  it("a cancelled one aborts its handler and gets no answer", async () => {
+  it("a cancelled one aborts its handler and gets no response", async () => {
     /** @type {any} */
     let signal;
     const { app, host } = await connected({ capabilities: { tools: {} } });
@@ -1010,7 +1010,7 @@ describe("requests of the host", () => {
     );
   });
 
-  it("cancelling after the answer does nothing", async () => {
+  it("cancelling after the response does nothing", async () => {
     /** @type {any} */
     let signal;
     const { app, host } = await connected({ capabilities: { tools: {} } });
@@ -1028,7 +1028,7 @@ describe("requests of the host", () => {
     assert.deepEqual((await host.ask("ping")).result, {});
   });
 
-  it("ids are echoed as they came: zero, negative, text, empty text", async () => {
+  it("ids are echoed unchanged: zero, negative, a string, an empty string", async () => {
     const { host } = await connected();
     for (const id of [0, -1, 1.5, "0", "a-b", ""]) {
       assert.deepEqual(await host.ask("ping", {}, id), { jsonrpc: "2.0", id, result: {} });
@@ -1067,7 +1067,7 @@ describe("requests of the host", () => {
     assert.deepEqual((await host.ask("ping")).result, { pong: true });
   });
 
-  it("setNotificationHandler hears notifications, beside the events", async () => {
+  it("setNotificationHandler gets notifications in addition to the events", async () => {
     const { app, host } = await connected();
     const seen = /** @type {any[]} */ ([]);
     app.setNotificationHandler("notifications/tools/list_changed", ({ method }) => seen.push(method));
@@ -1102,7 +1102,7 @@ describe("malformed input", () => {
   ];
 
   for (const [what, message] of NONSENSE) {
-    it(`${what} is survived without an answer or an error`, async () => {
+    it(`${what} is ignored without a response or an error`, async () => {
       const { app, host } = await connected();
       const errors = mock.fn();
       app.onerror = errors;
@@ -1115,7 +1115,7 @@ describe("malformed input", () => {
     });
   }
 
-  it("an answer that is neither result nor error leaves the request pending", async () => {
+  it("a response with neither result nor error leaves the request pending", async () => {
     const host = new Host();
     host.answers["ui/open-link"] = () => undefined;
     const { app } = await connected({ host });
@@ -1141,7 +1141,7 @@ describe("malformed input", () => {
     assert.equal(Object.getPrototypeOf(app.getHostContext()?.styles), Object.prototype);
   });
 
-  it("an error whose keys name a prototype stays an error", async () => {
+  it("an error whose keys name a prototype is still an error", async () => {
     const host = new Host();
     host.answers["ui/open-link"] = (_, { id }) => {
       host.send({ id, error: JSON.parse('{"__proto__": null, "code": -1, "message": "m"}') });
