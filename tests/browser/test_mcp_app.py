@@ -33,7 +33,7 @@ PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 PAGE = """<!doctype html><html lang="en"><title>page</title><script src="/page.js"></script>
 <script type="module" src="/apps/mcp-app.js"></script><button id="before">before</button><main></main>"""
 
-# Keeps every event of every element, and puts elements into the page.
+# Records every event of every element, and adds elements to the page.
 PAGE_SCRIPT = """
 var events = [], problems = [];
 for (const name of ["ready", "size", "display-mode", "error", "closed", "link", "message"])
@@ -54,7 +54,7 @@ say({jsonrpc: "2.0", id: 1, method: "ui/initialize", params: {}});
 
 
 class _Server(uvicorn.Server):
-    """Runs in the test's own loop, and leaves the signals to pytest."""
+    """Runs in the test's own event loop, and does not handle signals."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -283,7 +283,7 @@ async def test_no_other_window_can_send_messages_for_the_view(host: Host) -> Non
     other = await frame_at(host.page, elsewhere)
     await other.evaluate("message => parent.postMessage(message, '*')", forged)
     await view.evaluate("say({jsonrpc: '2.0', method: 'ui/notifications/sandbox-proxy-ready'})")
-    # Also when they come from the proxy itself, they are not for the host, and no document is sent twice.
+    # Even from the proxy itself, sandbox messages are not relayed, and no document is sent twice.
     proxy = view.parent_frame
     assert proxy is not None
     await proxy.evaluate("addEventListener('message', ({data}) => (window.told ??= []).push(data))")
@@ -350,7 +350,7 @@ async def test_the_page_limits_the_height_and_the_host_receives_the_limit(
 
 
 async def test_a_view_whose_height_depends_on_the_pages_scroll_bar_stops_resizing(browser: Browser) -> None:
-    # Higher than the page when wide, lower when narrow: with each scroll bar that comes or goes, the other.
+    # Higher than the page when wide, lower when narrow, so that each change of the scroll bar causes the other.
     view = VIEW.replace(
         "</script>",
         "new ResizeObserver(() => say({height: innerWidth > 776 ? 900 : 200})).observe(document.documentElement);"
@@ -358,7 +358,7 @@ async def test_a_view_whose_height_depends_on_the_pages_scroll_bar_stops_resizin
     )
     async with hosting(browser, view) as host:
         await host.start()
-        # A classic scroll bar, also where Chromium has none that takes up space.
+        # A classic scroll bar, also on systems where scroll bars take up no space.
         await host.page.evaluate(
             """() => new ResizeObserver(() => document.body.style.paddingRight =
             document.querySelector("main").scrollHeight > 500 ? "20px" : "0").observe(document.querySelector("main"))"""
@@ -399,7 +399,7 @@ async def test_fullscreen_is_a_dialog_with_the_apps_name_that_takes_and_returns_
     assert await host.page.evaluate("document.activeElement.localName") == "mcp-app"
     active = "document.querySelector('mcp-app').shadowRoot.activeElement.localName"
     assert await host.page.evaluate(active) == "iframe"
-    # The page behind cannot be reached.
+    # The rest of the page is inert.
     await host.page.evaluate("document.querySelector('#before').focus()")
     assert await host.page.evaluate("document.activeElement.id") != "before"
 
@@ -491,7 +491,7 @@ async def test_a_view_can_be_read_on_a_page_of_any_colour(browser: Browser) -> N
             await host.started()
             await host.page.evaluate("document.body.style.background = '#888'")
             assert await most_frequent_colour(host) == ground
-            # A page that knows better can show through, but not behind words that it could hide.
+            # A page can make the background transparent, but not behind the element's own texts.
             await host.page.evaluate("document.body.style.setProperty('--mcp-app-background', 'transparent')")
             assert await most_frequent_colour(host) == ("#888888" if follows else ground)
 

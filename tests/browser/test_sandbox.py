@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from fanlight.browser import script
+from fanlight.browser import served_script
 from support.browser import until
 from support.wire import serving
 
@@ -24,7 +24,7 @@ READY = {"jsonrpc": "2.0", "method": "ui/notifications/sandbox-proxy-ready", "pa
 PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 SANDBOX = "allow-scripts allow-same-origin allow-forms"
 
-# A host page that frames what it is told and keeps what it hears.
+# A host page that frames a given address and records all messages.
 HOST_PAGE = """<!doctype html><title>host</title><script>
 const messages = [];
 addEventListener("message", ({source, origin, data}) => messages.push({data, origin, proxy: source === frames[0]}));
@@ -45,7 +45,7 @@ const say = (data) => parent.postMessage(data, "*");
 
 
 class Origins:
-    """Where everything is, and every request that came for something outside."""
+    """The origins of one test, and every request for something outside."""
 
     def __init__(self, port: str) -> None:
         self.host = f"http://localhost:{port}"
@@ -79,14 +79,14 @@ class Stage:
         await self.say({"jsonrpc": "2.0", "method": "ui/notifications/sandbox-resource-ready", "params": params})
 
     async def messages(self, count: int) -> list[Any]:
-        """Wait for so many messages to the host page, all of which must be from the proxy and its origin."""
+        """Wait for a number of messages to the host page. All must come from the proxy and its origin."""
         await self.page.wait_for_function(f"messages.length >= {count}", timeout=10_000)
         heard = await self.page.evaluate("messages")
         assert {(message["origin"], message["proxy"]) for message in heard} <= {(self.origins.proxy, True)}
         return [message["data"] for message in heard]
 
     async def frame(self, depth: int) -> Frame:
-        """Return the frame that is so deep, when its document has loaded: 1 is the proxy, 2 the View."""
+        """Return the frame at a depth when its document has loaded: 1 is the proxy, 2 the View."""
         frame = self.page.main_frame
         for _ in range(depth):
             for _ in range(200):
@@ -108,7 +108,7 @@ class Stage:
         return view
 
     async def settled(self) -> None:
-        """Let every message that is under way arrive: a window's messages come in order."""
+        """Wait until all messages that were sent have arrived. The messages of a window arrive in order."""
         for frame in (self.page.main_frame, *self.page.main_frame.child_frames, self.page.main_frame):
             await frame.evaluate("new Promise(done => setTimeout(done, 40))")
 
@@ -123,7 +123,7 @@ async def staged(browser: Browser, view: str = VIEW, *, headers: bool = True) ->
             return HTMLResponse(HOST_PAGE)
         if name == "sandbox.localhost":
             if path == "/sandbox.js":
-                return Response(script("sandbox.js"), media_type="text/javascript")
+                return Response(served_script("sandbox.js"), media_type="text/javascript")
             csp = f"frame-ancestors {request.query_params.get('host')}"
             if "view" in request.query_params:
                 views = origins.proxy.replace("://", "://*.")
@@ -230,7 +230,7 @@ async def test_a_view_cannot_leave_its_frame(kind: str, browser: Browser) -> Non
 
 @KINDS
 @pytest.mark.parametrize("headers", [True, False])
-async def test_a_view_that_goes_elsewhere_reaches_nobody(kind: str, headers: bool, browser: Browser) -> None:
+async def test_a_view_that_navigates_away_reaches_no_other_window(kind: str, headers: bool, browser: Browser) -> None:
     async with staged(browser, headers=headers) as stage:
         view = await stage.show(**document(stage, kind))
         await view.evaluate("url => { location = url }", f"{stage.origins.evil}/secret")
@@ -240,7 +240,7 @@ async def test_a_view_that_goes_elsewhere_reaches_nobody(kind: str, headers: boo
 
 
 @KINDS
-async def test_messages_stop_when_the_frame_holds_another_document(kind: str, browser: Browser) -> None:
+async def test_messages_stop_when_the_frame_has_another_document(kind: str, browser: Browser) -> None:
     async with staged(browser) as stage:
         # A View may be allowed to frame another place, and could go there itself.
         params = document(stage, kind)
@@ -274,7 +274,7 @@ async def test_a_second_document_is_ignored(browser: Browser) -> None:
         assert view.url == f"{stage.origins.view}/view"
 
 
-async def test_documents_come_only_from_one_label_below_the_proxy(browser: Browser) -> None:
+async def test_documents_are_loaded_only_from_one_label_below_the_proxy(browser: Browser) -> None:
     async with staged(browser, headers=False) as stage:
         await stage.open(stage.proxy_url)
         await stage.messages(1)
@@ -297,7 +297,7 @@ async def test_documents_come_only_from_one_label_below_the_proxy(browser: Brows
         assert stage.origins.hits == []
 
 
-async def test_a_view_cannot_go_to_the_place_of_another(browser: Browser) -> None:
+async def test_a_view_cannot_navigate_to_the_origin_of_another(browser: Browser) -> None:
     """The header allows all apps, `lock()` one of them: without it, the other app's document is fetched."""
     async with staged(browser) as stage:
         view = await stage.show(url=f"{stage.origins.view}/view")
@@ -309,7 +309,7 @@ async def test_a_view_cannot_go_to_the_place_of_another(browser: Browser) -> Non
 
 
 @pytest.mark.parametrize("whose", ["evil", "host"])
-async def test_another_window_can_neither_load_a_document_nor_speak(whose: str, browser: Browser) -> None:
+async def test_another_window_can_neither_load_a_document_nor_send_messages(whose: str, browser: Browser) -> None:
     async with staged(browser, headers=False) as stage:
         await stage.open(stage.proxy_url)
         await stage.messages(1)
@@ -336,7 +336,7 @@ async def test_another_window_can_neither_load_a_document_nor_speak(whose: str, 
 
 
 @pytest.mark.parametrize("headers", [True, False])
-async def test_under_another_page_it_says_nothing_and_loads_nothing(headers: bool, browser: Browser) -> None:
+async def test_in_another_page_it_sends_nothing_and_loads_nothing(headers: bool, browser: Browser) -> None:
     async with staged(browser, headers=headers) as stage:
         await stage.open(stage.proxy_url, at=stage.origins.evil)
         await stage.frame(1)
@@ -362,7 +362,7 @@ async def test_it_refuses_to_run_without_a_frame(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("headers", [True, False])
-async def test_the_proxy_itself_can_do_nothing_but_hold_one_view(headers: bool, browser: Browser) -> None:
+async def test_the_proxy_itself_can_do_nothing_but_frame_one_view(headers: bool, browser: Browser) -> None:
     async with staged(browser, headers=headers) as stage:
         await stage.show(url=f"{stage.origins.view}/view")
         proxy = await stage.frame(1)
@@ -422,7 +422,7 @@ const run = (target) => {
 
 
 async def attempt(stage: Stage, html: str, csp: dict[str, Any] | None) -> tuple[set[str], str]:
-    """Let HTML try everything. Return what got out, and where its relative links lead."""
+    """Let HTML try everything. Return the requests that got out, and the base of its relative links."""
     await stage.open(stage.html_proxy_url)
     await stage.messages(1)
     await stage.resource(html=html, **({} if csp is None else {"csp": csp}))
@@ -446,7 +446,7 @@ async def attempt(stage: Stage, html: str, csp: dict[str, Any] | None) -> tuple[
         ("", {"connectDomains": ["*", "'self'", "http:", "x; connect-src *"], "frameDomains": ["*"]}),
     ],
 )
-async def test_html_without_declared_domains_reaches_nothing(before: str, csp: Any, browser: Browser) -> None:
+async def test_html_without_declared_domains_has_no_network(before: str, csp: Any, browser: Browser) -> None:
     async with staged(browser) as stage:
         hits, based = await attempt(stage, f"{before}<body><script>{ATTEMPTS}</script>", csp)
         assert hits == set()
@@ -462,7 +462,7 @@ async def test_html_without_declared_domains_reaches_nothing(before: str, csp: A
         ("baseUriDomains", set()),
     ],
 )
-async def test_html_reaches_what_it_declared_and_nothing_else(name: str, expected: set[str], browser: Browser) -> None:
+async def test_html_reaches_only_its_declared_domains(name: str, expected: set[str], browser: Browser) -> None:
     async with staged(browser) as stage:
         html = f"<!doctype html><body><script>{ATTEMPTS}</script>"
         hits, based = await attempt(stage, html, {name: [stage.origins.evil]})
@@ -470,7 +470,7 @@ async def test_html_reaches_what_it_declared_and_nothing_else(name: str, expecte
         assert ("evil" in based) == (name == "baseUriDomains")
 
 
-async def test_a_host_of_another_make_can_use_it(browser: Browser) -> None:
+async def test_another_host_can_use_it(browser: Browser) -> None:
     """The standard's own exchange: HTML after readiness, then the View's handshake through the proxy."""
     html = VIEW + '<script>say({jsonrpc: "2.0", id: 1, method: "ui/initialize", params: {}})</script>'
     async with staged(browser) as stage:

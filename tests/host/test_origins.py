@@ -10,7 +10,7 @@ def test_each_app_has_a_label_of_its_own() -> None:
     assert app_label("a", "b") != app_label("a\0b", "")
 
 
-def test_on_a_developers_machine_all_is_on_localhost() -> None:
+def test_by_default_all_origins_are_below_localhost() -> None:
     origins = HostNames().origins("http", "localhost:8000")
     assert origins.host == "http://localhost:8000"
     assert origins.proxy == "http://sandbox.localhost:8000"
@@ -18,7 +18,7 @@ def test_on_a_developers_machine_all_is_on_localhost() -> None:
     assert origins.ancestors == ("http://localhost:8000", "http://sandbox.localhost:8000")
 
 
-def test_in_production_the_sandbox_is_where_the_operator_says() -> None:
+def test_a_sandbox_origin_replaces_the_default() -> None:
     origins = HostNames("https://sandbox.example.com").origins("https", "app.example.org")
     assert origins.host == "https://app.example.org"
     assert origins.view(LABEL) == f"https://{LABEL}.sandbox.example.com"
@@ -53,20 +53,20 @@ def test_a_name_has_one_role(authority: str, role: tuple[str, str | None]) -> No
 
 
 @pytest.mark.parametrize("origin", ["sandbox.example.com", "https://a/b", "ftp://a", "https://", "https://a?x"])
-def test_what_is_no_origin_is_refused(origin: str) -> None:
+def test_a_sandbox_that_is_not_an_origin_raises(origin: str) -> None:
     with pytest.raises(ValueError, match="not an origin"):
         HostNames(origin)
 
 
 @pytest.mark.parametrize("name", ["localhost", "app.localhost:8000", "127.0.0.1:80", "127.1.2.3", "[::1]:8000"])
-def test_the_names_of_this_machine_are_ours_where_none_are_given(name: str) -> None:
+def test_without_hosts_the_names_of_this_machine_are_the_applications(name: str) -> None:
     assert HostNames().role(name) == ("host", None)
 
 
 @pytest.mark.parametrize(
     "name", ["evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.0.2"]
 )
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_the_applications_only_if_there_is_a_sandbox_or_they_are_listed(name: str) -> None:
     assert HostNames().role(name) == ("other", None)
     assert HostNames("https://sandbox.example").role(name) == ("host", None)
     hosts = frozenset({"chat.example"})

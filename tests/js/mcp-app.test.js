@@ -1,4 +1,4 @@
-// The parts of mcp-app.js that need no page. tests/browser/test_mcp_app.py has the element itself.
+// The functions of mcp-app.js that need no page. page-vectors.test.js and tests/browser test the element.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
@@ -13,14 +13,14 @@ globals.customElements = {
 const { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink } =
   await import("../../src/fanlight/browser/mcp-app.js");
 
-it("the file defines the element, once, however often it is loaded", async () => {
+it("the file defines the element once, however often it is loaded", async () => {
   assert.equal(defined.get("mcp-app"), McpApp);
   await import(`../../src/fanlight/browser/mcp-app.js?${"again"}`);
   assert.equal(defined.get("mcp-app"), McpApp);
 });
 
 describe("a height", () => {
-  for (const [asked, most, given] of /** @type {[any, number | undefined, number | undefined][]} */ ([
+  for (const [requested, max, expected] of /** @type {[any, number | undefined, number | undefined][]} */ ([
     [100, undefined, 100],
     [99.2, undefined, 100],
     [0, undefined, 0],
@@ -38,7 +38,8 @@ describe("a height", () => {
     [[100], undefined, undefined],
     [true, undefined, undefined],
   ])) {
-    it(`of ${String(asked)} with at most ${most} is ${given}`, () => assert.equal(clampHeight(asked, most), given));
+    it(`of ${String(requested)} with a maximum of ${max} is ${expected}`, () =>
+      assert.equal(clampHeight(requested, max), expected));
   }
 });
 
@@ -110,7 +111,7 @@ describe("a link", () => {
   }
 });
 
-it("waiting to connect again grows, up to a bound, and differs between Views", () => {
+it("the delay before reconnecting grows up to a limit, and differs between Views", () => {
   assert.deepEqual(
     [0, 1, 2, 3].map((tries) => backoff(tries, 1)),
     [250, 500, 1_000, 2_000],
@@ -120,7 +121,7 @@ it("waiting to connect again grows, up to a bound, and differs between Views", (
   assert.equal(backoff(0, 0), 125);
 });
 
-it("only what changed is told, as whole values", () => {
+it("changes() returns the changed entries with their whole values", () => {
   const before = { theme: "light", containerDimensions: { width: 1, maxHeight: 2 }, locale: "en" };
   assert.deepEqual(changes(before, structuredClone(before)), {});
   assert.deepEqual(changes(before, { ...before, containerDimensions: { width: 3, maxHeight: 2 } }), {
@@ -130,7 +131,7 @@ it("only what changed is told, as whole values", () => {
 });
 
 describe("the length of a message as JSON", () => {
-  it("is never more than it is", () => {
+  it("is never more than the real length", () => {
     for (const value of [null, 7, "", "ä", [], {}, [1, "two", { three: [null] }], { a: { b: {} } }, [[], [[]]]]) {
       assert.ok(leastLength(value) <= JSON.stringify(value).length, JSON.stringify(value));
     }
@@ -150,11 +151,11 @@ describe("the length of a message as JSON", () => {
   circle.again = { circle };
   for (const [what, value] of /** @type {[string, unknown][]} */ ([
     ["one object in very many places", laughs],
-    ["a list of nothing but holes", { deep: [holes] }],
-    ["an object that holds itself", circle],
-    ["lists in lists in lists", deep],
+    ["a sparse array", { deep: [holes] }],
+    ["an object that contains itself", circle],
+    ["deeply nested arrays", deep],
     ["a buffer", new Uint8Array(100_000_000)],
   ])) {
-    it(`is found too much at once for ${what}`, () => assert.ok(leastLength(value) > 50_000_000));
+    it(`is at once too large for ${what}`, () => assert.ok(leastLength(value) > 50_000_000));
   }
 });
