@@ -26,7 +26,7 @@ FILE = "in a file"
 
 
 class Forgetful(SqliteStore):
-    """A store that takes records for written."""
+    """A store that discards its records."""
 
     def record(self, records: Sequence[AuditRecord]) -> None:
         return

@@ -20,16 +20,16 @@ OWN_CALLS = 3
 
 @dataclass
 class Talked:
-    """One entry for each page: the median and the 99th of a hundred milliseconds of one call, and calls a second."""
+    """One entry for each page: the median and the 99th percentile of a call in milliseconds, and calls per second."""
 
     half: list[float] = field(default_factory=list)
     tail: list[float] = field(default_factory=list)
     per_second: list[float] = field(default_factory=list)
 
-    def add(self, said: dict[str, Any]) -> None:
-        self.half.append(percentile(said["waits"], 50))
-        self.tail.append(percentile(said["waits"], 99))
-        self.per_second.append(said["perSecond"])
+    def add(self, report: dict[str, Any]) -> None:
+        self.half.append(percentile(report["waits"], 50))
+        self.tail.append(percentile(report["waits"], 99))
+        self.per_second.append(report["perSecond"])
 
 
 def run(options: Options) -> Report:
@@ -57,7 +57,7 @@ def _report(measured: dict[str, Talked]) -> Report:
         if host in WAIT_LIMITS:
             report.goals.append(Goal.of(f"bridge: one call: {host} / {PEER}", wait, WAIT_LIMITS[host]))
         report.figures[host] = {"p50_ms": one.half, "p99_ms": one.tail, "calls_per_second": one.per_second}
-    # The other way round, because a goal is a figure that should not be above its limit.
+    # Inverted, because a goal is an upper limit.
     seconds = ratio(peer.per_second, measured[OWN].per_second)
     report.goals.append(Goal.of(f"bridge: time for many calls: {OWN} / {PEER}", seconds, 1 / OWN_CALLS))
     return report

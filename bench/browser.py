@@ -1,4 +1,4 @@
-"""A browser that is not driven: pages measure themselves and post what they found.
+"""A browser without automation: pages measure themselves and post their results.
 
 A DevTools connection would make requests and sockets slower, and some more than others.
 """
@@ -39,7 +39,7 @@ class Document:
 
 
 class Answers:
-    """What pages posted: to `found` what they measured, to any other path why they could not.
+    """What pages posted: their measurements to `found`, and errors to any other path.
 
     The answer to a page is the address of the next one, or nothing if there is none.
     """
@@ -53,7 +53,7 @@ class Answers:
         return next(self._addresses, "")
 
     def tour(self, addresses: Sequence[str], patience: float) -> Iterator[Any]:
-        """Let a browser open one page after the other; yield what each found."""
+        """Let a browser open one page after the other; yield the results of each."""
         self._addresses = iter(addresses)
         with browser(next(self._addresses)):
             for _ in addresses:
@@ -71,12 +71,12 @@ class Answers:
 
 class Server(http.server.ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: the browser is ended with its connections open."""
+        """Log nothing: the browser is killed with its connections open."""
 
 
 @contextmanager
 def serving(documents: Mapping[str, Document], answers: Answers) -> Iterator[int]:
-    """Serve documents on a free loopback port, and take what is posted there."""
+    """Serve documents on a free loopback port, and collect what is posted there."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -106,7 +106,7 @@ def serving(documents: Mapping[str, Document], answers: Answers) -> Iterator[int
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -139,6 +139,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     try:
         process.wait(10)
     except subprocess.TimeoutExpired:
-        # Its own session, so only it and what it started.
+        # It has its own session, so this kills only it and its children.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

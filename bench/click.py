@@ -33,7 +33,7 @@ def run(options: Options) -> Report:
         "small": documents.with_fanlight("view.html"),
         "published": documents.with_ext_apps("view.html", ext_apps.FORMER),
     }
-    # The first round is thrown away: it starts the browser's own processes and fills its caches.
+    # The first round is discarded: it starts the browser's own processes and fills its caches.
     stops = [
         Stop(host, kind, turn, CLICKS, (turn * 0.618034) % 1)
         for turn in range(rounds + 1)
@@ -52,9 +52,9 @@ def run(options: Options) -> Report:
     return _report(measured, {kind: len(html.encode()) for kind, html in views.items()})
 
 
-def _times(clicked: float, said: dict[str, object]) -> dict[str, float]:
-    assert said["text"] == TEXT, said
-    origin, marks = said["origin"], said["marks"]
+def _times(clicked: float, report: dict[str, object]) -> dict[str, float]:
+    assert report["text"] == TEXT, report
+    origin, marks = report["origin"], report["marks"]
     assert isinstance(origin, float | int)
     assert isinstance(marks, dict)
     return {mark: origin + marks[mark] - clicked for mark in MARKS}

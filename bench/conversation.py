@@ -1,4 +1,4 @@
-"""Conversations: what a client says to a server in each protocol, as JSON made beforehand."""
+"""Conversations: the messages of a client in each protocol version, serialized in advance."""
 
 import itertools
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Conversation:
         return self.protocol in MODERN_PROTOCOL_VERSIONS
 
     def opening(self) -> list[Message]:
-        """What is said before the first request: nothing, since 2026-07-28."""
+        """The messages before the first request: none, since 2026-07-28."""
         if self.modern:
             return []
         hello = {
@@ -77,7 +77,7 @@ def _body(request: Request, number: int) -> tuple[str, Message]:
 
 
 def check(request: Request, answer: Message, client: Client, negotiates: bool) -> None:
-    """Refuse an answer that is not what was asked for: a server that fails fast must not win."""
+    """Raise if a response is not the expected one: a server that fails fast must not win."""
     shown = client == "ui" or not negotiates
     if request == "resources/read" and not shown:
         assert "error" in answer, f"a hidden View was read: {str(answer)[:300]}"

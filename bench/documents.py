@@ -16,7 +16,7 @@ def text(name: str) -> str:
 
 
 def page(name: str) -> str:
-    """Return a page, with what tells that it was painted."""
+    """Return a page with the script that reports when it was painted."""
     return text(name).replace("/* paint.js */", text("paint.js"))
 
 

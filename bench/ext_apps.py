@@ -18,6 +18,6 @@ def bundled(script: str, package: str = CURRENT, lean: bool = True) -> str:
 
 
 def with_dependencies() -> str:
-    """Return the bundle that the package itself brings."""
+    """Return the bundle that the package ships."""
     dist = HERE.parent / "node_modules" / CURRENT / "dist" / "src"
     return (dist / "app-with-deps.js").read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ def run(options: Options) -> Report:
 
 
 class _Flood:
-    """A View in a process of its own that sends without end, and reads what comes."""
+    """A View in its own process that sends without pause, and reads every response."""
 
     def __init__(self, port: int, view: str, token: str) -> None:
         self._count = multiprocessing.Value("q", 0)
@@ -78,22 +78,22 @@ def _send(port: int, view: str, token: str, count: "multiprocessing.sharedctypes
 
 
 def _waits(pages: list[View], seconds: int) -> list[float]:
-    """Let one View after the other ask, and return how long each waited."""
+    """Send a request from one View after the other, and return how long each waited."""
     waits: list[float] = []
     asked: dict[int, float] = {}
     with selectors.DefaultSelector() as selector:
         for number, page in enumerate(pages):
             selector.register(page.socket, selectors.EVENT_READ, number)
         total, sent = MESSAGES_PER_SECOND * seconds, 0
-        started = heard = time.perf_counter()
-        while len(waits) < total and (now := time.perf_counter()) < heard + PATIENCE:
+        started = last_answer = time.perf_counter()
+        while len(waits) < total and (now := time.perf_counter()) < last_answer + PATIENCE:
             while sent < min(total, int((now - started) * MESSAGES_PER_SECOND)):
                 number = sent % len(pages)
                 asked[number] = time.perf_counter()
                 pages[number].socket.send(pages[number].frame({"jsonrpc": "2.0", "id": sent + 1, "method": "ping"}))
                 sent += 1
             for key, _ in selector.select(0.0005):
-                heard = now
+                last_answer = now
                 for text in pages[key.data].socket.arrived():
                     if "id" in pages[key.data].read(text).get("message", {}):
                         waits.append(time.perf_counter() - asked[key.data])

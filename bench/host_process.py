@@ -58,7 +58,7 @@ async def _serve(app: ASGIApp, obey: Any) -> None:
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """The least that a socket of JSON can cost: each message is parsed, written and sent back."""
+    """The minimal cost of a JSON socket: each message is parsed, serialized and sent back."""
     if scope["type"] == "lifespan":
         await receive()
         await send({"type": "lifespan.startup.complete"})

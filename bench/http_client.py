@@ -1,4 +1,4 @@
-"""An HTTP client for one connection that costs little, so that the server is what is measured."""
+"""A cheap HTTP client for one connection, so that the measurement is of the server."""
 
 import http.client
 import json

@@ -44,7 +44,7 @@ def run(options: Options) -> Report:
 
 def _cost(statement: str) -> Cost:
     started = time.perf_counter()
-    # -P: the folder that the benchmark was started in is not looked through.
+    # -P: the current folder is not searched.
     process = subprocess.Popen([sys.executable, "-P", "-c", statement])
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started

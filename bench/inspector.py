@@ -41,7 +41,7 @@ LIMIT = 0.5
 
 NAMES = (OURS, PEER)
 HOSTS = {OURS: "localhost", PEER: "127.0.0.1"}
-"""The host names in the addresses they print, by which the extension tells whose page it is in."""
+"""The host names in the printed addresses, by which the extension recognises the page."""
 WHEN = ("first", "later")
 
 MANIFEST = {
@@ -62,11 +62,11 @@ MANIFEST = {
 
 @dataclass(frozen=True)
 class Server:
-    """A server, the tool of it that is called, and where its View shows what it was told."""
+    """A server, the tool that is called, and the element in which its View shows its data."""
 
     command: tuple[str, ...]
     ours: tuple[str, ...]
-    """What `fanlight dev` is given."""
+    """The arguments of `fanlight dev`."""
     tool: str
     takes_arguments: bool
     selector: str
@@ -134,14 +134,14 @@ def _starts(count: int) -> dict[str, list[dict[str, float]]]:
     """Measure from the command to the painted View; milliseconds since the command began."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in NAMES}
     with _visiting(CLOCK, clicks=1, settle=0) as visits:
-        # The first ones are thrown away: they read the programs from the disk.
+        # The first round is discarded: it reads the programs from the disk.
         for turn in range(count + 1):
             for name in rotated(NAMES, turn):
                 began = time.time() * 1000
                 with _running(_command(name, CLOCK)) as address:
                     printed = time.time() * 1000
-                    (said,) = visits.visit(address)
-                marks = {"printed": printed, "clicked": said["clicked"], "painted": said["painted"]}
+                    (visit,) = visits.visit(address)
+                marks = {"printed": printed, "clicked": visit["clicked"], "painted": visit["painted"]}
                 if turn > 0:
                     found[name].append({mark: at - began for mark, at in marks.items()})
     return found
@@ -155,8 +155,8 @@ def _clicks(rounds: int) -> dict[tuple[str, str], list[dict[str, float]]]:
         visits = stack.enter_context(_visiting(PUBLISHED, clicks=1 + LATER, settle=SETTLE))
         for turn in range(rounds + 1):
             for name in rotated(NAMES, turn):
-                said = visits.visit(addresses[name])
-                times = [{mark: one[mark] - one["clicked"] for mark in ("shown", "painted")} for one in said]
+                results = visits.visit(addresses[name])
+                times = [{mark: one[mark] - one["clicked"] for mark in ("shown", "painted")} for one in results]
                 if turn > 0:
                     found["first", name].append(times[0])
                     later = {mark: statistics.fmean(one[mark] for one in times[1:]) for mark in times[0]}
@@ -203,7 +203,7 @@ def _ratio(ours: list[dict[str, float]], peers: list[dict[str, float]], mark: st
     return mean_ratio([one[mark] for one in ours], [one[mark] for one in peers])
 
 
-# The peer, which is no part of the set-up: 110 MB, for this alone
+# The peer is not part of the setup: it is 110 MB, and only used here.
 
 
 def _launcher() -> Path:
@@ -211,7 +211,7 @@ def _launcher() -> Path:
 
 
 def _install() -> str | None:
-    """Install the Inspector where git does not look, unless it is there; return why it cannot be."""
+    """Install the Inspector in an ignored folder if it is missing; return the error if that fails."""
     manifest = PEERS / "node_modules" / PACKAGE / "package.json"
     if manifest.exists() and json.loads(manifest.read_text(encoding="utf-8"))["version"] == VERSION:
         return None
@@ -234,7 +234,7 @@ def _install() -> str | None:
 
 @contextmanager
 def _running(command: Sequence[str]) -> Iterator[str]:
-    """Start an inspector and yield the address it prints; leave nothing of it behind."""
+    """Start an inspector and yield the address it prints; stop it with all of its processes."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         ports = dict(zip(("CLIENT_PORT", "MCP_SANDBOX_PORT", "MCP_APP_ORIGIN_PORT"), _free_ports(3), strict=True))
         environment = {
@@ -260,20 +260,20 @@ def _running(command: Sequence[str]) -> Iterator[str]:
 
 
 def _address(process: "subprocess.Popen[str]") -> str:
-    """Wait for the address with the token that a program prints, and let it print on."""
+    """Wait for the address with the token that a program prints, and keep reading its output."""
     assert process.stdout is not None
     impatient = threading.Timer(PATIENCE, process.kill)
     impatient.start()
-    said = []
+    lines = []
     for line in process.stdout:
-        said.append(line)
+        lines.append(line)
         if (found := re.search(r"http://\S+token\S+", line, re.IGNORECASE)) is not None:
             impatient.cancel()
             threading.Thread(target=process.stdout.read, daemon=True).start()
             assert urlsplit(found[0]).hostname in HOSTS.values(), found[0]
             return found[0]
     impatient.cancel()
-    raise RuntimeError(f"{process.args!r} printed no address: {''.join(said)}")
+    raise RuntimeError(f"{process.args!r} printed no address: {''.join(lines)}")
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
@@ -281,7 +281,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
     with suppress(subprocess.TimeoutExpired):
         process.wait(15)
     with suppress(ProcessLookupError):
-        # Its own session, so only it and what it started.
+        # It has its own session, so this kills only it and its children.
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -296,7 +296,7 @@ def _free_ports(count: int) -> list[str]:
 
 
 class Visits(Answers):
-    """A browser that goes where it is told, and back to the collector with what it found there."""
+    """A browser that visits addresses, and returns to the collector with its measurements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -313,17 +313,17 @@ class Visits(Answers):
         return found
 
     def end(self) -> None:
-        """Let the browser go that waits for an address."""
+        """Release the browser that waits for an address."""
         self._next.put("about:blank")
 
 
 @contextmanager
 def _visiting(server: Server, clicks: int, settle: int) -> Iterator[Visits]:
-    """Start a browser with the extension that presses the buttons and looks at the Views of a server."""
+    """Start a browser with the extension that clicks the buttons and measures the Views of a server."""
     visits = Visits()
     page = Document("text/html", documents.text("inspector.html").encode())
     with tempfile.TemporaryDirectory() as folder, serving({"/": page}, visits) as port:
-        # Of the same site as the page of `fanlight dev`, whose cookie no link of another site brings along.
+        # Of the same site as the page of `fanlight dev`: a link from another site would not send its cookie.
         collector = f"http://localhost:{port}"
         given = {
             "collector": collector,

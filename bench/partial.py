@@ -24,7 +24,7 @@ QUICK_ROUNDS = 4
 PIECE = 20
 WHOLE = 1_000_000
 TENTH = WHOLE // 10
-# Parsers that begin anew at each piece take minutes for the whole; their cost is measured up to here.
+# Parsers that start over at each piece take minutes for the whole; their cost is measured up to here.
 SHORT = 40_000
 PEERS_EVERY = 4
 GROWTH = 1.05
@@ -59,7 +59,7 @@ class Document:
 
 @dataclass
 class Peer:
-    """Seconds of a parser that begins anew: at each piece of a short document, and at our pace of the whole."""
+    """Seconds of a parser that starts over: for each piece of a short document, and for each update of the whole."""
 
     short: list[float] = field(default_factory=list)
     half: list[float] = field(default_factory=list)
@@ -103,7 +103,7 @@ def _string(size: int) -> str:
 
 
 def _filling(lines: Iterable[str], size: int) -> list[str]:
-    """Return as many lines as fill so many characters."""
+    """Return as many lines as fit into this many characters."""
     taken: list[str] = []
     length = 0
     for line in lines:
@@ -132,7 +132,7 @@ def _measure(kind: Kind, rounds: int) -> Measured:
 
 
 def _fed(document: Document) -> Any:
-    """Read a document piece by piece; look at what is there whenever it has grown by a twentieth."""
+    """Read a document piece by piece; parse it whenever it has grown by 5 %."""
     arguments = PartialArguments()
     fed, seen = 0, 0.0
     for piece in document.pieces:
@@ -145,7 +145,7 @@ def _fed(document: Document) -> Any:
 
 
 def _reparsed(document: Document, parse: Parser, growth: float = 1.0) -> None:
-    """Parse all that is there after each piece, or whenever it has grown so much."""
+    """Parse everything received so far, after each piece or whenever it has grown by a factor."""
     text = document.text.encode()
     seen = 0.0
     for end in range(PIECE, len(text) + PIECE, PIECE):
@@ -161,7 +161,7 @@ def _time(work: Callable[[], object]) -> float:
 
 
 class Clock(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only when it is told so: minutes of streaming take seconds."""
+    """An event loop with a simulated clock, so that minutes of streaming take seconds."""
 
     now = 0.0
 
@@ -198,7 +198,7 @@ def _report(measured: dict[Kind, Measured]) -> Report:
         ["arguments", "one parse ms", "Fanlight ms", "/ one parse", "10 x the size", "posted / size", "posts"],
     )
     peers = Table(
-        f"partial: parsers that begin anew at each piece, measured at {SHORT // 1000} kB and extrapolated to 1 MB",
+        f"partial: parsers that start over at each piece, measured at {SHORT // 1000} kB and extrapolated to 1 MB",
         [
             "arguments",
             "parser",

@@ -15,13 +15,13 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Process:
-    """A process that is given orders on its input and answers on its output, one JSON line each."""
+    """A process that reads commands on its input and responds on its output, one JSON line each."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def order(self, order: object) -> dict[str, Any]:
-        """Give an order and return the answer."""
+        """Send a command and return the response."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -41,7 +41,7 @@ class Process:
         return time.clock_gettime((~self._process.pid << 3) | 2)
 
     def cpu_at_rest(self) -> float:
-        # What it does after an answer belongs to it; and only a process at rest has its clock up to date.
+        # Work after a response counts, too, and the CPU clock is only up to date when the process is idle.
         time.sleep(0.002)
         return self.cpu()
 
@@ -53,7 +53,7 @@ class Process:
 
 @contextmanager
 def running(module: str, *arguments: str) -> Iterator[Process]:
-    """Run a module of the benchmark. It keeps nothing that would have to be put away, so it is ended at once."""
+    """Run a module of the benchmark. It has nothing to clean up, so it is killed at the end."""
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         try:

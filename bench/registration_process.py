@@ -17,10 +17,10 @@ from bench import workload
 
 def main() -> None:
     views = sorted(Path(sys.argv[1]).glob("*.html"))
-    # The names that Fanlight and others load when first used are imports too.
+    # Names that are loaded on first use count as imports, too.
     for build in workload.BUILDERS.values():
         build(views[:0])
-    # Else each fork's collections would copy the pages of all that was imported.
+    # Otherwise garbage collection in each fork would copy the memory of all imported modules.
     gc.collect()
     gc.freeze()
     for line in sys.stdin:

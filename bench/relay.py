@@ -47,7 +47,7 @@ def run(options: Options) -> Report:
 
 
 def _result(size: int) -> JSONObject:
-    """Return a result as tools have them: rows, and the same in words."""
+    """Return a typical tool result: rows, and the same as text."""
     rows: list[JSONObject] = []
     content: list[JSONObject] = []
     length = 0

@@ -11,7 +11,7 @@ Verdict = Literal["met", "near", "over"]
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for. A benchmark without `rounds` takes its own number."""
+    """The options of the user. Without `rounds`, a benchmark uses its own default."""
 
     rounds: int | None = None
     quick: bool = False
@@ -22,7 +22,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure that should not be above its limit; `doubt` is how far it may be off."""
+    """A figure that should not exceed its limit; `doubt` is its margin of error."""
 
     what: str
     figure: float
@@ -61,7 +61,7 @@ class Table:
 
 @dataclass
 class Report:
-    """What one benchmark found. `figures` is all of it, for machines."""
+    """The results of one benchmark. `figures` has all of them, for programs."""
 
     tables: list[Table] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
@@ -88,7 +88,7 @@ def goals_table(goals: Iterable[Goal]) -> Table:
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Put words to the left and figures to the right of their columns."""
+    """Align text to the left and figures to the right of their columns."""
     padded = (
         cell.rjust(width) if cell[:1].isdigit() else cell.ljust(width)
         for cell, width in zip(cells, widths, strict=True)

@@ -1,4 +1,4 @@
-"""Samples: repeated measurements of one thing, and what can be said of them on a busy machine."""
+"""Samples: repeated measurements of one thing, and statistics that hold on a busy machine."""
 
 import math
 import random
@@ -15,7 +15,7 @@ _TRIMMED = 0.1
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, and how far it may be off: 19 times of 20 the true one is no farther away."""
+    """A figure with its margin of error: the 95 % confidence interval."""
 
     figure: float
     doubt: float
@@ -25,7 +25,7 @@ class Estimate:
 
 
 def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:
-    """Estimate a ratio by the median of its rounds, so that what slowed a whole round down falls out."""
+    """Estimate a ratio by the median of its rounds, so that a slow round does not count."""
     rounds = [above / below for above, below in zip(numerators, denominators, strict=True)]
     return _estimate(rounds, statistics.median)
 
@@ -52,7 +52,7 @@ def rotated(items: Sequence[Item], turn: int) -> list[Item]:
 
 
 def _estimate(rounds: Sequence[Item], statistic: Callable[[Sequence[Item]], float]) -> Estimate:
-    """Bootstrap: what the figure would have been had the same rounds come in other numbers."""
+    """Bootstrap: resample the rounds with replacement, and return the figure of each sample."""
     chance = random.Random(1)
     figure = statistic(rounds)
     resampled = [statistic(chance.choices(rounds, k=len(rounds))) for _ in range(_RESAMPLINGS)]

@@ -56,7 +56,7 @@ class Lane:
         return self.subject.startswith("Fanlight")
 
     def refused(self, request: Request) -> bool:
-        """Tell whether a request is one that negotiation refuses, so that there is nothing to compare."""
+        """Return whether negotiation refuses a request, so that there is nothing to compare."""
         return self.negotiates and self.client == "plain" and request == "resources/read"
 
 
@@ -66,7 +66,7 @@ OURS_PLAIN = Lane("Fanlight on MCPServer", "plain")
 FASTMCP = Lane("FastMCP")
 OURS_FASTMCP = Lane("Fanlight on FastMCP")
 OURS_FASTMCP_PLAIN = Lane("Fanlight on FastMCP", "plain")
-# In this order no process has two turns running: the second would find the caches warm.
+# In this order no process runs twice in a row, which would find its caches warm.
 LANES = (SDK, OURS, FASTMCP, OURS_FASTMCP, OURS_PLAIN, OURS_FASTMCP_PLAIN)
 COMPARISONS = ((OURS, SDK), (OURS_PLAIN, SDK), (OURS_FASTMCP, FASTMCP), (OURS_FASTMCP_PLAIN, FASTMCP), (OURS, FASTMCP))
 
@@ -107,8 +107,8 @@ def run(options: Options) -> Report:
     rounds = options.choose(ROUNDS, QUICK_ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
         workload.write_views(Path(folder))
-        time.sleep(0.1)  # older than the grain of a file's stamp, as files of real servers are
-        # How a process happens to lie in memory makes it some per cent faster or slower, so there are several.
+        time.sleep(0.1)  # older than the resolution of file timestamps, as files of real servers are
+        # The memory layout of a process changes its speed by some per cent, so there are several.
         generations = 1 if options.quick else GENERATIONS
         for generation in range(generations):
             turns = range(rounds * generation // generations, rounds * (generation + 1) // generations)
@@ -128,7 +128,7 @@ def _measure(folder: str, turns: range, measured: Measured) -> None:
         held = {subject: MemoryEnd(processes["memory", subject]) for subject in workload.BUILDERS}
         _warm_up("http", ends)
         _warm_up("memory", held)
-        # Before the freeze, because a frozen heap cannot be made as it was.
+        # Before the freeze, which cannot be undone.
         _measure_tails(ends, turns, "as it is", measured)
         for end in ends.values():
             end.freeze()
@@ -189,7 +189,7 @@ class HttpEnd:
         self._clients: dict[tuple[str, Client], HttpClient] = {}
 
     def freeze(self) -> None:
-        """Take all that the server has made so far out of the garbage collector's sight."""
+        """Freeze the garbage collector's heap of the server."""
         self._process.order("freeze")
 
     def cpu(self, case: Case, lane: Lane, count: int) -> float:

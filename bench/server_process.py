@@ -49,7 +49,7 @@ async def _serve_http(server: Any) -> None:
 
 
 class MemoryClient:
-    """A client in the server's process. It hands over messages that are made already and reads no answer."""
+    """A client in the server's process. It sends prepared messages and does not parse responses."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation

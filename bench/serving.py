@@ -1,4 +1,4 @@
-"""Serving: an ASGI program on a loopback port in a process of the benchmark, with orders on its input."""
+"""Serving: an ASGI program on a loopback port in a process of the benchmark, with commands on its input."""
 
 import gc
 import json
@@ -15,7 +15,7 @@ Obey = Callable[[Any], Awaitable[dict[str, Any]]]
 
 
 async def serve(app: Any, obey: Obey, **settings: Any) -> None:
-    """Say the port, then serve and obey each line of input until it ends."""
+    """Print the port, then serve, and run the command in each line of input until it ends."""
     # A client's connection idles while the others have their turn.
     settings = {"timeout_keep_alive": 600, "timeout_graceful_shutdown": 1, **settings}
     web = uvicorn.Server(uvicorn.Config(app, log_level="warning", **settings))
@@ -36,7 +36,7 @@ async def _listen(web: uvicorn.Server, obey: Obey) -> None:
 
 
 def freeze() -> None:
-    """Take all that was made so far out of the garbage collector's sight."""
+    """Freeze the garbage collector's heap."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""A WebSocket client that costs little, and speaks the frames of a page that shows one View."""
+"""A cheap WebSocket client that sends the frames of a page with one View."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ def framed(text: bytes, kind: int = _TEXT) -> bytes:
 
 
 class SocketClient:
-    """One socket. It can be asked for what came (`receive`), or be watched (`fileno`, `arrived`)."""
+    """One socket, to wait on (`receive`) or to poll (`fileno`, `arrived`)."""
 
     def __init__(self, port: int, path: str) -> None:
         self._buffer = b""
@@ -100,7 +100,7 @@ class SocketClient:
 
 
 class Page:
-    """A page that shows one View, and the View in it. Its frames are numbered, and acknowledge those that came."""
+    """A page with one View. Its frames are numbered, and acknowledge the frames that it received."""
 
     def __init__(self, port: int, view: str, token: str) -> None:
         self.socket = SocketClient(port, "/apps/socket")

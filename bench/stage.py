@@ -32,7 +32,7 @@ HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "bench", "version"
 
 
 class Stage:
-    """A host whose server has one tool; the tool's argument `name` says which of the results it returns."""
+    """A host with a server that has one tool; the tool's argument `name` selects the result that it returns."""
 
     def __init__(self, results: Mapping[str, dict[str, Any]], store: Store | None = None) -> None:
         self.host = Host({SERVER: self._transport}, limits=UNLIMITED, store=store)
@@ -56,7 +56,7 @@ class Stage:
         assert self._tasks is not None
         page = Page(self._tasks, self._app)
         page.say({"type": "open", "view": call.view, "token": call.token})
-        shown = json.loads(await page.heard())
+        shown = json.loads(await page.receive_text())
         assert shown["type"] == "show", shown
         await page.ask("ui/initialize", HELLO)
         page.tell({"jsonrpc": "2.0", "method": "ui/notifications/initialized", "params": {}})
@@ -110,7 +110,7 @@ class Page:
         self._incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
         self._numbers = itertools.count(1)
-        self._heard = -1  # the frame that shows the View has no number
+        self._received = -1  # the frame that shows the View has no number
         scope: dict[str, Any] = {
             "type": "websocket",
             "scheme": "ws",
@@ -133,19 +133,19 @@ class Page:
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message of the View. Frames are numbered, and acknowledge those that came."""
-        self.say({"type": "message", "message": message, "n": next(self._numbers), "ack": self._heard})
+        self.say({"type": "message", "message": message, "n": next(self._numbers), "ack": self._received})
 
     async def ask(self, method: str, params: dict[str, Any]) -> str:
         """Send a request of the View and return the frame with its result."""
         self.tell({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         # Looked at and not parsed: that would take as long as what is measured.
-        while '"result":' not in (text := await self.heard())[:100]:
+        while '"result":' not in (text := await self.receive_text())[:100]:
             pass
         return text
 
-    async def heard(self) -> str:
+    async def receive_text(self) -> str:
         """Return the next frame of the host."""
-        self._heard += 1
+        self._received += 1
         return await self._outgoing.get()
 
     def arrived(self) -> list[str]:

@@ -22,7 +22,7 @@ PEER = "ext-apps' AppBridge"
 
 @dataclass(frozen=True)
 class Stop:
-    """One page of a tour: whose host, which View, and how often it is shown."""
+    """One page of a tour: the host, the View, and how often it is shown."""
 
     host: str
     kind: str

@@ -127,8 +127,8 @@ def _talk(process: Process, views: list[View], name: str, seconds: int) -> Talk:
             selector.register(view.socket, selectors.EVENT_READ, number)
         total = MESSAGES_PER_SECOND * seconds
         cpu, started = process.cpu(), time.perf_counter()
-        heard = started
-        while talk.answered < total and (now := time.perf_counter()) < heard + PATIENCE:
+        last_answer = started
+        while talk.answered < total and (now := time.perf_counter()) < last_answer + PATIENCE:
             due = min(total, int((now - started) * MESSAGES_PER_SECOND))
             while talk.sent < due:
                 number = talk.sent % len(views)
@@ -138,7 +138,7 @@ def _talk(process: Process, views: list[View], name: str, seconds: int) -> Talk:
                 view.socket.send(view.frame(message))
                 talk.sent += 1
             for key, _ in selector.select(0.0005):
-                heard = now
+                last_answer = now
                 view = views[key.data]
                 for text in view.socket.arrived():
                     answer = view.read(text).get("message", {})

@@ -96,7 +96,7 @@ def link_node() -> None:
 
 
 def debian_packages(wanted: str) -> None:
-    """See to all that only the system can give, before anything that takes long."""
+    """Check the system packages first, before anything that takes long."""
     missing = missing_packages(wanted)
     optional = [SHELL] * (wanted == "test" and shutil.which(SHELL) is None)
     if missing or optional:

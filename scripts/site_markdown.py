@@ -70,7 +70,7 @@ class Block:
 
 
 def parse_block(line: str) -> Block | None:
-    """Return what a line that begins an entry says; None for another line."""
+    """Parse a line that begins an entry; return None for other lines."""
     found = _BEGIN.match(line)
     if found is None:
         return None

@@ -30,7 +30,7 @@ _HEAD = re.compile(r"\A/\*\*[\s\S]*?\*/\n")
 
 
 def declarations() -> str:
-    """Return what view.d.ts should say."""
+    """Return the content of view.d.ts."""
     node = Path(sys.executable).with_name("node")
     with tempfile.TemporaryDirectory() as folder:
         options = [word for name, value in _OPTIONS.items() for word in (f"--{name}", value)]

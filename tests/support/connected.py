@@ -82,7 +82,7 @@ for line in sys.stdin:
         say(id=id, error={"code": -32000, "message": "Refused", "data": {"why": "because"}})
 """
 
-# Answers the handshake and one call, then does as its arguments say.
+# Answers the handshake and one call, then behaves as its arguments say.
 CHILD = """
 import json, os, signal, subprocess, sys
 
@@ -134,7 +134,7 @@ def hung(event: anyio.Event) -> ProgressFnT:
 
 
 async def failure(given: object, **options: Any) -> str:
-    """Return why a server cannot be connected to."""
+    """Return the reason why a connection to a server fails."""
     with anyio.fail_after(60):
         async with Servers({"it": given}, **{"slow_after": 30, **options}) as servers:
             await servers.settled(30)
@@ -143,13 +143,13 @@ async def failure(given: object, **options: Any) -> str:
 
 
 def watch(pids: list[int]) -> list[int]:
-    """Return descriptors that become readable when the processes end; they hold for these very processes."""
+    """Return descriptors that become readable when the processes end, and that survive reuse of their ids."""
     return [os.pidfd_open(pid) for pid in pids]
 
 
 async def assert_gone(watched: list[int]) -> None:
     for descriptor in watched:
-        # A killed process needs a moment to go; one that was not killed never would.
+        # A killed process needs a moment to end.
         with anyio.fail_after(1):
             await anyio.wait_readable(descriptor)
         os.close(descriptor)

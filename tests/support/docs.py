@@ -14,7 +14,7 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
 
 
 def write_files(page: Path, folder: Path) -> dict[str, Path]:
-    """Write the blocks that are files, and return where they are."""
+    """Write the blocks that are files, and return their paths."""
     files = {}
     for _, name, code in blocks(page):
         if name:

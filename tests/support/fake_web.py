@@ -100,7 +100,7 @@ class Browser:
         self.app = app
 
     async def talk(self, *frames: str | dict[str, Any], hang_up: bool = True, code: int = 1000) -> list[Any]:
-        """Send these frames, hang up, and return what was received."""
+        """Send these frames, disconnect, and return what was received."""
         received: list[Any] = []
         messages = [
             {"type": "websocket.receive", "text": frame} if isinstance(frame, str) else frame for frame in frames

@@ -1,4 +1,4 @@
-"""What the published mcp-ui packages make, and servers that return it."""
+"""Resources made by the published mcp-ui packages, and servers that return them."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def _made(package: str, options: str) -> str:
 
 
 def made(package: str, *options: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Return what `createUIResource` of a published package makes of each."""
+    """Return the result of `createUIResource` of a published package for each."""
     found: list[dict[str, Any] | None] = json.loads(_made(package, json.dumps(options)))
     return found
 

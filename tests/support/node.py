@@ -17,7 +17,7 @@ def node() -> str:
 
 
 def node_module(path: str) -> Path:
-    """Return the path of something inside node_modules; fail with the command that installs it."""
+    """Return a path inside node_modules; fail with the command that installs it."""
     found = ROOT / "node_modules" / path
     assert found.exists(), f"node_modules/{path} is missing: run `make setup`"
     return found

@@ -34,11 +34,11 @@ class Widget:
         return self.page.frames[1]
 
     async def set(self, **globals: Any) -> None:
-        """Change what `window.openai` holds, as ChatGPT does when something happened."""
+        """Change `window.openai`, as ChatGPT does after an event."""
         await self.frame.evaluate("(globals) => setGlobals(globals)", globals)
 
     async def said(self, name: str) -> list[Any]:
-        """Return what the View asked of one member, the arguments of each call."""
+        """Return the arguments of each call of one member."""
         calls: list[Any] = await self.frame.evaluate("(name) => said.filter(([said]) => said === name)", name)
         return [arguments for _, *arguments in calls]
 

@@ -77,7 +77,7 @@ class Program:
         *,
         height: int = 1200,
     ) -> AsyncIterator[tuple[Page, list[str]]]:
-        """Show the page of a call, and what goes wrong in it. Without arguments, the call has only begun."""
+        """Show the page of a call, and collect its errors. Without arguments, the call has only begun."""
         page = await browser.new_page(viewport={"width": 700, "height": height})
         problems = problems_of(page)
         query = {"arguments": json.dumps(arguments), "call": next(self._numbers)}

@@ -21,50 +21,50 @@ class Published:
 
     def __init__(self, package: str, folder: Path) -> None:
         self.log = folder / "log"
-        self._told = folder / "told"
-        self._said = folder / "said"
+        self._info_path = folder / "info.json"
+        self._log_path = folder / "output"
         self._script = node_module(f"{package}/dist/index.js")
         self._process: subprocess.Popen[bytes] | None = None
 
     def command(self) -> dict[str, Any]:
-        """Return what the host needs to start it over stdio."""
+        """Return the target that starts it over stdio."""
         node, *arguments = self._words("--stdio")
         return {"command": node, "args": arguments, "env": self._environment(0)}
 
     def start(self, port: int = 0) -> None:
-        """Start it over HTTP; it listens soon."""
-        self._told.unlink(missing_ok=True)
+        """Start it over HTTP, without waiting until it listens."""
+        self._info_path.unlink(missing_ok=True)
         environment = {**os.environ, **self._environment(port)}
-        with self._said.open("wb") as said:
+        with self._log_path.open("wb") as output:
             self._process = subprocess.Popen(
-                self._words(), env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                self._words(), env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
 
     def url(self) -> str:
-        """Return where it listens."""
-        return f"http://127.0.0.1:{self.told()['port']}/mcp"
+        """Return its address."""
+        return f"http://127.0.0.1:{self.info()['port']}/mcp"
 
-    def told(self) -> dict[str, Any]:
-        """Wait until it has told its process and port."""
+    def info(self) -> dict[str, Any]:
+        """Wait until the server has written its process id and port, and return them."""
         for _ in range(600):
-            if self._told.exists():
-                told: dict[str, Any] = json.loads(self._told.read_text(encoding="utf-8"))
-                return told
+            if self._info_path.exists():
+                info: dict[str, Any] = json.loads(self._info_path.read_text(encoding="utf-8"))
+                return info
             time.sleep(0.05)
-        said = self._said.read_text(encoding="utf-8") if self._said.exists() else ""
-        raise AssertionError(f"{self._script} did not start: {said}")
+        output = self._log_path.read_text(encoding="utf-8") if self._log_path.exists() else ""
+        raise AssertionError(f"{self._script} did not start: {output}")
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
-        os.kill(self.told()["pid"], signal.SIGKILL)
+        """Kill it."""
+        os.kill(self.info()["pid"], signal.SIGKILL)
         if self._process is not None:
             self._process.wait(10)
 
     def start_again(self) -> None:
         """Start it over HTTP at the same address, after it was killed. Over stdio, the host does that."""
         if self._process is not None:
-            self.start(self.told()["port"])
-            self.told()
+            self.start(self.info()["port"])
+            self.info()
 
     def stop(self) -> None:
         if self._process is not None:
@@ -75,4 +75,4 @@ class Published:
         return [node(), "--import", _PRELOADED.as_uri(), str(self._script), *flags]
 
     def _environment(self, port: int) -> dict[str, str]:
-        return {"TOLD": str(self._told), "DEBUG_LOG_FILE": str(self.log), "PORT": str(port)}
+        return {"TOLD": str(self._info_path), "DEBUG_LOG_FILE": str(self.log), "PORT": str(port)}

@@ -1,4 +1,4 @@
-"""An MCP server over HTTP written by hand, so that a test decides each byte that it sends and when it hangs up."""
+"""An MCP server over HTTP without any SDK, so that a test controls each byte that it sends and when it disconnects."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ Headers = dict[str, str]
 
 @dataclass
 class Exchange:
-    """One request, and the means to answer it or not."""
+    """One request, with methods to respond to it."""
 
     stream: SocketStream
     method: str
@@ -50,7 +50,7 @@ class Exchange:
         await self.stream.send(b"0\r\n\r\n")
 
     async def reset(self) -> None:
-        """Hang up as a killed process does."""
+        """Reset the connection, as a killed process does."""
         raw = self.stream.extra(SocketAttribute.raw_socket)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await self.stream.aclose()
@@ -69,13 +69,13 @@ async def _not_found(exchange: Exchange) -> None:
 
 @dataclass
 class RawWeb:
-    """The server: its tools answer as they like, its sessions live as long as `session` stays the same."""
+    """The server: its tools respond as they like, and its sessions are valid until `session` changes."""
 
     tools: Mapping[str, Tool]
     on_get: Tool = _no_get
     on_unknown_session: Tool = _not_found
     methods: dict[str, Tool] = field(default_factory=dict)
-    """What else it answers than the handshake and tools."""
+    """Handlers for methods other than the handshake and tools."""
     capabilities: dict[str, Any] = field(default_factory=lambda: {"tools": {}})
     session: str = "one"
     url: str = ""

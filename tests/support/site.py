@@ -10,7 +10,7 @@ _NAV = re.compile(r"^nav = \[\n.*?^\]\n", re.MULTILINE | re.DOTALL)
 
 
 def copied(root: Path) -> Path:
-    """Put all that the site is built from into a folder."""
+    """Copy the sources of the site into a folder."""
     shutil.copytree(ROOT / "docs", root / "docs")
     shutil.copy(ROOT / "zensical.toml", root)
     (root / "src").symlink_to(ROOT / "src")
