@@ -35,6 +35,9 @@ PAGE = """<!doctype html><title>notes</title>
   document.getElementById("say").onclick = () =>
     tell(app.sendMessage({ role: "user", content: [{ type: "text", text: "from the View" }] }));
   document.getElementById("open").onclick = () => tell(app.openLink({ url: "https://example.com/" }));
+  app.registerTool("double", { description: "Doubles a number." }, ({ n }) => ({
+    content: [{ type: "text", text: String(n * 2) }],
+  }));
   await app.connect();
   show();
   await app.updateModelContext({ content: [{ type: "text", text: "the secret is 42" }] });
@@ -234,3 +237,22 @@ async def test_the_page_of_the_documentation_serves_the_probe(tmp_path: Path) ->
                 assert shown["url"].startswith(url)
             await process.stdin.aclose()
             assert await process.wait() == 0
+
+
+async def test_the_model_calls_a_tool_of_a_view_by_its_full_name(host: HostUnderTest, page: Page) -> None:
+    async with host.serving():
+        displayed = await host.display_test_app("notes/show")
+        await page.goto(displayed.url)
+        view = page.frame_locator(displayed.frame).frame_locator("iframe")
+        await expect(view.locator("#said")).to_have_text("hello")
+        name = ""
+        with anyio.fail_after(20):
+            while not name:
+                tools = (await host.get_conversation_context())["tools"]
+                name = next((tool["name"] for tool in tools if tool["name"].endswith("__double")), "")
+                await anyio.sleep(0.05)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.confirm_action, "app_tool")
+            called = await host.call_tool(name, {"n": 21})
+            tasks.cancel_scope.cancel()
+    assert called["result"]["content"][0]["text"] == "42"

@@ -249,7 +249,7 @@ class HostUnderTest:
         given = arguments or {}
         for offered in self.host.app_tools(self._conversation):
             if offered.name == name:
-                return {"result": await self.host.call_app_tool(offered.view, name, given)}
+                return {"result": await self.host.call_app_tool(offered.view, offered.tool, given)}
         server, tool = await self._tool(name)
         called = await self._call(server, tool, given, cancel_after)
         answer: JSONObject = {"result": called.result} if called.cancelled is None else {"cancelled": called.cancelled}

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,30 @@ def pytest_runtest_makereport(
         paths = [evidence.write(name, data) for name, data in evidence.files.items()]
         report.sections.append(("fanlight", "\n".join(map(str, paths))))
     return report
+
+
+def pytest_exception_interact(
+    node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
+) -> None:
+    """Explain the error of a server that runs when it is imported: its stdin is pytest's, which cannot be read."""
+    assert call.excinfo is not None
+    place = _runs_server_on_import(call.excinfo)
+    if place is not None:
+        report.longrepr = (
+            f"{place} starts the server while the module is imported. Put the call below "
+            'if __name__ == "__main__": so that tests can import it.'
+        )
+
+
+def _runs_server_on_import(error: pytest.ExceptionInfo[BaseException]) -> str | None:
+    """Return the place of a `run()` of an MCP server at the top level of a module, if an exception came from there."""
+    entries = list(error.traceback)
+    for caller, called in pairwise(entries):
+        module = str(called.frame.f_globals.get("__name__", ""))
+        is_run = called.name == "run" and module.partition(".")[0] in ("mcp", "fastmcp")
+        if is_run and caller.name == "<module>":
+            return f"{caller.path}:{caller.lineno + 1}"
+    return None
 
 
 @pytest.fixture
