@@ -252,7 +252,7 @@ async def test_the_model_calls_a_tool_of_a_view_by_its_full_name(host: HostUnder
                 name = next((tool["name"] for tool in tools if tool["name"].endswith("__double")), "")
                 await anyio.sleep(0.05)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(host.confirm_action, "app_tool")
+            tasks.start_soon(host.confirm_action, "app-tool")
             called = await host.call_tool(name, {"n": 21})
             tasks.cancel_scope.cancel()
     assert called["result"]["content"][0]["text"] == "42"

@@ -360,12 +360,10 @@ def test_the_plugins_are_entry_points_and_cost_next_to_nothing(entry: str, fixtu
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    "kind", ["from mcp.server import MCPServer as Server", "from fastmcp import FastMCP as Server"]
-)
-def test_a_server_that_runs_when_it_is_imported_is_one_clear_error(kind: str, one: Runs) -> None:
-    one.pytester.makepyfile(clock=f"{kind}\n\nserver = Server('clock')\nserver.run()\n")
-    result = one("import clock\n\ndef test_it():\n    pass\n")
+@pytest.mark.parametrize("kind", ["mcp.server import MCPServer", "fastmcp import FastMCP"])
+def test_a_server_that_runs_when_it_is_imported_is_one_clear_error(kind: str, runs: Runs) -> None:
+    runs.pytester.makepyfile(clock=f"from {kind} as Server\n\nserver = Server('clock')\nserver.run()\n")
+    result = runs("import clock\n\ndef test_it():\n    pass\n")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*clock.py:4 starts the server while the module is imported.*"])
     assert "UnsupportedOperation" not in result.stdout.str()
