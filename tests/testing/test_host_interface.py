@@ -35,7 +35,8 @@ PAGE = """<!doctype html><title>notes</title>
   document.getElementById("say").onclick = () =>
     tell(app.sendMessage({ role: "user", content: [{ type: "text", text: "from the View" }] }));
   document.getElementById("open").onclick = () => tell(app.openLink({ url: "https://example.com/" }));
-  app.registerTool("double", { description: "Doubles a number." }, ({ n }) => ({
+  const inputSchema = { type: "object", properties: { n: { type: "number" } } };
+  app.registerTool("double", { description: "Doubles a number.", inputSchema }, ({ n }) => ({
     content: [{ type: "text", text: String(n * 2) }],
   }));
   await app.connect();

@@ -1,5 +1,6 @@
 """`fanlight shot`, from the command line to the file."""
 
+import json
 import shlex
 import struct
 import sys
@@ -47,6 +48,20 @@ def card() -> UIResource:
 def gone() -> str:
     "Its View cannot be read."
     return "x"
+
+add("dead", page("<h1>Dead</h1>").replace("await new App", "app.conect(); await new App"))
+add("blocked", page("<h1>Blocked</h1><script>new Image().src = 'https://icons.example/a.png'</script>"))
+
+@apps.tool(view=View.html(page("<h1>Raises</h1>"), uri="ui://x/raises"))
+def raises() -> str:
+    "Raises."
+    return 1 / 0
+
+@server.tool()
+def two() -> list[UIResource]:
+    "Two cards, as mcp-ui has them."
+    contents = {name: {"type": "rawHtml", "htmlString": f"<h1>{name}</h1>"} for name in ("first", "second")}
+    return [create_ui_resource(uri=f"ui://x/{name}", content=each, legacy=True) for name, each in contents.items()]
 
 @server.tool()
 def plain() -> str:
@@ -190,3 +205,42 @@ def test_what_cannot_start_is_exit_code_3(shot: Any, server: str, monkeypatch: p
         3,
         "fanlight shot: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program.\n",
     )
+
+
+def test_the_exception_of_a_tool_comes_first_with_the_authors_line(shot: Any, server: str) -> None:
+    code, output = shot(server, "raises")
+    assert code == 1
+    assert "The tool raised ZeroDivisionError: division by zero\n" in output
+    assert "broken_views.py:" in output
+    assert "return 1 / 0" in output
+
+
+def test_a_script_that_dies_is_named_with_its_line_long_before_the_timeout(shot: Any, server: str) -> None:
+    code, output = shot(server, "dead", "--timeout", "90")
+    assert code == 1
+    assert "not rendered (initialize): A script of the View died before ui/initialize. ReferenceError: app is" in output
+    assert "app is not defined (View.html(...):3)" in output
+
+
+def test_what_is_blocked_is_printed_with_a_fix_and_fails_if_strict(shot: Any, server: str) -> None:
+    code, output = shot(server, "blocked")
+    assert code == 0
+    assert "Blocked: img-src blocked https://icons.example/a.png" in output
+    assert 'csp=Csp(resource_domains=["https://icons.example"])' in output
+    assert shot(server, "blocked", "--strict")[0] == 1
+
+
+def test_one_of_several_views_can_be_chosen(shot: Any, server: str) -> None:
+    assert shot(server, "two", "--view", "ui://x/second", "-o", "second.png")[0] == 0
+    code, output = shot(server, "two", "--view", "ui://x/third")
+    assert code == 2
+    assert "shows no View 'ui://x/third'. It shows ui://x/first, ui://x/second." in output
+
+
+def test_one_of_several_servers_can_be_chosen(shot: Any, server: str) -> None:
+    entry = {"command": sys.executable, "args": [server]}
+    Path("servers.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": entry}}), encoding="utf-8")
+    assert "names 2 servers: a, b. Choose one with --server NAME." in shot("servers.json", "fine")[1]
+    assert shot("servers.json", "fine", "--server", "b")[0] == 0
+    code, output = shot("servers.json", "fine", "--server", "b", "--header", "X: y")
+    assert (code, "--header is for servers that have a URL" in output) == (2, True)

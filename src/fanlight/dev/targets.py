@@ -109,7 +109,9 @@ def with_diagnostics(server: Target, lines: Lines) -> Target:
 
 
 def _is_path(text: str) -> bool:
-    return text.endswith((".py", ".json")) or (" " not in text and Path(text).is_dir())
+    """Return whether a text is the path of a server, not a command line such as `python server.py`."""
+    is_one_word = " " not in text or Path(text).exists()
+    return is_one_word and (text.endswith((".py", ".json")) or Path(text).is_dir())
 
 
 def _servers(text: str) -> list[tuple[str, Served]]:
