@@ -13,7 +13,6 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
-from fanlight.host.errors import ViewRefusedErrorError
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.frames import MessageFromView, OpenView, ReceivedFrame, Status
 from fanlight.host.web.document_cache import DocumentCache
@@ -51,7 +50,7 @@ class FakeBackend:
 
     async def open(self, request: OpenView, origins: Origins, socket: Socket) -> "Echo":
         if request.view == "nothing":
-            raise ViewRefusedErrorError("There is no such View.")
+            raise ViewRefusedError("There is no such View.")
         self.opened.append((request, origins))
         return Echo(self, socket)
 

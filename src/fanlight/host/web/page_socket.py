@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from fanlight.host.errors import ViewRefusedErrorError
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.frames import (
@@ -46,7 +45,7 @@ class SocketBackend(Protocol):
     """What a page's socket needs from the host."""
 
     async def open(self, request: OpenView, origins: Origins, socket: "Socket") -> PageHandler:
-        """Show or resume a View, or raise `ViewRefusedErrorError`."""
+        """Show or resume a View, or raise `ViewRefusedError`."""
 
 
 class Socket:
@@ -137,7 +136,7 @@ class SocketServer:
             request = await self._open_request(socket, origins)
             await self._check_authorized(websocket, request.view)
             handler = await self._backend.open(request, origins, socket)
-        except ViewRefusedErrorError as refused:
+        except ViewRefusedError as refused:
             await socket.send_frame(Error(str(refused)))
             await websocket.close(1008)
             return
@@ -162,7 +161,7 @@ class SocketServer:
         if inspect.isawaitable(allowed):
             allowed = await allowed
         if allowed is not True:
-            raise ViewRefusedErrorError("You may not open this View.")
+            raise ViewRefusedError("You may not open this View.")
 
     async def _open_request(self, socket: Socket, origins: Origins) -> OpenView:
         """Return the frame that opens a View. A `prewarm` frame may come before it."""
@@ -173,5 +172,5 @@ class SocketServer:
             with anyio.fail_after(self._prewarm_timeout):
                 frame = (await socket.receive()).frame
         if not isinstance(frame, OpenView):
-            raise ViewRefusedErrorError('The first frame must be {"type": "open", "view": "..."}.')
+            raise ViewRefusedError('The first frame must be {"type": "open", "view": "..."}.')
         return frame
