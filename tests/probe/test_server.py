@@ -52,4 +52,4 @@ def test_a_report_file_that_cannot_be_written_is_a_usage_error(
 def test_an_invalid_port_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["probe", "--http", "--port", "99999"])
-    assert "'99999' is no port" in capsys.readouterr().err
+    assert "'99999' is not a port" in capsys.readouterr().err

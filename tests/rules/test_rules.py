@@ -11,6 +11,7 @@ import pytest
 
 from fanlight.check.finding import Finding
 from fanlight.check.run import apply_rules
+from fanlight.protocol.errors import LocalError
 from fanlight.rules.observation import Look, Response, ServerObservation, ToolCall, ViewObservation
 from fanlight.rules.rule import MUST, SHOULD, Problem, Rule, Section, by_nobody
 from fanlight.rules.table import BY_NAME, HOST_RULES, RULES
@@ -144,12 +145,12 @@ def test_a_decorated_function_is_a_rule_with_its_fix() -> None:
     assert first.names == ("CLK-01", "time")
     assert [problem.fix for problem in first.problems(LOOK)] == ["Show the time.", "Show the time beside it."]
     assert (second.is_checked, second.why) == (False, "Nobody looks.")
-    with pytest.raises(ValueError, match="does not check CLK-02"):
+    with pytest.raises(LocalError, match="does not check CLK-02"):
         list(second.problems(LOOK))
 
 
 def test_a_function_without_a_known_parameter_is_rejected() -> None:
-    with pytest.raises(TypeError, match="annotated with one of Look, ServerObservation, Document, ViewObservation"):
+    with pytest.raises(LocalError, match="annotated with one of Look, ServerObservation, Document, ViewObservation"):
 
         @Section("Clocks").rule("CLK-01", MUST, "A clock shows the time.")
         def shows_the_time(look: int) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Test whether a file can be written, before the work whose result it is for."""
+"""Test whether a file can be written, before starting the work that fills it."""
 
 import os
 from pathlib import Path
