@@ -383,7 +383,7 @@ def test_a_wrong_path_lists_the_files_that_exist(tmp_path: Path, capsys: pytest.
     assert main(["dev", str(tmp_path / "sever.py")]) == 2
     output = capsys.readouterr().err
     assert "sever.py does not exist" in output
-    assert "holds server.py" in output
+    assert "contains server.py" in output
 
 
 @pytest.mark.process
@@ -433,7 +433,7 @@ async def test_a_port_in_use_is_skipped_and_a_missing_browser_is_ignored(tmp_pat
 def test_an_invalid_port_is_rejected(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["dev", f"--port={port}"])
-    assert "is no port" in capsys.readouterr().err
+    assert "is not a port" in capsys.readouterr().err
 
 
 def test_an_address_that_cannot_be_bound_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
