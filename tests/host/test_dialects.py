@@ -441,7 +441,7 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
 
 @pytest.mark.parametrize("origin", ["http://localhost:8000", "http://sandbox.localhost:8000"])
 async def test_a_page_of_the_program_itself_is_never_framed(origin: str) -> None:
-    """Goes red without `ours` in `Host._external`."""
+    """Goes red without `ours` in `ViewOpener._external`."""
     resource = html_resource(f"{origin}/page", "text/uri-list")
     policy = Policy({"external_domains": [origin]})
     async with running(embedding("made", show=resource), policy=policy) as host:
