@@ -53,8 +53,10 @@ export const explainResult = ({ content }) => {
 export const findScriptError = (/** @type {Json[]} */ messages) =>
   messages.findLast(({ message }) => message?.params?.logger === "fanlight.error")?.message.params.data;
 
-/** @typedef {{ uri: string, text?: string, place?: string }} Source The line where a script failed, and its place in the
- * author's files. */
+/**
+ * The line where a script failed, and its place in the author's files.
+ * @typedef {{ uri: string, text?: string, place?: string }} Source
+ */
 
 /**
  * Return where a script failed: in the author's files, or else in the document.
