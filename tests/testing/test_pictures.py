@@ -33,7 +33,7 @@ def size(data: bytes) -> tuple[int, int]:
 async def test_points_that_differ_are_counted_and_shown(browser: Browser) -> None:
     found = await compare(browser, png(10, 10), png(10, 10, {(1, 1): (0, 0, 0), (2, 2): (255, 255, 240)}))
     assert (found.different, found.total, found.share) == (2, 100, 0.02)
-    assert str(found) == "2 of 100 points differ (2.00%)"
+    assert str(found) == "2 of 100 pixels differ (2.00%)"
     assert found.picture is not None
     assert size(found.picture)[0] > 3 * 80
 
@@ -47,7 +47,7 @@ async def test_a_shade_that_nobody_sees_is_no_difference(browser: Browser) -> No
 
 async def test_another_size_is_a_difference_that_is_said(browser: Browser) -> None:
     found = await compare(browser, png(10, 10), png(10, 12))
-    assert str(found) == "the picture was 10x10 and is 10x12"
+    assert str(found) == "its size changed from 10x10 to 10x12"
     assert found.different == 20
 
 

@@ -38,8 +38,8 @@ class Comparison:
     def __str__(self) -> str:
         if self.expected != self.actual:
             before, now = (f"{width}x{height}" for width, height in (self.expected, self.actual))
-            return f"the picture was {before} and is {now}"
-        return f"{self.different:,} of {self.total:,} points differ ({self.share:.2%})"
+            return f"its size changed from {before} to {now}"
+        return f"{self.different:,} of {self.total:,} pixels differ ({self.share:.2%})"
 
 
 async def is_blank(browser: "Browser", png: bytes) -> bool:

@@ -303,7 +303,7 @@ class Pictures:
             self._evidence.write(f"{path.stem}.actual.png", actual)
             at = self._evidence.write(f"{path.stem}.difference.png", found.picture or b"")
             pytest.fail(
-                f"The picture {path.name} differs: {found}, and {tolerance:.2%} may. Look at {at}. "
+                f"The picture {path.name} differs: {found}; {tolerance:.2%} of the pixels may differ. Look at {at}. "
                 "If it is right: pytest --fanlight-update-pictures",
                 pytrace=False,
             )
