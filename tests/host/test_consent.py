@@ -142,7 +142,7 @@ async def test_once_holds_for_this_view_and_this_tool() -> None:
         assert "result" in await page.message()
         await call(page, "clear")
         await answered(page, "deny")
-        assert (await page.message())["error"] == {"code": -32000, "message": "The user said no."}
+        assert (await page.message())["error"] == {"code": -32000, "message": "The user denied this."}
         other = await view(host)
         await call(other, "move")
         await answered(other, "deny")
@@ -194,7 +194,7 @@ async def test_requests_that_leave_the_view_are_asked_about_each_time(
             await page.say({"id": 1, "method": method, "params": params})
             question = await answered(page, "deny")
             assert kind in question["details"] or question["text"].endswith(f" wants to open {kind[1]}")
-            assert (await page.message())["error"]["message"] == "The user said no."
+            assert (await page.message())["error"]["message"] == "The user denied this."
         await page.say({"id": 1, "method": method, "params": params})
         await answered(page, "once")
         after = await page.next()
@@ -264,7 +264,7 @@ async def test_a_missing_answer_denies_the_request(silence: str) -> None:
             await page.tell({"type": "command-result", "id": question["id"], "result": {"answer": "of course"}})
         else:
             assert await page.next() == {"type": "cancel-command", "id": question["id"]}
-        no = "The user said no." if silence == "answer" else "The page did not answer in time. Nobody allowed this."
+        no = "The user denied this." if silence == "answer" else "The page did not answer in time. Nobody allowed this."
         assert (await page.message())["error"]["message"] == no
 
 
@@ -383,7 +383,7 @@ async def test_without_a_page_the_handler_is_asked_and_without_both_the_request_
         if allowed:
             await runtime_of(host).requests.check_link(session, "https://a.example")
         else:
-            with pytest.raises(RequestError, match="said no"):
+            with pytest.raises(RequestError, match="denied"):
                 await runtime_of(host).requests.check_link(session, "https://a.example")
         assert questions[0].app.server == "board"
         assert questions[0].details == (("Address", "https://a.example"),)
@@ -431,7 +431,7 @@ async def test_a_changed_document_is_not_shown_until_it_is_approved() -> None:
     async with opened(host):
         html.append(HTML + "changed")
         runtime_of(host).reader.forget("board")
-        with pytest.raises(ViewRefusedError, match=r"not shown\. The user said no"):
+        with pytest.raises(ViewRefusedError, match=r"not shown\. The user denied this"):
             await view(host)
         page = Page()
         page.answer = "once"

@@ -433,7 +433,7 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
             if shown:
                 assert "https://a.example/x" in served(host, await opened(host, call)).body.decode()
             else:
-                with pytest.raises(ViewRefusedError, match="The user said no"):
+                with pytest.raises(ViewRefusedError, match="The user denied this"):
                     await opened(host, call)
     assert [question.text for question in questions] == ["May https://a.example/x be shown?"] * (1 if shown else 2)
     assert "may show pages of https://a.example without asking" in questions[0].always

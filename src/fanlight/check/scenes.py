@@ -201,7 +201,7 @@ async def _plain(page: ScenePage) -> None:
 
 async def _modes(page: ScenePage) -> None:
     """Show the View in each display mode that it declares, or in all if it declares none."""
-    hello = await page.evaluate('host.said.find(({ message }) => message.method === "ui/initialize")')
+    hello = await page.evaluate('host.messages.find(({ message }) => message.method === "ui/initialize")')
     params = hello["message"].get("params") if hello else None
     capabilities = params.get("appCapabilities") if isinstance(params, dict) else None
     declared = capabilities.get("availableDisplayModes") if isinstance(capabilities, dict) else None

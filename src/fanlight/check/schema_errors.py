@@ -1,4 +1,4 @@
-"""What in an answer is not as MCP's schema demands, in words that its author can act on."""
+"""Errors of a server's responses against the schema of MCP, in words that its author can act on."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,20 +24,20 @@ Place = tuple[int | str, ...]
 
 
 def schema_errors_in(result: Mapping[str, Any], error: ValidationError) -> Iterator[SchemaError]:
-    """Yield what is wrong with a result, the first of each thing; nothing is quoted at length."""
-    told = set()
+    """Yield the schema errors of a result, one for each item. Long values are shortened."""
+    reported = set()
     for each in error.errors(include_url=False):
         place = _without_classes(each["loc"])
-        # What may be one of several kinds fails once for each kind.
+        # A value of a union type has an error for each member of the union.
         thing = place[:2] if len(place) > 1 and place[0] in ("content", "contents") else place
-        if thing in told:
+        if thing in reported:
             continue
-        told.add(thing)
+        reported.add(thing)
         yield _schema_error(result, place, each)
 
 
 def _without_classes(place: Place) -> Place:
-    """Return a place without the names that only the SDK has for the kinds of a thing."""
+    """Return a location without the class names that the SDK adds for members of a union."""
     return tuple(part for part in place if not (isinstance(part, str) and part[:1].isupper()))
 
 
@@ -48,7 +48,7 @@ def _schema_error(result: Mapping[str, Any], place: Place, error: Any) -> Schema
         given = _short(_at(result, place[:2]))
         return SchemaError(
             where,
-            f"answers a call with a content block that is none: number {number} is {given}.",
+            f"returns an invalid content block: number {number} is {given}.",
             'Return blocks such as {"type": "text", "text": "..."}.',
         )
     path = ".".join(map(str, inner))

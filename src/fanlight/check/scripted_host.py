@@ -275,14 +275,14 @@ class ScenePage:
         """Begin a step."""
         await self.wait_until_idle(0)
         self.step = step
-        self.steps[step] = await self.evaluate("host.said.length")
+        self.steps[step] = await self.evaluate("host.messages.length")
 
     async def notify(self, method: str, params: JSONObject) -> None:
         await self.evaluate("([method, params]) => host.notify(method, params)", [method, params])
 
     async def request(self, name: str, method: str, params: JSONObject) -> None:
         """Send the View a request, and keep the response under a name."""
-        self.steps[f"{name}?"] = await self.evaluate("host.said.length")
+        self.steps[f"{name}?"] = await self.evaluate("host.messages.length")
         answer = await self.evaluate(
             "([method, params, patience]) => host.request(method, params, patience)", [method, params, _ANSWER]
         )
@@ -329,15 +329,15 @@ class ScenePage:
     async def recorded(self) -> Scene:
         from playwright.async_api import Error
 
-        said: list[JSONObject] = []
+        messages: list[JSONObject] = []
         with anyio.move_on_after(5), suppress(Error):
-            said = await self.page.evaluate("host.said")
+            messages = await self.page.evaluate("host.messages")
         return Scene(
             self.name,
             self.welcome,
             [
                 RecordedMessage(each["by"], each["message"], each["at"] / 1000)
-                for each in said
+                for each in messages
                 if isinstance(each["message"], dict)
             ],
             self.timers.counted(self.errors),

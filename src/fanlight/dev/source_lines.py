@@ -48,9 +48,9 @@ class Lines:
         if not _HASH.fullmatch(sha256):
             return None
         try:
-            told = json.loads((self._folder.path / f"{sha256}.json").read_bytes())
-            found = find([Run(*run) for run in told["runs"]], line, column)
-            return Place(*found, Path(told["folder"] or ".", found[0])) if found else None
+            source_map = json.loads((self._folder.path / f"{sha256}.json").read_bytes())
+            found = find([Run(*run) for run in source_map["runs"]], line, column)
+            return Place(*found, Path(source_map["folder"] or ".", found[0])) if found else None
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

@@ -183,7 +183,7 @@ async def _launch(playwright: "Playwright", path: str | None, switches: Sequence
     choices: list[dict[str, Any]] = [{"executable_path": path}] if path else [{}, {"channel": "chrome"}]
     # The browser's own sandbox does not work for root, nor on each machine for others; ours does not depend on it.
     sandboxes = [False] if getattr(os, "geteuid", lambda: 1)() == 0 else [True, False]
-    said = ""
+    reason = ""
     for choice in choices:
         for sandbox in sandboxes:
             try:
@@ -191,9 +191,9 @@ async def _launch(playwright: "Playwright", path: str | None, switches: Sequence
                     args=[*_SWITCHES, *switches], chromium_sandbox=sandbox, **choice
                 )
             except Error as error:
-                said = said or error.message.strip().split("\n")[0]
+                reason = reason or error.message.strip().split("\n")[0]
     if path:
-        raise BrowserMissingError(f"The browser {path} does not start: {said}")
+        raise BrowserMissingError(f"The browser {path} does not start: {reason}")
     raise BrowserMissingError(
         "No browser was found: install one (apt-get install chromium, or playwright install --with-deps chromium), "
         f"or name one in {VARIABLE}."

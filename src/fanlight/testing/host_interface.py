@@ -1,18 +1,18 @@
-"""Our host, driven by other people's conformance suites.
+"""An interface by which conformance suites control our host.
 
-The methods are those of the host test interface that ext-apps' issue 743 proposes. Its names are in camelCase, ours as
-Python has them; over HTTP they are called by their own:
+The methods are those of the host test interface that ext-apps' issue 743 proposes. The proposal's camelCase names are
+used over HTTP:
 
     displayTestApp          display_test_app          open the app of a suite in a new conversation
-    resetEnvironment        reset_environment         close everything and forget it
-    getConversation         get_conversation          what was said
-    getConversationContext  get_conversation_context  what the model has: tools, and what Views told it
-    changeHostContext       change_host_context       tell the open Views, and those to come
-    confirmAction           confirm_action            answer for the user what the host asks
-    sendMessage             send_message              say something as the user
+    resetEnvironment        reset_environment         close all Views and reset the state
+    getConversation         get_conversation          return the messages of the conversation
+    getConversationContext  get_conversation_context  return the model's tools and model context
+    changeHostContext       change_host_context       change the host context of open and future Views
+    confirmAction           confirm_action            answer a question in the user's place
+    sendMessage             send_message              send a message as the user
     callTool                call_tool                 call a tool as the model would
 
-There is no model: a suite plays it, with `call_tool`.
+There is no model: a suite takes its place with `call_tool`.
 """
 
 import contextlib
@@ -125,7 +125,7 @@ class HostUnderTest:
         self._patience = patience
         self._numbers = itertools.count(1)
         self._conversation = f"test-{next(self._numbers)}"
-        self._said: list[JSONObject] = []
+        self._messages: list[JSONObject] = []
         self._calls: dict[str, tuple[Call, CallView]] = {}
         self._pinned: set[str] = set()
         self._pending: list[_Pending] = []
@@ -196,7 +196,7 @@ class HostUnderTest:
 
     def get_conversation(self) -> list[JSONObject]:
         """Return the conversation: messages of the user and of Views, tool calls and their results."""
-        return list(self._said)
+        return list(self._messages)
 
     async def get_conversation_context(self) -> JSONObject:
         """Return what the model would get with its next turn: `tools` and `modelContext`."""
@@ -234,7 +234,7 @@ class HostUnderTest:
 
     async def send_message(self, text: str) -> JSONObject:
         """Say something as the user, and return what the model would be given: the conversation and its context."""
-        self._said.append({"role": "user", "content": [{"type": "text", "text": text}], "from": "user"})
+        self._messages.append({"role": "user", "content": [{"type": "text", "text": text}], "from": "user"})
         return {"conversation": self.get_conversation(), **await self.get_conversation_context()}
 
     async def call_tool(
@@ -260,7 +260,7 @@ class HostUnderTest:
 
     def _begin_conversation(self) -> None:
         self._conversation = f"test-{next(self._numbers)}"
-        self._said = []
+        self._messages = []
 
     async def _suite(self, name: str) -> Suite:
         await self.host.servers.settled()
@@ -293,8 +293,8 @@ class HostUnderTest:
         await self.host.servers[server].ready()
         call = self.host.begin(server, tool, self._conversation)
         self._keep(call)
-        said = self._said
-        said.append({"role": "assistant", "toolCall": {"server": server, "name": tool, "arguments": arguments}})
+        messages = self._messages
+        messages.append({"role": "assistant", "toolCall": {"server": server, "name": tool, "arguments": arguments}})
         async with anyio.create_task_group() as tasks:
             if cancel_after is not None:
                 tasks.start_soon(_cancel_later, call, cancel_after)
@@ -305,9 +305,9 @@ class HostUnderTest:
             tasks.cancel_scope.cancel()
         if call.cancelled is None:
             views = [{"view": view, "uri": uri} for view, _, uri in call.views]
-            said.append({"role": "tool", "content": call.for_model, "views": views})
+            messages.append({"role": "tool", "content": call.for_model, "views": views})
         else:
-            said.append({"role": "tool", "cancelled": call.cancelled})
+            messages.append({"role": "tool", "cancelled": call.cancelled})
         self._keep(call)
         return call
 
@@ -328,7 +328,7 @@ class HostUnderTest:
 
     def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
         if conversation == self._conversation:
-            self._said.append({"role": role, "content": content, "from": "view"})
+            self._messages.append({"role": role, "content": content, "from": "view"})
 
     # What the host asks
 

@@ -1,4 +1,4 @@
-"""PNG pictures: compared, put beside each other, and told from blank ones. A page of the browser reads them."""
+"""PNG pictures: compare them, join them into one, and recognize blank ones. A page of the browser decodes them."""
 
 import base64
 from collections.abc import AsyncIterator, Sequence

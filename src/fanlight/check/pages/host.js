@@ -1,5 +1,5 @@
-// Plays a host for one View, by a script: what it offers, and how it answers. It writes down every message, and what it
-// does not know how to answer it asks of `hostAnswers`, a function that the checker puts into this page.
+// A scripted host for one View. The script defines its capabilities and responses. It records every message, and passes
+// requests that it cannot handle to `hostAnswers`, a function that the checker adds to this page.
 (() => {
   /** @type {HTMLIFrameElement} */
   let frame;
@@ -8,22 +8,22 @@
   let nextId = 1;
   const waiting = new Map();
   /** @type {{ by: string, message: any, at: number }[]} */
-  const said = [];
+  const messages = [];
   let initialized = false;
   let last = 0;
 
-  const note = (by, message) => {
+  const record = (by, message) => {
     last = performance.now();
-    said.push({ by, message, at: last - began });
+    messages.push({ by, message, at: last - began });
   };
   const post = (message) => {
     const whole = { jsonrpc: "2.0", ...message };
-    note("host", whole);
+    record("host", whole);
     frame.contentWindow?.postMessage(whole, "*");
   };
 
   const host = {
-    said,
+    messages,
     /** Show a View. */
     begin(script) {
       host.script = script;
@@ -38,7 +38,7 @@
       document.body.append(frame);
     },
     notify: (method, params) => post({ method, params }),
-    /** Ask the View something; null if it does not answer in time. */
+    /** Send a request to the View; resolve with null after a timeout. */
     request(method, params, patience) {
       const id = nextId;
       nextId += 1;
@@ -48,7 +48,7 @@
         setTimeout(() => done(null), patience);
       });
     },
-    /** Wait until the View has said that it is initialized. */
+    /** Wait until the View is initialized. */
     async initialized(patience) {
       const until = performance.now() + patience;
       while (!initialized && performance.now() < until) await new Promise((done) => setTimeout(done, 10));
@@ -69,7 +69,7 @@
 
   addEventListener("message", async ({ source, data }) => {
     if (source !== frame?.contentWindow || data?.jsonrpc !== "2.0") return;
-    note("view", data);
+    record("view", data);
     const { id, method, params } = data;
     if (method === undefined) {
       waiting.get(id)?.(data);

@@ -1,19 +1,19 @@
-// Runs in a View before its own scripts: tells of each error of a timer how late it was meant to come. That is the sum
-// of the delays that were asked for, since a script or a message set the first timer: the same on a slow machine.
+// Runs in a View before its own scripts, and reports when each error in a timer was due. That is the sum of the requested
+// delays since a script or a message set the first timer, so it is the same on a slow machine.
 (() => {
   const KEY = Symbol.for("fanlight.check.timers");
   if (window === window.top || window[KEY]) return;
   const FRAME = 16;
   const SHORTEST = 4;
-  const say = console.debug.bind(console, "fanlight.check");
+  const report = console.debug.bind(console, "fanlight.check");
   const later = setTimeout.bind(window);
-  let heard = 0;
+  let received = 0;
   let running = null;
   const promises = new WeakMap();
   const pending = new Map();
 
-  // What goes on after an `await` belongs to the timer that woke it. Two messages later it is over, and what failed in
-  // it was told; until then other timers wait.
+  // Code after an `await` belongs to the timer that resumed it. It has ended two messages later, and its errors were
+  // reported; until then other timers wait.
   const waiting = [];
   let busy = null;
   const { port1, port2 } = new window.MessageChannel();
@@ -28,9 +28,9 @@
   };
   let runs = 0;
 
-  // An error of a timer that was set before the last message of the host is not about that message.
-  const tell = ({ due, since }, error) => {
-    say(`timer ${Math.round(due)} ${since === heard ? "now" : "late"} ${error?.name}: ${error?.message}`);
+  // An error in a timer that was set before the host's last message is not caused by that message.
+  const reportError = ({ due, since }, error) => {
+    report(`timer ${Math.round(due)} ${since === received ? "now" : "late"} ${error?.name}: ${error?.message}`);
   };
   const run = (timer, callback, given) => {
     runs += 1;
@@ -41,7 +41,7 @@
       const result = callback.apply(window, given);
       if (result instanceof Promise) promises.set(result, timer);
     } catch (error) {
-      tell(timer, error);
+      reportError(timer, error);
       throw error;
     }
   };
@@ -50,7 +50,7 @@
     (callback, delay, ...rest) => {
       if (typeof callback !== "function") return set(callback, delay, ...rest);
       const step = Math.max(Number(delay) || 0, SHORTEST);
-      const since = running?.since ?? heard;
+      const since = running?.since ?? received;
       let due = (running?.due ?? 0) + step;
       const fire = (...given) => {
         if (busy !== null) {
@@ -75,7 +75,7 @@
   const onFrame = window.requestAnimationFrame.bind(window);
   window.requestAnimationFrame = (callback) => {
     if (typeof callback !== "function") return onFrame(callback);
-    const timer = { due: (running?.due ?? 0) + FRAME, since: running?.since ?? heard };
+    const timer = { due: (running?.due ?? 0) + FRAME, since: running?.since ?? received };
     return onFrame((...given) => run(timer, callback, given));
   };
   for (const name of ["clearTimeout", "clearInterval"]) {
@@ -86,15 +86,15 @@
     };
   }
   addEventListener("message", () => {
-    heard += 1;
+    received += 1;
     running = null;
   });
   addEventListener("unhandledrejection", ({ promise, reason }) => {
     const timer = promises.get(promise) ?? running;
-    if (timer) tell(timer, reason);
+    if (timer) reportError(timer, reason);
   });
 
-  /** Wait until no timer is left that is due by then, but not for ever. */
+  /** Wait until all timers that are due by then have run, at most for a given time. */
   const over = async (due, most) => {
     const until = performance.now() + most;
     while (performance.now() < until && [...pending.values()].some((each) => each <= due)) {

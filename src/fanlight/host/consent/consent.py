@@ -106,7 +106,7 @@ class Consent:
             if self._store.is_granted(grant):
                 return "user, always", None
             if view.denials >= self._limits.denials:
-                return "limit", "The user said no too often. Further requests of this View are denied."
+                return "limit", "The user denied too many requests. Further requests of this View are denied."
             moment = monotonic()
             while view.asked and moment - view.asked[0] > _MINUTE:
                 view.asked.popleft()
@@ -123,7 +123,7 @@ class Consent:
                 return "nobody", "Nobody is there to allow this."
             if answer == "deny":
                 view.denials += 1
-                return by, "The user said no."
+                return by, "The user denied this."
             view.denials = 0
             if answer == "always":
                 self._store.grant(grant)
