@@ -42,7 +42,7 @@ def run(function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
 
 
 def _discard_errors_after_interrupt() -> None:
-    """Stop asyncio from logging, after Ctrl+C, the errors of futures that nobody awaits any more.
+    """Stop asyncio from logging, after Ctrl+C, the errors of futures that are no longer awaited.
 
     A terminal sends Ctrl+C to child processes, too, such as a browser, so whatever waits for them fails.
     """

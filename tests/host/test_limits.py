@@ -33,7 +33,7 @@ async def test_a_view_that_floods_gets_errors_and_no_other_view_does() -> None:
         answers = [await page.message() for _ in range(30)]
         refused = [answer for answer in answers if "error" in answer]
         assert len(refused) > 10
-        assert refused[0]["error"]["message"] == "This View sends too much: at most 20 messages a second."
+        assert refused[0]["error"]["message"] == "This View exceeds the limit of 20 messages per second."
         assert (await other.ask("ping", {}))["result"] == {}
 
 
@@ -45,7 +45,7 @@ async def test_so_many_requests_wait_and_no_more() -> None:
         frames = [await page.next() for _ in range(2)]
         (refused,) = [frame["message"] for frame in frames if frame["type"] == "message"]
         assert refused["id"] == 3
-        assert "waits for 3 answers already" in refused["error"]["message"]
+        assert "has 3 requests without a response" in refused["error"]["message"]
 
 
 async def test_a_result_that_is_too_large_is_an_error_in_its_place() -> None:

@@ -22,7 +22,7 @@ class Timeouts:
     app_tool: float = 30.0
     """For a View to run one of its own tools (D-SEC-04)."""
     question: float = 120.0
-    """For a user to answer a question. After that it counts as denied."""
+    """For a user to answer a question. After that, the request is denied."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

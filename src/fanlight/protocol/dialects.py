@@ -1,6 +1,6 @@
 """Names of other dialects (older drafts, mcp-ui, ChatGPT) and their translation to the standard.
 
-`ROWS` is the table of all of them; no other module knows these names. The kinds of a row:
+`ROWS` is the table of all of them, from which the host translates. The kinds of a row:
 
     method, key, field, type, extension   translated in this module
     result                                translated where results are read

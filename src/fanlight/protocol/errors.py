@@ -1,7 +1,7 @@
 """All errors that Fanlight raises for its callers, as one tree.
 
-The first level says who can do something about it: the program that uses Fanlight (`LocalError`), whoever is at the
-other end (`RemoteError`), or nobody, because someone refused (`RefusedError`). Errors that belong to one package are
+The first level names the cause: the calling program (`LocalError`), the server, View or host at the other end
+(`RemoteError`), or a user, policy or handler that refused (`RefusedError`). Errors that belong to one package are
 defined there. A test compares this drawing with the classes.
 
     FanlightError

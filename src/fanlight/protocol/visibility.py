@@ -10,10 +10,10 @@ _EVERYONE: Final[frozenset[Visibility]] = frozenset({"model", "app"})
 
 
 def visibility(tool: Mapping[str, Any]) -> frozenset[Visibility]:
-    """Return who may use a tool. Absent or null means everyone (VIS-01), an empty list nobody (VIS-05).
+    """Return which callers may use a tool. Absent or null means both (VIS-01), an empty list none (VIS-05).
 
     The standard allows a list of "model" and "app". Anything else grants nothing, so that a mistake hides a tool and
-    never exposes it (VIS-02, VIS-03). ChatGPT's keys count, too: they can only take away.
+    never exposes it (VIS-02, VIS-03). ChatGPT's keys count as well, because they can only restrict access.
     """
     meta = meta_of(tool)
     ui = meta.get(UI_KEY)

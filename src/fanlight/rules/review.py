@@ -193,7 +193,7 @@ def narrow_origins(document: Document) -> Iterator[Problem]:
             yield _problem(source, None, "high", message, "Name the hosts.")
         elif scheme.lower() in ("http", "ws") and not re.match(r"(?:localhost|127\.|\[::1\])", host):
             message = f"declares {entry}, which the network can read and change."
-            yield _problem(source, None, "medium", message, f"Use {'wss' if scheme == 'ws' else 'https'}.")
+            yield _problem(source, None, "medium", message, f"Use {'wss' if scheme.lower() == 'ws' else 'https'}.")
 
 
 @section.rule("REV-12", SECURITY, "Code that is loaded from other servers is pinned.")
@@ -418,12 +418,12 @@ def no_hidden_frames(document: Document) -> Iterator[Problem]:
     source = ViewSource(document)
     for element in source.elements:
         if element.name in ("iframe", "frame", "object", "embed") and is_hidden(element.attributes):
-            message = f"has a <{element.name}> that nobody can see."
+            message = f"has a hidden <{element.name}>."
             yield _problem(source, element.position, "medium", message, "Show it, or remove it.")
     may_load = bool(_declared(document.csp, "frameDomains"))
     for frame in script_frames(source):
         if frame.is_hidden:
-            message = "creates an <iframe> by script that nobody can see."
+            message = "creates a hidden <iframe> by script."
             severity: Severity = "medium" if frame.address or may_load else "low"
             yield _problem(source, frame.place.position, severity, message, "Show it, or remove it.")
             return

@@ -5,8 +5,11 @@ their requests pass through it. It changes the wire form of these results:
 
     initialize, server/discover    adds the extension to the capabilities, or removes it
     tools/list                     removes UI metadata and app-only tools
-    resources/list, templates      removes ui:// entries, and unlisted Views for every client
-    tools/call, resources/read     responds for a hidden tool or View as for an unknown one
+    resources/list                 removes ui:// entries, and unlisted Views for every client
+    resources/templates/list       removes ui:// entries
+    resources/read                 responds for a hidden View as for an unknown resource
+    tools/call                     responds for a hidden tool as for an unknown one; removes Views and UI metadata from
+                                   results, and adds text to results that have none (NEG-05)
 """
 
 import logging

@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("fanlight", "Views of MCP Apps (fanlight)")
     group.addoption(
-        "--fanlight-update-pictures", action="store_true", help="accept the pictures of assert_picture as they are now"
+        "--fanlight-update-pictures", action="store_true", help="save the current pictures as the accepted ones"
     )
     group.addoption(
         "--fanlight-output",

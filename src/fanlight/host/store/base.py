@@ -65,7 +65,7 @@ class AuditRecord(NamedTuple):
     kind: AuditKind
     """`message`, `decision`, `document`, `violation`, `app-tool` or `dialect`."""
     name: str
-    """The method, what was decided on, the CSP directive that was violated, or the name in an older dialect."""
+    """The method, kind of decision, URI of the document, violated directive, tool, or name in the dialect."""
     outcome: str
     """The outcome, such as `ok`, `error`, `allowed`, `denied`, `shown` or `blocked`."""
     view: str | None = None
@@ -75,11 +75,11 @@ class AuditRecord(NamedTuple):
     conversation: str | None = None
     """The conversation, if known."""
     by: str | None = None
-    """Who decided, such as `policy` or `user`; for violations, who reported it."""
+    """What decided, such as `policy` or `user`; for violations, what reported it: `browser` or `page`."""
     bytes_in: int | None = None
-    """The size of a request."""
+    """The length of a request in characters."""
     bytes_out: int | None = None
-    """The size of the response."""
+    """The length of the response in characters."""
     duration: float | None = None
     """Seconds between request and response."""
     data: JSONObject | None = None

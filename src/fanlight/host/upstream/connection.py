@@ -86,17 +86,17 @@ class Backoff:
     first: float = 0.25
     maximum: float = 30.0
     steady: float = 10.0
-    """After a connection that was ready for this long, the pauses start again at `first`."""
+    """After a connection that was ready for this many seconds, the pauses start over."""
 
     def delay(self, attempt: int) -> float:
-        """Return the pause before an attempt, from 1, in seconds."""
+        """Return the pause in seconds after a number of failed attempts."""
         # Half to all of the full length, so that servers that failed together do not restart together.
         longest = min(self.maximum, self.first * 2.0 ** min(attempt - 1, 32))
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 (not a secret)
 
     @staticmethod
     def shortened(delay: float) -> float:
-        """Return what is left of a pause when a call waits: little enough to be useful, but still growing."""
+        """Return the length of a pause while a call is waiting: a quarter of it, but at least one second."""
         return min(delay, max(1.0, delay / 4))
 
 

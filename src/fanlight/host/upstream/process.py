@@ -133,7 +133,7 @@ def _hint(command: str) -> str:
 
 
 async def _pump_stdout(process: ChildProcess, received: Any, child: Child) -> None:
-    """Hand on each line of stdout, and drain the rest when nobody reads it: a child stuck in a write cannot exit."""
+    """Forward each line of stdout, and read on when the receiver is closed: a child stuck in a write cannot exit."""
     assert process.stdout is not None
     pieces: list[bytes] = []
     with received, suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):

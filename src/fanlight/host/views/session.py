@@ -344,9 +344,9 @@ class Session:
     def _excess(self, message: ViewMessage) -> str | None:
         """Return which limit a message exceeds, or None."""
         if not self._message_rate.take(message.received_at):
-            return f"This View sends too much: at most {self._limits.messages_per_second:g} messages a second."
+            return f"This View exceeds the limit of {self._limits.messages_per_second:g} messages per second."
         if message.id is not None and len(self._bridge.open_requests) >= self._limits.requests_in_flight:
-            return f"This View waits for {self._limits.requests_in_flight} answers already, which is the most."
+            return f"This View has {self._limits.requests_in_flight} requests without a response, which is the limit."
         return None
 
     async def question(self, question: AskUser) -> Answer:
@@ -396,7 +396,7 @@ class Session:
             case events.AppToolsChanged():
                 self._start(None, self._requests.app_tools_changed(self))
             case events.Logged(level=level, data=data):
-                # As repr, so that a View cannot write lines of its own.
+                # repr() escapes line breaks, so that a View cannot forge log entries.
                 extra = {"view": self.id, "view_data": data}
                 views_logger.log(
                     _LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data), extra=extra

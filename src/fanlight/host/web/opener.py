@@ -115,7 +115,7 @@ class ViewOpener:
             and secrets.compare_digest(token.encode("utf-8", "replace"), record.token.encode())
         )
         if record is None or not allowed:
-            raise ViewRefusedError("There is no such View, or the token does not fit it.")
+            raise ViewRefusedError("There is no such View, or the token is wrong.")
         if record.closed:
             raise ViewRefusedError("This View was closed.")
         return record
