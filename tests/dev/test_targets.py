@@ -7,9 +7,53 @@ from pathlib import Path
 
 import pytest
 
-from fanlight.dev.targets import parse_headers, resolve_server, servers
+from fanlight.dev.targets import EXAMPLES, parse_headers, resolve_server, servers
 from fanlight.host.errors import ConfigError
 from fanlight.host.upstream.config import Command, Url
+
+
+def test_a_file_is_run_by_this_python(tmp_path: Path) -> None:
+    path = tmp_path / "weather.py"
+    path.touch()
+    (served,) = servers([str(path)]).values()
+    assert served.target == Command(sys.executable, (str(path),), env=dict(os.environ), cwd=tmp_path)
+    assert served.folder == tmp_path
+    assert list(servers([str(path)])) == ["weather"]
+
+
+def test_a_folder_stands_for_its_server_and_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "my app"
+    folder.mkdir()
+    (folder / "server.py").touch()
+    assert list(servers([str(folder)])) == ["my-app"]
+    assert list(servers([str(folder / "server.py"), str(folder)])) == ["my-app", "my-app-2"]
+
+
+def test_urls_configuration_files_and_commands_can_be_mixed(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"mcpServers": {"files": {"command": "npx", "args": ["x"]}}}), encoding="utf-8")
+    found = servers(["http://localhost:3000/mcp", str(config)], ["npx", "some-server"])
+    assert list(found) == ["localhost", "files", "some-server"]
+    assert found["localhost"].target == Url("http://localhost:3000/mcp")
+    assert found["some-server"].target == Command("npx", ("some-server",), env=dict(os.environ))
+    assert found["files"].target == Command("npx", ("x",))  # a configuration file defines the environment itself
+
+
+def test_without_arguments_the_examples_are_shown() -> None:
+    assert tuple(servers([])) == EXAMPLES
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("nothing.py", r"nothing.py does not exist"),
+        ("missing/server.py", r"Its folder missing does not exist either"),
+        ("npx", r"'npx' is not a server: expected a .py file.*fanlight dev -- npx"),
+    ],
+)
+def test_an_argument_that_is_not_a_server_raises_with_what_to_write(argument: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        servers([argument])
 
 
 def test_headers_reach_the_servers_with_a_url_alone(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,8 +25,6 @@ from fanlight.host import (
     Limits,
     Policy,
     Question,
-    SqliteStore,
-    ViewRecord,
 )
 from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.documents.view_document import ViewDocument, embedded_document
@@ -527,21 +524,6 @@ def test_what_is_too_much_for_an_address_is_left_to_the_messages() -> None:
         found = json.loads(base64.b64decode(text))
         assert found.keys() - {"context", "capabilities"} == kept
     assert initial_state_fragment({}, {}, None, None, "x" * 2_000_000) == ""
-
-
-def test_a_store_of_an_older_fanlight_gets_a_place_for_states(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    store = SqliteStore(path)
-    store.add(ViewRecord("v", "t", "s", "tool", "ui://a/b"))
-    store.close()
-    with sqlite3.connect(path) as database:
-        database.execute("alter table views drop column state")
-    store = SqliteStore(path)
-    store.change("v", {"state": [1, None]})
-    found = store.load("v")
-    assert found is not None
-    assert found.state == [1, None]
-    store.close()
 
 
 # Documents

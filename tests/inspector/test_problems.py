@@ -17,7 +17,7 @@ from playwright.async_api import Browser, expect
 
 from fanlight.cli import main
 from fanlight.dev.targets import servers
-from fanlight.inspector.view_log import ViewLogHandler
+from fanlight.inspector.view_log import LOGGER, ViewLogHandler, printed
 from support.inspecting import call, in_process, opened, running, view
 
 pytestmark = pytest.mark.anyio
@@ -286,6 +286,20 @@ def test_other_log_messages_of_views_are_printed_in_one_line() -> None:
         logger.warning("%s: %r", "id", data, extra={"view": "id", "view_data": data})
     logger.info("not shown", extra={"view": "id", "view_data": "quiet"})
     assert output.getvalue() == "  out of ink\n  id: {'level': 3}\n"
+
+
+def test_log_messages_of_views_are_printed_for_a_block_even_if_the_terminal_is_gone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output, logger = io.StringIO(), logging.getLogger(LOGGER)
+    handlers, propagate = list(logger.handlers), logger.propagate
+    with printed(output):
+        logger.warning("one")
+        assert output.getvalue() == "  one\n"
+        output.close()
+        logger.warning("two")  # does not raise
+    assert (logger.handlers, logger.propagate) == (handlers, propagate)
+    assert "I/O operation on closed file" in capsys.readouterr().err
 
 
 @pytest.mark.process

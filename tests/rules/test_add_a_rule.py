@@ -27,7 +27,12 @@ def test_the_rule_of_the_page_passes_the_tests_of_the_page() -> None:
 
 def test_the_files_that_the_page_names_exist() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    names = ["src/fanlight/rules", "src/fanlight/probe/pages/checks.js", "tests/rules/samples.py", "scripts/rules.py"]
+    names = [
+        "src/fanlight/rules",
+        "src/fanlight/probe/pages/checks.js",
+        "tests/rules/samples.py",
+        "scripts/rules_page.py",
+    ]
     for path in names:
         assert path in page
         assert (ROOT / path).exists()

@@ -125,7 +125,7 @@ def test_the_reference_page_has_the_table() -> None:
     page = (ROOT / "docs" / "reference" / "rules.md").read_text(encoding="utf-8")
     begin, end = "<!-- rules: begin -->\n", "<!-- rules: end -->"
     table = page.partition(begin)[2].partition(end)[0]
-    assert table == as_markdown(), "run: python scripts/rules.py"
+    assert table == as_markdown(), "run: python scripts/rules_page.py"
 
 
 # Declaring rules

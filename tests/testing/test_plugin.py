@@ -323,7 +323,7 @@ class Report:
 RUNNING = object()
 
 async def check(subject, *, browser=True, skip=None):
-    assert (given, browser) == ("server.py", RUNNING)
+    assert (subject, browser) == ("server.py", RUNNING)
     return Report(skip is not None)
 
 @pytest.fixture(autouse=True)

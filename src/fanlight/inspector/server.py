@@ -15,7 +15,7 @@ from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers
 from fanlight.inspector.inspector import Inspector
-from fanlight.inspector.view_log import LOGGER, ViewLogHandler
+from fanlight.inspector.view_log import printed
 from fanlight.protocol.errors import LocalError
 
 
@@ -42,10 +42,7 @@ async def show(
         prewarmed=prewarmed,
         lines=lines,
     )
-    views = logging.getLogger(LOGGER)
-    views.addHandler(ViewLogHandler(sys.stderr))
-    views.propagate = False
-    with _listener(host, port) as listener:
+    with printed(sys.stderr), _listener(host, port) as listener:
         bound = listener.getsockname()[1]
         url = f"http://localhost:{bound}/?token={inspector.guard.token}"
         if bound != port:

@@ -1,6 +1,8 @@
 """The log messages of Views in the terminal."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, TextIO
 
 LOGGER: Final = "fanlight.views"
@@ -19,10 +21,28 @@ class ViewLogHandler(logging.Handler):
         match getattr(record, "view_data", None):
             case {"text": str(), "file": str(), "line": int(), "column": int()}:
                 return
-            case str() as text:
-                self._output.write(f"  {printable(text)}\n")
+            case str() as data:
+                text = data
             case _:
-                self._output.write(f"  {printable(record.getMessage())}\n")
+                text = record.getMessage()
+        try:
+            self._output.write(f"  {printable(text)}\n")
+        except Exception:
+            self.handleError(record)  # a View's message must not fail because the terminal is gone
+
+
+@contextmanager
+def printed(output: TextIO) -> Iterator[None]:
+    """Print the log messages of Views for a block, instead of passing them to the root logger."""
+    logger, handler = logging.getLogger(LOGGER), ViewLogHandler(output)
+    propagate = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
 
 
 def printable(text: str) -> str:

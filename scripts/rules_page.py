@@ -1,4 +1,4 @@
-"""Write the table of rules into its page: python scripts/rules.py"""
+"""Write the table of rules into its page: python scripts/rules_page.py"""
 
 from pathlib import Path
 
