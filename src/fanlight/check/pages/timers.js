@@ -1,5 +1,5 @@
-// Runs in a View before its own scripts, and reports when each error in a timer was due. That is the sum of the requested
-// delays since a script or a message set the first timer, so it is the same on a slow machine.
+// Runs in a View before its own scripts, and reports when each error in a timer was due. That is the sum of the
+// requested delays since a script or a message set the first timer, so it is the same on a slow machine.
 (() => {
   const KEY = Symbol.for("fanlight.check.timers");
   if (window === window.top || window[KEY]) return;
