@@ -39,6 +39,14 @@ def test_urls_configuration_files_and_commands_can_be_mixed(tmp_path: Path) -> N
     assert found["files"].target == Command("npx", ("x",))  # a configuration file defines the environment itself
 
 
+@pytest.mark.parametrize("entries", ['{"mcpServers": {}}', '{"servers": {"a": {"command": "x", "disabled": true}}}'])
+def test_a_configuration_file_without_servers_is_an_error_and_not_the_examples(tmp_path: Path, entries: str) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text(entries, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"empty\.json names no enabled server"):
+        servers([str(path)])
+
+
 def test_without_arguments_the_examples_are_shown() -> None:
     assert tuple(servers([])) == EXAMPLES
 

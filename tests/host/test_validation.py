@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from fanlight.host import Host, Limits, NotConnectedError, SqliteStore, Timeouts
 from fanlight.host.host import runtime_of
+from fanlight.protocol.errors import ArgumentError
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
@@ -134,15 +135,15 @@ async def test_arguments_in_the_place_of_a_conversation_are_refused() -> None:
 
 async def test_a_host_that_does_not_run_says_so_at_once() -> None:
     host = Host({"shop": build("MCPServer")})
-    with anyio.fail_after(5), pytest.raises(RuntimeError, match=r"This host does not run.*with TestClient\(app\)"):
+    with anyio.fail_after(5), pytest.raises(RuntimeError, match=r"This host is not running.*with TestClient\(app\)"):
         await host.tools()
-    with anyio.fail_after(5), pytest.raises(RuntimeError, match="does not run"):
+    with anyio.fail_after(5), pytest.raises(RuntimeError, match="is not running"):
         await host.call_tool("shop", "plain", {})
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         host.begin("shop", "plain")
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         await host.call_app_tool("x", "y", {})
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         await host.close_view("x")
 
 
@@ -154,7 +155,7 @@ async def test_a_host_runs_again_after_its_end(tmp_path: Path) -> None:
         host = Host({"shop": build("MCPServer")}, store=store)
         async with host:
             view = (await host.call_tool("shop", "show_cart", {}, "c1")).view
-            with pytest.raises(RuntimeError, match="This host runs already"):
+            with pytest.raises(RuntimeError, match="This host is already running"):
                 await host.__aenter__()
         async with host:
             assert (await host.call_tool("shop", "show_cart", {}, "c1")).view != view
@@ -174,11 +175,16 @@ def test_one_program_serves_one_test_client_after_the_other() -> None:
     for _ in range(3):
         with TestClient(app) as client:
             assert client.get("/").json()[0] is True
-    with pytest.raises(RuntimeError, match="This host does not run"):
+    with pytest.raises(RuntimeError, match="This host is not running"):
         TestClient(app).get("/")
 
 
 def test_two_test_clients_at_once_are_refused_in_words() -> None:
     app = Host({}).wrap(Starlette())
-    with TestClient(app), pytest.raises(RuntimeError, match="runs in another event loop already"), TestClient(app):
+    with TestClient(app), pytest.raises(RuntimeError, match="already running in another event loop"), TestClient(app):
         pass
+
+
+def test_only_a_callable_can_be_wrapped() -> None:
+    with pytest.raises(ArgumentError, match="app is None, expected an ASGI program"):
+        Host({}).wrap(None)  # type: ignore[arg-type]

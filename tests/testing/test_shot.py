@@ -180,6 +180,10 @@ def test_a_picture_of_an_error_can_be_wanted(shot: Any, server: str) -> None:
         ((TODO, "x", "--args", "[]"), "--args is [], expected an object"),
         ((TODO, "x", "--args", "@none.json"), "none.json cannot be read"),
         ((TODO, "x", "--size", "big"), "--size is 'big', expected something like 800x600"),
+        ((TODO, "x", "--scale", "0"), "--scale is 0, expected a number greater than 0"),
+        ((TODO, "x", "--timeout", "-1"), "--timeout is -1, expected a number greater than 0"),
+        ((TODO, "x", "--time-zone", "Mars/X"), "--time-zone is 'Mars/X', expected a name such as"),
+        ((TODO, "x", "--locale", "zz zz"), "--locale is 'zz zz', expected a language tag"),
         ((TODO, "x", "--mode", "big"), "--mode is 'big', expected one of: inline, fullscreen, pip"),
     ],
 )

@@ -42,7 +42,7 @@ def servers(
         headers: HTTP headers for the servers that are reached by URL.
         only: The name of the one server to return.
     """
-    found = _named_servers(targets, command) or _examples()
+    found = _named_servers(targets, command) if targets or command else _examples()
     if only is not None:
         if only not in found:
             raise ConfigError(f"There is no server {only!r}. There are: {', '.join(found)}.")
@@ -119,7 +119,10 @@ def _servers(text: str) -> list[tuple[str, Served]]:
         return [(_name(urlsplit(text).hostname or "server"), Served(parse_target(text)))]
     path = Path(text).expanduser()
     if path.suffix == ".json":
-        return [(name, Served(entry)) for name, entry in load_config(path).items()]
+        entries = load_config(path)
+        if not entries:
+            raise ConfigError(f"{text} names no enabled server. Add one, or name a server.py or a URL.")
+        return [(name, Served(entry)) for name, entry in entries.items()]
     if (script := find_script(text)) is not None:
         if not script.is_file():
             raise ConfigError(f"{text} does not exist.{_what_is_there(script)}")

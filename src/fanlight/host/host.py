@@ -21,9 +21,10 @@ from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.validation import check_arguments, check_callable, check_object, check_path, check_text
+from fanlight.host.validation import check_arguments, check_object, check_path, check_text
 from fanlight.host.views.app_tools import AppTool
 from fanlight.host.web.page_socket import Authorize
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -267,7 +268,8 @@ class Host:
 
     def wrap(self, app: ASGIApp, path: str = "/apps") -> ASGIApp:
         """Return an ASGI program that serves `app`, the host under `path`, and the sandbox host names."""
-        check_callable("app", app, "an ASGI program, such as Starlette()")
+        if not callable(app):
+            raise ArgumentError(f"app is {app!r}, expected an ASGI program, such as Starlette().")
         return self._runtime.web(check_path(path)).wrap(app)
 
     def sandbox_asgi(self) -> ASGIApp:

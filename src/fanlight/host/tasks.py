@@ -24,7 +24,9 @@ class HostTasks:
 
     async def __aenter__(self) -> Self:
         if self._group is not None:
-            raise StateError("This host runs already. Leave its `async with` block first, or make another Host.")
+            raise StateError(
+                "This host is already running. Leave its `async with` block first, or create another Host."
+            )
         self._group = await anyio.create_task_group().__aenter__()
         self._thread = threading.get_ident()
         return self
@@ -52,7 +54,7 @@ class HostTasks:
         """Raise StateError if the host runs in another thread, and so in another event loop."""
         if self._thread != threading.get_ident():
             raise StateError(
-                "This host runs in another event loop already, as when two test clients are open at once. "
+                "This host is already running in another event loop, as when two test clients are open at once. "
                 "Close the first one before the second, or make a Host for each."
             )
 
@@ -67,7 +69,7 @@ class HostTasks:
     def _running_group(self) -> TaskGroup:
         if self._group is None:
             raise StateError(
-                "This host does not run. Serve what host.wrap(app) returns, with its lifespan (with Starlette's "
+                "This host is not running. Serve what host.wrap(app) returns, with its lifespan (with Starlette's "
                 "TestClient that means `with TestClient(app) as client:`), or use `async with host:`."
             )
         return self._group

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
+from zoneinfo import available_timezones
 
 from fanlight import signals
 from fanlight.dev.targets import parse_headers, servers
@@ -18,6 +19,7 @@ from fanlight.testing.stage import Mode, Theme
 
 RENDERED, NOT_RENDERED, USAGE, NOT_STARTED = range(4)
 
+_LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _SIZE = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 
 
@@ -73,6 +75,11 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
         names = ", ".join(found)
         raise UsageError(f"{options.names[0]} names {len(found)} servers: {names}. Choose one with --server NAME.")
     (served,) = found.values()
+    _check_number("--scale", options.scale)
+    _check_number("--timeout", options.timeout)
+    known = available_timezones()  # empty on a system without a time zone database; browsers have their own
+    if known and options.time_zone not in known:
+        raise UsageError(f"--time-zone is {options.time_zone!r}, expected a name such as Europe/Berlin.")
     themes: list[Theme] = ["light", "dark"] if options.theme == "both" else [options.theme]
     return Shot(
         served.target,
@@ -82,7 +89,7 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
             themes,
             [_size(text) for text in _values(options.size, "800x600")],
             [_mode(text) for text in _values(options.mode, "inline")],
-            _values(options.locale, "en-US"),
+            [_locale(text) for text in _values(options.locale, "en-US")],
         ),
         freeze=options.freeze,
         full=options.full,
@@ -124,6 +131,17 @@ def _mode(text: str) -> Mode:
     if text not in get_args(Mode):
         raise UsageError(f"--mode is {text!r}, expected one of: {', '.join(get_args(Mode))}.")
     return cast(Mode, text)
+
+
+def _locale(text: str) -> str:
+    if _LOCALE.fullmatch(text) is None:
+        raise UsageError(f"--locale is {text!r}, expected a language tag such as de-DE.")
+    return text
+
+
+def _check_number(option: str, value: float) -> None:
+    if not value > 0:
+        raise UsageError(f"{option} is {value:g}, expected a number greater than 0.")
 
 
 def _print_error(message: str) -> None:
