@@ -50,6 +50,9 @@ def gone() -> str:
     return "x"
 
 add("dead", page("<h1>Dead</h1>").replace("await new App", "app.conect(); await new App"))
+throws = "const app = new App({ name: 'x', version: '1' });\\napp.ontoolresult = () => { throw new Error('boom'); };\\n"
+connects = 'await new App({ name: "x", version: "1" }).connect();'
+add("throws", page("<h1>Throws</h1>").replace(connects, throws + "await app.connect();"))
 add("blocked", page("<h1>Blocked</h1><script>new Image().src = 'https://icons.example/a.png'</script>"))
 
 @apps.tool(view=View.html(page("<h1>Raises</h1>"), uri="ui://x/raises"))
@@ -224,6 +227,13 @@ def test_a_script_that_dies_is_named_with_its_line_long_before_the_timeout(shot:
     assert code == 1
     assert "not rendered (initialize): A script of the View died before ui/initialize. ReferenceError: app is" in output
     assert "app is not defined (View.html(...):3)" in output
+
+
+def test_an_exception_in_a_handler_is_printed_with_its_line_and_fails_if_strict(shot: Any, server: str) -> None:
+    code, output = shot(server, "throws")
+    assert code == 0
+    assert "A handler of the View threw Error: boom (View.html(...):4)." in output
+    assert shot(server, "throws", "--strict")[0] == 1
 
 
 def test_what_is_blocked_is_printed_with_a_fix_and_fails_if_strict(shot: Any, server: str) -> None:

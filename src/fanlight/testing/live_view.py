@@ -74,6 +74,8 @@ class ConsoleLine:
     """The line in that document."""
     source: str | None = None
     """The author's file and line, such as `clock.html:13`, if the server reports them; otherwise None."""
+    is_exception: bool = False
+    """Whether the line is an exception that a script caught and logged, as SDKs do with those of handlers."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text} ({self.source or f'{self.url}:{self.line}'})"
@@ -409,14 +411,20 @@ class LiveView:
     def _script_error(self, error: "Error") -> ScriptError:
         text = f"{error.name}: {error.message}" if error.name else error.message
         stack = error.stack or ""
-        if found := _STACK_PLACE.search(stack):
-            url, line, column = found[1], int(found[2]), int(found[3])
+        if (found := self._stack_place(stack)) is not None:
+            url, line, column = found
         else:  # syntax errors have no stack
             reported = (each for each in self._error_places if each["message"].endswith(error.message))
             place: JSONObject = next(reported, {"file": "", "line": 0, "column": 0})
             url, line, column = place["file"], place["line"], place["column"]
         url = self._public_url(url)
         return ScriptError(text, url, line, column, self._source(url, line, column), stack)
+
+    def _stack_place(self, stack: str) -> tuple[str, int, int] | None:
+        """Return document, line and column of a stack trace: of the first entry in the author's files, or the first."""
+        places = [(found[1], int(found[2]), int(found[3])) for found in _STACK_PLACE.finditer(stack)]
+        authored = (each for each in places if self._source(self._public_url(each[0]), each[1], each[2]) is not None)
+        return next(authored, places[0] if places else None)
 
     def _on_console(self, message: "ConsoleMessage") -> None:
         text, location = message.text, message.location
@@ -427,9 +435,12 @@ class LiveView:
             else:
                 self.violations.append(self._violation(report))
         elif _is_in_view(location["url"]):
-            url, line = self._public_url(location["url"]), location["lineNumber"] + 1
-            source = self._source(url, line, location["columnNumber"] + 1)
-            self.console.append(ConsoleLine(message.type, text, url, line, source))
+            logged = (location["url"], location["lineNumber"] + 1, location["columnNumber"] + 1)
+            thrown = self._stack_place(text) if message.type == "error" else None
+            url, line, column = thrown or logged
+            url = self._public_url(url)
+            source = self._source(url, line, column)
+            self.console.append(ConsoleLine(message.type, text, url, line, source, thrown is not None))
 
     def _violation(self, report: JSONObject) -> Violation:
         url = self._public_url(report["sourceFile"] or self.frame.url)

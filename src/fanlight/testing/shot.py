@@ -173,5 +173,9 @@ class Shot:
         if not self.full and height > look.size[1]:
             notes.append(f"The View is {height} high: --full shows all of it.")
         defects = [f"A script of the View threw {error}." for error in view.errors]
+        for line in view.console:
+            if line.is_exception:
+                place = line.source or f"{line.url}:{line.line}"
+                defects.append(f"A handler of the View threw {line.text.splitlines()[0]} ({place}).")
         defects += [f"Blocked: {each}. {each.fix}" for each in view.violations if not each.is_probe]
         return Picture(look, png, failure, tuple(notes), defects=tuple(dict.fromkeys(defects)))
