@@ -1,7 +1,7 @@
 """Temporary folders that are removed at the latest when Fanlight starts the next time.
 
 A process that is killed cannot remove its folder. Each folder has a file that its process holds locked, so that another
-process can recognise a folder whose process is gone. Without `fcntl`, on Windows, such folders stay.
+process can recognize a folder whose process is gone. Without `fcntl`, on Windows, such folders stay.
 """
 
 import os

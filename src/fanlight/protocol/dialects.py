@@ -237,7 +237,7 @@ class Translator:
         if row is not None:
             self.older_names[row.older] = row.today
             self._is_older = True
-            # Views of the guides send `initialize`, too, so it takes another message to recognise a draft.
+            # Views of the guides send `initialize`, too, so it takes another message to recognize a draft.
             if row.dialect == "first draft" or row.older == "ui/size-change":
                 self._methods = _TO_VIEW[row.dialect]
             elif row.older == "initialize" and self._server_dialect == "first draft":

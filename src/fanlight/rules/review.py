@@ -493,7 +493,7 @@ def same_document_at_each_read(server: ServerObservation) -> Iterator[Problem]:
         first = content_item(look.reads[uri], uri) if uri in look.reads else None
         second = content_item(response, uri)
         if first is not None and second is not None and html_of(first) != html_of(second):
-            message = "is a different document at each read, so no host can review it once and recognise it later."
+            message = "is a different document at each read, so no host can review it once and recognize it later."
             yield Problem(uri, message, "Serve a fixed document, and send data with the tool.", None, "low")
 
 
