@@ -47,8 +47,8 @@ async def test_leaving_the_block_cancels_the_tasks_and_it_can_be_entered_again()
 
 async def test_tasks_are_refused_outside_the_block_and_it_is_not_entered_twice() -> None:
     tasks = HostTasks()
-    with pytest.raises(StateError, match="does not run"):
+    with pytest.raises(StateError, match="is not running"):
         tasks.start_soon(anyio.sleep, 0)
     async with tasks:
-        with pytest.raises(StateError, match="runs already"):
+        with pytest.raises(StateError, match="already running"):
             await tasks.__aenter__()
