@@ -317,8 +317,8 @@ async def test_a_server_that_fails_at_once_waits_for_the_next_change(browser: Br
             await expect(nav).to_contain_text("broken")
             await page.wait_for_timeout(2_500)  # several times the pause between two attempts
             assert starts.read_text("utf-8") == "x"
-            path.write_text(good.replace("plain", "mended"), encoding="utf-8")
-            await expect(nav.get_by_role("button", name="mended")).to_be_visible()
+            path.write_text(good.replace("plain", "repaired"), encoding="utf-8")
+            await expect(nav.get_by_role("button", name="repaired")).to_be_visible()
 
 
 async def test_an_error_in_a_handler_is_reported(browser: Browser, tmp_path: Path) -> None:

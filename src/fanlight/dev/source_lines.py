@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,7 +9,7 @@ from fanlight.protocol.source_lines import VARIABLE, Run, find
 from fanlight.temporary import TemporaryFolder, remove_stale_folders
 
 if TYPE_CHECKING:
-    from fanlight.host.upstream.config import Target
+    pass
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
 
@@ -34,14 +33,6 @@ class Lines:
     def environment(self) -> dict[str, str]:
         """The environment variables that make a server write its source lines."""
         return {VARIABLE: str(self._folder.path)}
-
-    def asked_of(self, target: "Target") -> "Target":
-        """Return a target that writes its lines, if it is a program that we start."""
-        from fanlight.host.upstream.config import Command  # heavy, and `fanlight dev` starts before it is imported
-
-        if not isinstance(target, Command):
-            return target
-        return replace(target, env={**(target.env or {}), **self.environment})
 
     def place(self, sha256: str, line: int, column: int) -> Place | None:
         """Return the file and the line that a place in a document is; None if it is not known."""

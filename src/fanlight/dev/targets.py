@@ -101,11 +101,14 @@ def resolve_server(server: object) -> object:
     return server
 
 
+def with_source_lines(server: Target, lines: Lines) -> Target:
+    """Return a server that, if it is a program, reports its source lines."""
+    return _with_variables(server, lines.environment)
+
+
 def with_diagnostics(server: Target, lines: Lines) -> Target:
     """Return a server that, if it is a program, reports its source lines and does not wrap its tracebacks."""
-    if not isinstance(server, Command):
-        return server
-    return replace(server, env={**(server.env or {}), **lines.environment, **WIDE})
+    return _with_variables(server, {**lines.environment, **WIDE})
 
 
 def _is_path(text: str) -> bool:
@@ -134,6 +137,11 @@ def _servers(text: str) -> list[tuple[str, Served]]:
         f"{text!r} is not a server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
         f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."
     )
+
+
+def _with_variables(server: Target, variables: Mapping[str, str]) -> Target:
+    """Return a server that, if it is a program, gets these environment variables in addition to its own."""
+    return replace(server, env={**(server.env or {}), **variables}) if isinstance(server, Command) else server
 
 
 def _with_environment(to: Target) -> Target:

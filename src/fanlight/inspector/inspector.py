@@ -3,7 +3,6 @@
 import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from importlib.resources import files
 from typing import Final
 
@@ -17,10 +16,9 @@ from starlette.types import ASGIApp
 from fanlight import __version__
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
-from fanlight.dev.targets import Served
-from fanlight.dev.tracebacks import WIDE
+from fanlight.dev.targets import Served, with_diagnostics, with_source_lines
 from fanlight.host import Allow, App, Ask, Decision, Host, Policy
-from fanlight.host.upstream.config import Command, Target
+from fanlight.host.upstream.config import Target
 from fanlight.inspector.api import Panel
 from fanlight.inspector.events import Events
 from fanlight.inspector.guard import Guard
@@ -125,10 +123,8 @@ class Inspector:
 
     def _target(self, served: Served) -> Target:
         """Return the target of a server, with what this program adds for the servers that it starts."""
-        target = self._lines.asked_of(served.target)
-        if isinstance(target, Command) and served.folder is not None:
-            return replace(target, env={**(target.env or {}), **WIDE})
-        return target
+        add = with_source_lines if served.folder is None else with_diagnostics
+        return add(served.target, self._lines)
 
     def _is_own_page(self, connection: HTTPConnection, view: str) -> bool:
         return self.guard.is_authenticated(connection)

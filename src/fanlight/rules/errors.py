@@ -16,6 +16,8 @@ UNCAUGHT: Final = "QUA-02"
 """The rule for errors that no situation in particular causes."""
 ERROR_TEXT: Final = re.compile(r"(?:Uncaught )?\w*Error: ")
 """How an error begins on the console."""
+LOOK_AT_CONSOLE: Final = "Look at the View's console in fanlight dev."
+"""The fix for an error that the rule cannot explain."""
 
 _BY_STEP: Final[Mapping[str, Mapping[str, str]]] = {
     "plain": {"theme": "QUA-17", "locale": "QUA-17", "fullscreen": "QUA-17", "pip": "QUA-17", "teardown": "QUA-14"},
