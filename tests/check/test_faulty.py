@@ -3,13 +3,18 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp.client._memory import InMemoryTransport
+from mcp.server import MCPServer
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight.check import ConnectError, Report, UsageError, check
 from fanlight.check.schema_errors import schema_errors_in
+from fanlight.check.visit import VERSIONS
 from fanlight.cli import main
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]
@@ -149,6 +154,41 @@ async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
 async def test_a_server_that_never_answers_is_given_up() -> None:
     with pytest.raises(ConnectError, match=r"did not answer as an MCP server within 1\.3 seconds.*--timeout"):
         await checked("mute", seconds=1.0)
+
+
+class Unreliable:
+    """Opens the connections of a server, and fails on those with the given numbers."""
+
+    def __init__(self, *failing: int) -> None:
+        self.failing = failing
+        self.opened = 0
+
+    def __call__(self) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+        self.opened += 1
+        if self.opened in self.failing:
+            raise OSError("out of cheese")
+        server = MCPServer("plain")
+
+        @server.tool()
+        def first() -> str:
+            return "one"
+
+        return InMemoryTransport(server)
+
+
+async def test_a_connection_that_fails_once_is_tried_again() -> None:
+    opener = Unreliable(2)
+    report = await check(opener, browser=False)
+    assert report.named("LNT-08") == []
+    assert len(report.servers[0].versions) == len(VERSIONS)
+
+
+async def test_a_connection_that_fails_twice_is_a_finding() -> None:
+    opener = Unreliable(*range(2, 100))
+    report = await check(opener, browser=False)
+    (finding,) = report.named("LNT-08")
+    assert finding.problem.message.startswith(f"cannot be connected by every client ({VERSIONS[-1]} without MCP Apps, ")
+    assert "out of cheese" in finding.problem.message
 
 
 async def test_what_is_printed_to_stdout_is_found() -> None:

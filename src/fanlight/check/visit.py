@@ -183,10 +183,10 @@ async def connected(
     """Connect on one protocol version. Raise `_OtherVersion`, or `ConnectError` with the reason."""
     stderr: list[str] = []
     attempt = Attempt(None, stderr.append)
-    transport = _in_process(target.server) if isinstance(target, InProcess) else open_transport(target, attempt)
     extensions = {EXTENSION_ID: dict(SERVER_SETTINGS)} if ui else None
     longest = response_timeout * (1 + _SECOND_CHANCE) if version in MODERN_PROTOCOL_VERSIONS else response_timeout
     try:
+        transport = _in_process(target.server) if isinstance(target, InProcess) else open_transport(target, attempt)
         with anyio.fail_after(longest) as limit:
             async with (
                 transport as (read, write),
@@ -389,7 +389,7 @@ async def visit(target: Target, plan: Plan, on_progress: OnProgress) -> list[Loo
             "Pass a function that opens one."
         )
     looks: list[Look] = []
-    reasons: list[str] = []
+    reasons: dict[tuple[str, bool, bool], str] = {}
     unanswered: dict[str, Response] = {}
 
     async def look(version: str, ui: bool, calls: bool = False) -> None:
@@ -403,7 +403,7 @@ async def visit(target: Target, plan: Plan, on_progress: OnProgress) -> list[Loo
         except _OtherVersion:
             return
         except ConnectError as error:
-            reasons.append(str(error))
+            reasons[version, ui, calls] = str(error)
 
     # The newest version first and alone, because a server that cannot start would fail for each of them.
     for newest in reversed(VERSIONS):
@@ -411,7 +411,7 @@ async def visit(target: Target, plan: Plan, on_progress: OnProgress) -> list[Loo
         if looks or reasons:
             break
     if not looks:
-        raise ConnectError(reasons[0] if reasons else "It supports no known version of MCP.")
+        raise ConnectError(next(iter(reasons.values()), "It supports no known version of MCP."))
     older = VERSIONS[: VERSIONS.index(newest)]
     limit = anyio.CapacityLimiter(_AT_ONCE)
 
@@ -425,6 +425,14 @@ async def visit(target: Target, plan: Plan, on_progress: OnProgress) -> list[Loo
             tasks.start_soon(limited, HANDSHAKE_PROTOCOL_VERSIONS[-1], False, False)
         for version in older:
             tasks.start_soon(limited, version, True, False)
+    # A connection can fail because the machine is busy with the others, so each is tried again alone.
+    failed, reasons = reasons, {}
+    for version, ui, calls in failed:
+        await look(version, ui, calls)
+    if reasons:
+        clients = ", ".join(f"{version} {'with' if ui else 'without'} MCP Apps" for version, ui, _ in reasons)
+        failure = f"cannot be connected by every client ({clients}): {next(iter(reasons.values()))}"
+        looks[0] = replace(looks[0], failures=[*looks[0].failures, failure])
     return sorted(looks, key=lambda seen: (seen.version, seen.ui))
 
 
