@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import subprocess
@@ -5,13 +6,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from fanlight import __version__
 from fanlight.cli import main
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import servers
+from fanlight.inspector.inspector import Inspector
+from fanlight.inspector.server import _Server
 from support.inspecting import mirror, running
 
 
@@ -75,6 +81,24 @@ def test_a_signal_exits_with_code_0_and_removes_temporary_files(name: str, tmp_p
             process.kill()
     assert b"Traceback" not in output
     assert list(kept.iterdir()) == []
+
+
+@pytest.mark.anyio
+async def test_a_signal_during_startup_is_followed_by_an_orderly_shutdown() -> None:
+    events: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(0)  # where a cancellation would end the startup
+        await send({"type": "lifespan.startup.complete"})
+        events.append((await receive())["type"])
+        await send({"type": "lifespan.shutdown.complete"})
+
+    server = _Server(uvicorn.Config(app, lifespan="on", port=0, log_level="critical"), Mock(spec=Inspector))
+    with server.stopped_by_signals():
+        await asyncio.wait_for(server.serve(), 20)
+    assert events == ["lifespan.shutdown"]
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])

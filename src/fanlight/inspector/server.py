@@ -3,11 +3,12 @@
 import contextlib
 import errno
 import logging
+import signal
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import uvicorn
 
@@ -42,7 +43,15 @@ async def show(
         prewarmed=prewarmed,
         lines=lines,
     )
-    with printed(sys.stderr), _listener(host, port) as listener:
+    config = uvicorn.Config(
+        inspector.app,
+        log_level="warning",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=1,  # pages hold an event stream open
+    )
+    server = _Server(config, inspector)
+    with printed(sys.stderr), _listener(host, port) as listener, server.stopped_by_signals():
         bound = listener.getsockname()[1]
         url = f"http://localhost:{bound}/?token={inspector.guard.token}"
         if bound != port:
@@ -52,16 +61,7 @@ async def show(
             print(f"  From another machine: ssh -L {bound}:localhost:{bound} THIS-MACHINE, then open this address.\n")
         if open_browser:
             threading.Thread(target=_open, args=[url], daemon=True).start()
-        config = uvicorn.Config(
-            inspector.app,
-            log_level="warning",
-            ws="websockets-sansio",
-            ws_per_message_deflate=False,
-            timeout_graceful_shutdown=1,  # pages hold an event stream open
-        )
-        # Ctrl+C during startup is not an error.
-        logging.getLogger("uvicorn.error").addFilter(lambda record: "CancelledError" not in record.getMessage())
-        await _Server(config, inspector).serve(sockets=[listener])
+        await server.serve(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
@@ -70,6 +70,23 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, inspector: Inspector) -> None:
         super().__init__(config)
         self._inspector = inspector
+
+    @contextlib.contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """Stop the server when a signal arrives in the block, which may be before it has started.
+
+        Cancelling a server that is starting would leave its tasks, and the processes that they start, behind.
+        """
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._inspector.close_streams()
