@@ -36,7 +36,7 @@ coverage: setup ## Line and branch coverage of each package, by all Python tests
 	$(PYTEST) --cov --cov-report=
 	$(VENV)/python scripts/coverage_table.py
 	$(NODE) --test --experimental-test-coverage --test-coverage-include='src/fanlight/browser/*.js' \
-	  --test-coverage-exclude='src/fanlight/browser/mcp-app.js' \
+	  --test-coverage-exclude='src/fanlight/browser/mcp-app*.js' \
 	  --test-reporter=./scripts/coverage_reporter.mjs tests/js/*.test.js
 
 stress: setup ## The tests, three times on a busy machine; ARGS="tests/host --runs 5" runs others

@@ -1,5 +1,6 @@
 """The consent dialog of `<mcp-app>` in a real Chromium: what it shows, and who can answer, cover or close it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -159,6 +160,27 @@ async def test_a_cancelled_question_is_closed_without_an_answer(host: Host) -> N
     assert not any(frame["type"] == "command-result" for frame in host.frames)
 
 
+async def test_a_question_that_is_cancelled_while_the_dialog_loads_is_never_shown(host: Host) -> None:
+    await host.started()
+    await host.page.evaluate(
+        """() => {
+          window.dialogs = 0;
+          const root = document.querySelector("mcp-app").shadowRoot;
+          new MutationObserver(() => (dialogs += 1)).observe(root, {childList: true});
+        }"""
+    )
+    await host.send("question", id=3, **QUESTION)
+    await host.send("cancel-command", id=3)
+    async with asyncio.timeout(15):
+        while "mcp-app-consent.js" not in host.scripts:
+            await host.page.wait_for_timeout(20)
+    await asked(host, id=4)
+    await host.page.get_by_role("button", name="Don’t allow").click()
+    assert (await host.received("command-result"))["id"] == 4
+    await expect(host.page.get_by_role("dialog")).to_have_count(0)
+    assert await host.page.evaluate("dialogs") == 2  # one appeared, and was removed
+
+
 async def test_the_page_can_ask_with_its_own_dialog(host: Host) -> None:
     await host.started()
     await host.page.evaluate(
@@ -171,6 +193,7 @@ async def test_the_page_can_ask_with_its_own_dialog(host: Host) -> None:
     await host.send("question", id=3, **QUESTION)
     assert await answer(host) == "once"
     assert await host.page.get_by_role("dialog").count() == 0
+    assert "mcp-app-consent.js" not in host.scripts
 
 
 async def test_a_question_can_be_answered_before_the_view_is_shown(host: Host) -> None:

@@ -23,6 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fanlight.browser import served_script
 from fanlight.host.views.frames import HOST_FRAMES, PAGE_FRAMES, ShowView
+from fanlight.host.web.assets import PAGE_SCRIPTS
 from support.browser import colours, frame_at, until
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +73,8 @@ class Host:
         self.view = view
         self.csp: str | None = None
         self.refuse: int | None = None
+        self.scripts: list[str] = []
+        self.missing: list[str] = []
         self.sockets: list[WebSocket] = []
         self.frames: list[dict[str, Any]] = []
         self.acks: list[int | None] = []
@@ -102,9 +105,10 @@ class Host:
 
     async def answer(self, request: Request) -> Response:
         name, path = request.url.hostname or "", request.url.path
-        scripts = {"/apps/mcp-app.js": "mcp-app.js", "/sandbox.js": "sandbox.js"}
-        if path in scripts:
-            return Response(served_script(scripts[path]), media_type="text/javascript")
+        script = path.removeprefix("/apps").removeprefix("/")
+        if script in PAGE_SCRIPTS or script == "sandbox.js":
+            self.scripts.append(script)
+            return Response(served_script(script), 503 if script in self.missing else 200, media_type="text/javascript")
         if path == "/page.js":
             return Response(PAGE_SCRIPT, media_type="text/javascript")
         if name == "localhost" and path == "/page":
@@ -219,8 +223,28 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
         yield made
 
 
-def test_the_element_is_at_most_8000_bytes_compressed_as_it_is_served() -> None:
-    assert len(gzip.compress(served_script("mcp-app.js").encode(), 9)) <= 8_000
+@pytest.mark.parametrize(
+    ("name", "most"), [("mcp-app.js", 8_000), ("mcp-app-consent.js", 2_500), ("mcp-app-download.js", 1_000)]
+)
+def test_the_element_and_its_parts_are_small_compressed_as_they_are_served(name: str, most: int) -> None:
+    assert len(gzip.compress(served_script(name).encode(), 9)) <= most
+
+
+async def test_the_parts_of_the_element_are_loaded_only_when_they_are_needed(host: Host) -> None:
+    await host.started()
+    assert sorted(set(host.scripts)) == ["mcp-app.js", "sandbox.js"]
+    async with host.page.expect_download():
+        await host.answered("download", files=[{"name": "a.txt", "text": "a"}])
+    assert host.scripts.count("mcp-app-download.js") == 1
+    assert "mcp-app-consent.js" not in host.scripts
+
+
+async def test_a_part_that_cannot_be_loaded_is_the_reason_of_a_failed_command(host: Host) -> None:
+    host.missing = ["mcp-app-consent.js", "mcp-app-download.js"]
+    await host.started()
+    assert "mcp-app-download.js" in (await host.answered("download", files=[{"name": "a", "text": "a"}]))["error"]
+    question = {"text": "x", "app": "y", "details": [], "always": "z"}
+    assert "mcp-app-consent.js" in (await host.answered("question", **question))["error"]
 
 
 async def test_a_view_is_shown_and_messages_are_relayed_both_ways(host: Host) -> None:
@@ -728,12 +752,22 @@ async def test_a_page_whose_policy_blocks_the_proxy_shows_the_directive(host: Ho
 
 async def test_it_works_under_a_strict_policy_of_the_page(host: Host) -> None:
     proxy = host.proxy.split("/proxy")[0]
-    host.csp = f"default-src 'none'; script-src 'self'; connect-src 'self'; frame-src {proxy}"
+    host.csp = (
+        f"default-src 'none'; script-src 'self'; connect-src 'self'; frame-src {proxy}; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
     await host.started()
     await host.send("resize", height=222)
     await host.answered("set-display-mode", mode="inline")
     assert await host.height() == 222
     assert await host.part("frame").evaluate("frame => getComputedStyle(frame).borderTopWidth") == "0px"
+    async with host.page.expect_download():
+        await host.answered("download", files=[{"name": "a.txt", "text": "a"}])
+    await host.send("question", id=7, text="x", app="y", details=[], always="z")
+    dialog = host.page.get_by_role("dialog")
+    assert await dialog.evaluate("dialog => getComputedStyle(dialog).position") == "fixed"
+    await dialog.get_by_role("button", name="Don’t allow").click()
+    assert (await host.received("command-result"))["result"] == {"answer": "deny"}
     assert await host.page.evaluate("problems") == []
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from fanlight.browser import served_script
+from fanlight.host.web.assets import PAGE_SCRIPTS
 from support.node import node
 
-SCRIPTS = ("mcp-app.js", "sandbox.js")
+SCRIPTS = (*sorted(PAGE_SCRIPTS), "sandbox.js")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -1,7 +1,11 @@
+import re
+from importlib.resources import files
+
 import pytest
 from starlette.types import ASGIApp
 
 from fanlight.host.web.asgi import Web
+from fanlight.host.web.assets import PAGE_SCRIPTS
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.sandbox import proxy_url
 from support.fake_web import APPLICATION, ORIGINS, PROXY_NAME, FakeBackend, client
@@ -16,9 +20,9 @@ def app() -> ASGIApp:
 
 async def test_browser_files_are_served_as_scripts(app: ASGIApp) -> None:
     async with client(app) as http:
-        element = await http.get("/apps/mcp-app.js")
+        scripts = [await http.get(f"/apps/{name}") for name in PAGE_SCRIPTS]
         sandbox = await http.get("/sandbox.js", headers={"host": PROXY_NAME})
-        for response in (element, sandbox):
+        for response in (*scripts, sandbox):
             assert response.status_code == 200
             assert response.headers["content-type"].startswith("text/javascript")
             assert response.headers["x-content-type-options"] == "nosniff"
@@ -32,10 +36,16 @@ async def test_versioned_addresses_are_cached_forever_and_others_are_revalidated
         script = await http.get(f"/{address}", headers=headers)
         for response in (proxy, script):
             assert "immutable" in response.headers["cache-control"]
-        for path, name in (("/sandbox.js", headers), ("/apps/mcp-app.js", {})):
+        for path, name in (("/sandbox.js", headers), *((f"/apps/{name}", {}) for name in PAGE_SCRIPTS)):
             response = await http.get(path, headers=name)
             assert response.headers["cache-control"] == "no-cache"
             again = await http.get(path, headers={**name, "if-none-match": response.headers["etag"]})
             assert (again.status_code, again.content) == (304, b"")
         stale = proxy_url(ORIGINS) + "x"
         assert (await http.get(stale, headers=headers)).headers["cache-control"] == "no-cache"
+
+
+def test_the_host_serves_every_module_that_the_element_imports() -> None:
+    sources = [path.read_text("utf-8") for path in files("fanlight.browser").iterdir() if path.name in PAGE_SCRIPTS]
+    imported = {name for source in sources for name in re.findall(r'(?:import\(|from )"\./([\w.-]+)"', source)}
+    assert imported == PAGE_SCRIPTS

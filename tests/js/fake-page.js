@@ -22,6 +22,8 @@ export class FakeElement extends EventTarget {
   classList = { replace() {}, toggle() {} };
   /** @type {any} */
   shadowRoot = null;
+  /** @type {any[]} */
+  adoptedStyleSheets = [];
   /** @type {any} */
   parent;
 

@@ -1,4 +1,4 @@
-// The functions of mcp-app.js that need no page. page-vectors.test.js and tests/browser test the element.
+// The functions of mcp-app.js and its parts that need no page. page-vectors.test.js and tests/browser test the element.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
@@ -10,8 +10,9 @@ globals.customElements = {
   get: (/** @type {string} */ name) => defined.get(name),
   define: (/** @type {string} */ name, /** @type {unknown} */ element) => defined.set(name, element),
 };
-const { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink } =
+const { McpApp, backoff, changes, clampHeight, leastLength, webLink } =
   await import("../../src/fanlight/browser/mcp-app.js");
+const { safeName } = await import("../../src/fanlight/browser/mcp-app-download.js");
 
 it("the file defines the element once, however often it is loaded", async () => {
   assert.equal(defined.get("mcp-app"), McpApp);

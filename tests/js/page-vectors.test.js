@@ -47,6 +47,9 @@ const replay = async ({ element: attributes, steps }) => {
   const page = new FakePage();
   page.install();
   const { McpApp } = await import("../../src/fanlight/browser/mcp-app.js");
+  // Loaded before, so that a step does not wait for it.
+  await import("../../src/fanlight/browser/mcp-app-consent.js");
+  await import("../../src/fanlight/browser/mcp-app-download.js");
   const element = (page.element = /** @type {any} */ (new McpApp()));
   element.setAttribute("src", "/apps");
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

@@ -4,8 +4,10 @@
  *
  * The bridge runs in Python. This element opens a WebSocket to it at `{src}/socket`, frames the sandbox proxy, and
  * relays messages between the two. It also does what only a page can do: sizes, display modes, links, downloads,
- * questions for the user, and reporting the state of the browser. docs/reference/mcp-app.md describes its attributes
- * and events, docs/reference/page-protocol.md the frames on the socket.
+ * questions for the user, and reporting the state of the browser. What most pages never need is in modules of its own
+ * (`mcp-app-consent.js`, `mcp-app-download.js`), which are loaded from the same place when they are needed.
+ * docs/reference/mcp-app.md describes its attributes and events, docs/reference/page-protocol.md the frames on the
+ * socket.
  */
 
 /** @typedef {Record<string, any>} Json */
@@ -30,9 +32,6 @@ const MAX_DEPTH = 150;
 const ACK_EVERY = 32;
 
 const TIMEOUT = 10_000;
-
-// How long the buttons that allow something are disabled, so that a click that was meant for the page hits none.
-const ALLOW_DELAY = 600;
 
 const STYLE = `
 :host { display: block; position: relative; }
@@ -67,20 +66,6 @@ p:not(:empty), details { padding: 8px 12px; }
 .small:not(:empty) { padding: 4px 12px; }
 pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; font: 12px/1.5 ui-monospace, monospace; }
 [hidden] { display: none; }
-.ask {
-  position: fixed; inset: 0; margin: auto; box-sizing: border-box; width: min(480px, 100vw - 32px); padding: 20px;
-  max-height: calc(100vh - 32px); overflow: auto; color: CanvasText; background: Canvas; border-radius: 12px;
-  border: var(--line); font: 15px/1.5 system-ui; text-align: start;
-}
-.ask::backdrop { background: rgb(0 0 0 / 50%); }
-.ask h2 { margin: 0 0 8px; font-size: 18px; }
-.ask p { padding: 0; font: inherit; }
-.ask .small { margin-top: 16px; padding: 0; font-size: 13px; }
-.ask dt { margin-top: 12px; font-size: 12px; opacity: 0.75; }
-.ask dd { margin: 0; unicode-bidi: plaintext; overflow-wrap: anywhere; }
-.ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 16px; }
-.ask button { flex: auto; width: auto; height: auto; padding: 8px 12px; font-size: 15px; border-color: currentcolor; }
-.ask button:disabled { opacity: 0.5; }
 iframe {
   display: block; width: 100%; height: 150px; border: 0; color-scheme: light dark;
   background: var(--mcp-app-background, Canvas);
@@ -110,22 +95,6 @@ const clampHeight = (height, max = MAX_HEIGHT) =>
   typeof height === "number" && height >= 0 && height < Infinity
     ? Math.min(Math.ceil(height), max, MAX_HEIGHT)
     : undefined;
-
-/**
- * Return a file name that is safe on every system: no folders, invisible characters, device names or leading dots, and
- * not too long.
- * @param {unknown} name
- */
-const safeName = (name) => {
-  const visible = String(name ?? "").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "");
-  const last = visible.split(/[/\\]/).pop() ?? "";
-  const plain = last.replace(/[<>:"|?*]/g, "_").replace(/^[\s.~]+|[\s.]+$/gu, "");
-  const free = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/i.test(plain)
-    ? `_${plain}`
-    : plain;
-  const [, stem = "", ending = ""] = /^(.*?)(\.[^.]{1,12})?$/su.exec(free) ?? [];
-  return [...stem].slice(0, 80).join("").trim() + ending || "download";
-};
 
 /**
  * Return the address of a link if it is http or https, else undefined.
@@ -178,16 +147,8 @@ const leastLength = (value, known = new Map(), depth = 0) => {
   return length;
 };
 
-/** @param {Json} file */
-const save = ({ name, text, blob }) => {
-  const part = blob == null ? String(text ?? "") : Uint8Array.from(atob(blob), (char) => char.charCodeAt(0));
-  // A type that browsers save and never display.
-  const url = URL.createObjectURL(new Blob([part], { type: "application/octet-stream" }));
-  Object.assign(document.createElement("a"), { href: url, download: safeName(name) }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
-};
-
 /**
+ * Return a new element.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Json} attributes
@@ -220,7 +181,7 @@ class McpApp extends HTMLElement {
     this.#sharedText,
   );
   #insets = make("i", { "aria-hidden": "true" });
-  /** @type {Map<number, HTMLDialogElement>} */
+  /** @type {Map<number, { withdraw(): void }>} The questions without an answer, by id. */
   #questions = new Map();
   #box = make(
     "dialog",
@@ -520,18 +481,27 @@ class McpApp extends HTMLElement {
     else if (type === "reload") this.#start();
     else if (type === "model-context") this.#showShared(frame.update);
     else if (type === "question") this.#ask(frame);
-    else if (type === "cancel-command") this.#questions.get(id)?.close("withdrawn");
+    else if (type === "cancel-command") this.#questions.get(id)?.withdraw();
     else if (type === "set-display-mode") {
       this.#setMode(frame.mode);
       this.#send({ type: "command-result", id, result: { mode: this.#mode } });
-    } else if (type === "open-link" || type === "download") {
-      try {
-        if (type === "open-link") this.#openLink(frame.url);
-        else frame.files.forEach(save);
-        this.#send({ type: "command-result", id, result: {} });
-      } catch (error) {
-        this.#send({ type: "command-result", id, error: error.message });
-      }
+    } else if (type === "open-link") this.#run(id, () => this.#openLink(frame.url));
+    else if (type === "download") {
+      this.#run(id, async () => (await import("./mcp-app-download.js")).saveFiles(frame.files));
+    }
+  }
+
+  /**
+   * Run a command, and answer it.
+   * @param {number} id
+   * @param {() => unknown} command
+   */
+  async #run(id, command) {
+    try {
+      await command();
+      this.#send({ type: "command-result", id, result: {} });
+    } catch (error) {
+      this.#send({ type: "command-result", id, error: error.message });
     }
   }
 
@@ -658,7 +628,7 @@ class McpApp extends HTMLElement {
   }
 
   #closeQuestions() {
-    for (const dialog of this.#questions.values()) dialog.close("withdrawn");
+    for (const question of this.#questions.values()) question.withdraw();
   }
 
   #onViewClosed() {
@@ -743,54 +713,35 @@ class McpApp extends HTMLElement {
   }
 
   /**
-   * Ask the user for consent. The dialog is above everything in the page: the View can neither cover nor script it.
+   * Ask the user for consent, unless the page does it itself.
    * @param {Json} question
    */
-  #ask({ id, text, app, details, always }) {
-    let answered = false;
-    const answer = (/** @type {unknown} */ choice) => {
-      if (answered) return;
-      answered = true;
-      const result = { type: "command-result", id, result: { answer: String(choice) } };
+  async #ask({ id, text, app, details, always }) {
+    const withdraw = () => void this.#questions.delete(id);
+    const respond = (/** @type {Json} */ outcome) => {
+      if (this.#questions.get(id) !== entry) return;
+      withdraw();
+      const frame = { type: "command-result", id, ...outcome };
       // A question that comes before `show` is answered without a number.
-      if (this.#live) this.#send(result);
-      else this.#socket?.send(JSON.stringify(result));
+      if (this.#live) this.#send(frame);
+      else this.#socket?.send(JSON.stringify(frame));
     };
-    if (!this.#fire("mcp-question", { text, app, details, always, answer }, true)) return;
-    const rows = details.map((/** @type {[string, string]} */ [label, value]) => {
-      const isLong = value.includes("\n") || value.length > 80;
-      return [make("dt", {}, label), make("dd", {}, isLong ? make("pre", { tabindex: "0" }, value) : value)];
-    });
-    const no = make("button", { value: "deny" }, "Don’t allow");
-    const yes = [
-      make("button", { value: "once", disabled: "" }, "Allow once"),
-      make("button", { value: "always", disabled: "", "aria-describedby": "a" }, "Always allow"),
-    ];
-    const dialog = make(
-      "dialog",
-      { part: "question", class: "ask", "aria-labelledby": "q", "aria-describedby": "t" },
-      make("h2", { id: "q" }, `Allow ${app}?`),
-      // The heading names the app already.
-      make("p", { id: "t" }, text.startsWith(`${app} `) ? `It${text.slice(app.length)}` : text),
-      make("dl", {}, ...rows.flat()),
-      make("p", { id: "a", class: "small" }, always),
-      make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
-    );
-    // A View can take the focus by script. Take it back, so that the View gets no keys while the question is open.
-    const refocus = () => setTimeout(() => no.focus());
-    window.addEventListener("blur", refocus);
-    dialog.addEventListener("close", () => {
-      window.removeEventListener("blur", refocus);
-      if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
-      // This event is asynchronous: the next question may have the same id by now.
-      if (this.#questions.get(id) === dialog) this.#questions.delete(id);
-      dialog.remove();
-    });
-    this.#questions.set(id, dialog);
-    this.shadowRoot?.append(dialog);
-    dialog.showModal();
-    no.focus();
-    setTimeout(() => yes.forEach((button) => button.removeAttribute("disabled")), ALLOW_DELAY);
+    const answer = (/** @type {unknown} */ choice) => respond({ result: { answer: String(choice) } });
+    const question = { text, app, details, always, answer };
+    const entry = { withdraw };
+    this.#questions.set(id, entry);
+    if (!this.#fire("mcp-question", question, true)) return;
+    try {
+      const { showQuestion } = await import("./mcp-app-consent.js");
+      if (this.#questions.get(id) !== entry) return;
+      const close = showQuestion(/** @type {ShadowRoot} */ (this.shadowRoot), question);
+      entry.withdraw = () => {
+        withdraw();
+        close();
+      };
+    } catch (error) {
+      respond({ error: error.message });
+    }
   }
 
   // The host context: what Views may know about the browser.
@@ -840,4 +791,4 @@ class McpApp extends HTMLElement {
 
 if (!customElements.get("mcp-app")) customElements.define("mcp-app", McpApp);
 
-export { McpApp, backoff, changes, clampHeight, leastLength, safeName, webLink };
+export { McpApp, backoff, changes, clampHeight, leastLength, make, webLink };

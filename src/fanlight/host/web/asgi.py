@@ -1,6 +1,6 @@
 """The host as an ASGI app: routes each request by its host name and path.
 
-application's name  {path}/mcp-app.js, {path}/socket; all other paths go to the application
+application's name  {path}/socket, {path}/mcp-app.js and its parts; all other paths go to the application
 proxy's name        /proxy, /sandbox.js                       sandbox.py
 an app's name       /<hash of a document>, /warm, /report     sandbox.py
 any other name      421 Misdirected Request
@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from fanlight.host.web.assets import script_response
+from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
@@ -71,13 +71,14 @@ class Web:
                 return
             role, label = self._names.role(Headers(scope=scope).get("host", ""))
             path = _path_in_app(scope)
-            is_socket, is_script = path == f"{self._path}/socket", path == f"{self._path}/mcp-app.js"
+            name = path.removeprefix(f"{self._path}/") if path.startswith(f"{self._path}/") else ""
+            is_socket, is_script = name == "socket", name in PAGE_SCRIPTS
             if role not in ("host", "other") or (role == "other" and (is_socket or is_script)):
                 await self._sandbox(role, label, scope, receive, send)
             elif is_socket and scope["type"] == "websocket":
                 await self._sockets(WebSocket(scope, receive, send))
             elif is_script and scope["type"] == "http":
-                await script_response("mcp-app.js", scope)(scope, receive, send)
+                await script_response(name, scope)(scope, receive, send)
             else:
                 await application(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""The browser files of the package as HTTP responses: `mcp-app.js`, `sandbox.js` and the proxy's page."""
+"""The browser files of the package as HTTP responses: `mcp-app.js` and its parts, `sandbox.js`, the proxy's page."""
 
 import gzip
 import hashlib
@@ -12,6 +12,9 @@ from starlette.types import Scope
 
 from fanlight.browser import served_script
 from fanlight.host.web.document_headers import IMMUTABLE
+
+PAGE_SCRIPTS: Final = frozenset({"mcp-app.js", "mcp-app-consent.js", "mcp-app-download.js"})
+"""The scripts of the host's page: the element, and the parts of it that are loaded when they are needed."""
 
 _SCRIPT_HEADERS: Final = {
     "content-type": "text/javascript; charset=utf-8",
