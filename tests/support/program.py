@@ -22,10 +22,10 @@ from support.wire import serving_pages
 T = TypeVar("T")
 
 
-def chat_page(*calls: Call) -> str:
-    """Return a page that shows the Views of these calls."""
-    elements = (f'<mcp-app view="{call.view}" token="{call.token}" src="/apps"></mcp-app>' for call in calls)
-    script = '<script type="module" src="/apps/mcp-app.js"></script>'
+def chat_page(*calls: Call, src: str = "/apps") -> str:
+    """Return a page that shows the Views of these calls. `src` is where pages find the host."""
+    elements = (f'<mcp-app view="{call.view}" token="{call.token}" src="{src}"></mcp-app>' for call in calls)
+    script = f'<script type="module" src="{src}/mcp-app.js"></script>'
     return f'<!doctype html><link rel="icon" href="data:,"><title>Chat</title>{script}{"".join(elements)}'
 
 

@@ -74,7 +74,7 @@ class Web:
             name = path.removeprefix(f"{self._path}/") if path.startswith(f"{self._path}/") else ""
             is_socket, is_script = name == "socket", name in PAGE_SCRIPTS
             if role not in ("host", "other") or (role == "other" and (is_socket or is_script)):
-                await self._sandbox(role, label, scope, receive, send)
+                await self._sandbox(role, label, path, scope, receive, send)
             elif is_socket and scope["type"] == "websocket":
                 await self._sockets(WebSocket(scope, receive, send))
             elif is_script and scope["type"] == "http":
@@ -92,7 +92,7 @@ class Web:
                 await empty_lifespan(receive, send)
                 return
             role, label = self._names.role(Headers(scope=scope).get("host", ""))
-            await self._sandbox(role, label, scope, receive, send)
+            await self._sandbox(role, label, _path_in_app(scope), scope, receive, send)
 
         return app
 

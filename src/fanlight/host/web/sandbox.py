@@ -35,30 +35,32 @@ class Sandbox:
         self._backend = backend
         self._names = names
 
-    async def __call__(self, role: Role, label: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to a request for a name with this role."""
+    async def __call__(
+        self, role: Role, label: str | None, path: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Respond to a request for a name with this role. `path` is the path inside the application."""
         if scope["type"] == "websocket":
             await WebSocket(scope, receive, send).close(1008)
             return
         response: Response
         if role not in ("proxy", "view"):
             response = PlainTextResponse("This server is not responsible for that host name.", 421)
-        elif role == "view" and scope["path"] == REPORT_PATH and scope["method"] == "POST":
+        elif role == "view" and path == REPORT_PATH and scope["method"] == "POST":
             response = await self._report(label or "", receive)
         elif scope["method"] not in ("GET", "HEAD"):
             response = PlainTextResponse("Only GET and HEAD are allowed here.", 405, headers={"allow": "GET, HEAD"})
         elif role == "proxy":
-            response = self._proxy(scope)
+            response = self._proxy(path, scope)
         else:
-            response = self._document(label or "", scope)
+            response = self._document(label or "", path, scope)
         if role == "view":
             response.headers.update(APP_ORIGIN_HEADERS)
         await response(scope, receive, send)
 
-    def _proxy(self, scope: Scope) -> Response:
-        if scope["path"] == "/sandbox.js":
+    def _proxy(self, path: str, scope: Scope) -> Response:
+        if path == "/sandbox.js":
             return script_response("sandbox.js", scope)
-        if scope["path"] != "/proxy":
+        if path != "/proxy":
             return PlainTextResponse("Not found.", 404)
         query = QueryParams(scope["query_string"])
         try:
@@ -71,10 +73,10 @@ class Sandbox:
         views = self._names.views(scope["scheme"], Headers(scope=scope)["host"]) if "view" in query else None
         return Response(proxy_page(), headers=proxy_headers(host, views, cache_control(query)))
 
-    def _document(self, label: str, scope: Scope) -> Response:
-        if scope["path"] == "/warm":
+    def _document(self, label: str, path: str, scope: Scope) -> Response:
+        if path == "/warm":
             return self._prewarm_page(scope)
-        document = self._backend.documents.get(label, scope["path"].removeprefix("/"))
+        document = self._backend.documents.get(label, path.removeprefix("/"))
         if document is None:
             return PlainTextResponse("This View does not exist, or is no longer open.", 404)
         return cacheable_response(document.body, document.compressed, document.headers, Headers(scope=scope))
