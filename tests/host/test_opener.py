@@ -9,6 +9,8 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, Csp, View
 from fanlight.host import Host, Policy, Profile
+from fanlight.host.host import runtime_of
+from fanlight.host.web.origins import HostNames, app_label
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +54,28 @@ async def test_a_view_learns_which_domains_and_permissions_the_host_approved() -
         "permissions": {"geolocation": {}},
     }
     validate(result)
+
+
+async def test_a_client_that_forges_its_scheme_changes_nothing_for_the_pages_of_others() -> None:
+    """A client that is not a browser can send any Origin. The host believes its scheme, for its own document only."""
+    async with Host({"map": server(None, [])}) as host:
+        await host.servers["map"].ready()
+        call = await host.call_tool("map", "show", {})
+        documents = runtime_of(host).opener.documents
+        shown = []
+        for origin in ("https://localhost:8443", "http://localhost:8443", "https://localhost:8443"):
+            origins = HostNames().page_origins("http", "localhost:8443", origin)
+            assert origins is not None
+            page = await Page().open(host, call.view, call.token, origins=origins)
+            shown.append((await page.next())["document"])
+        honest, forged, again = (url.rpartition("/")[2] for url in shown)
+        assert forged != honest == again
+        label = app_label("map", "ui://map/view")
+        for address, scheme in ((honest, "https"), (forged, "http")):
+            document = documents.get(label, address)
+            assert document is not None
+            ancestors = f"frame-ancestors {scheme}://localhost:8443 {scheme}://sandbox.localhost:8443;"
+            assert ancestors in document.headers["content-security-policy"]
 
 
 async def test_a_view_that_declares_nothing_learns_that_nothing_is_approved() -> None:

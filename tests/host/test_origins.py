@@ -52,6 +52,60 @@ def test_a_name_has_one_role(authority: str, role: tuple[str, str | None]) -> No
     assert HostNames().role(authority) == role
 
 
+OWN = HostNames("https://sandbox.example.net")
+
+
+def test_behind_a_proxy_that_terminates_tls_the_page_says_which_scheme_it_has() -> None:
+    origins = OWN.page_origins("http", "chat.example.com", "https://chat.example.com")
+    assert origins is not None
+    assert origins.ancestors == ("https://chat.example.com", "https://sandbox.example.net")
+    local = HostNames().page_origins("http", "localhost:8443", "https://localhost:8443")
+    assert local is not None
+    assert local.ancestors == ("https://localhost:8443", "https://sandbox.localhost:8443")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "authority", "origin"),
+    [
+        ("https", "chat.example.com:443", "https://chat.example.com"),
+        ("http", "chat.example.com:443", "https://chat.example.com"),
+        ("http", "chat.example.com:80", "http://chat.example.com"),
+        ("http", "Chat.Example.com", "https://chat.example.com"),
+        ("https", "chat.example.com:8443", "https://chat.example.com:8443"),
+    ],
+)
+def test_a_page_of_the_authority_that_was_requested_may_connect(scheme: str, authority: str, origin: str) -> None:
+    assert OWN.page_origins(scheme, authority, origin) == OWN.origins(*origin.split("://"))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "authority", "origin"),
+    [
+        ("http", "chat.example.com", ""),
+        ("http", "chat.example.com", "null"),
+        ("http", "chat.example.com", "https://evil.example"),
+        ("http", "chat.example.com", "https://chat.example.com.evil.example"),
+        ("http", "chat.example.com", "https://chat.example.com@evil.example"),
+        ("http", "chat.example.com", "https://evil.example@chat.example.com"),
+        ("http", "chat.example.com", "https://evil.example/chat.example.com"),
+        ("http", "chat.example.com", "https://chat.example.com/"),
+        ("http", "chat.example.com", "https://chat.example.com https://evil.example"),
+        ("http", "chat.example.com", "https://chat.example.com; script-src *"),
+        ("http", "chat.example.com", "https://chat.example.com:8443"),
+        ("http", "chat.example.com:443", "http://chat.example.com"),
+        ("http", "chat.example.com", "ftp://chat.example.com"),
+        ("http", "chat.example.com", "wss://chat.example.com"),
+        ("http", "chat.example.com", "//chat.example.com"),
+        ("http", "chat.example.com", "chat.example.com"),
+        ("http", "", "https://"),
+        ("https", "chat.example.com", "http://chat.example.com"),
+    ],
+)
+def test_a_page_of_another_origin_may_not_connect(scheme: str, authority: str, origin: str) -> None:
+    """Goes red without the comparison of the authority, and the last case without that of the scheme."""
+    assert OWN.page_origins(scheme, authority, origin) is None
+
+
 @pytest.mark.parametrize("origin", ["sandbox.example.com", "https://a/b", "ftp://a", "https://", "https://a?x"])
 def test_a_sandbox_that_is_not_an_origin_raises(origin: str) -> None:
     with pytest.raises(ValueError, match="not an origin"):

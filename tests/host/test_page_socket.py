@@ -67,6 +67,12 @@ async def test_a_page_of_another_origin_cannot_open_the_socket(
     assert backend.opened == []
 
 
+async def test_the_scheme_of_a_page_is_that_of_its_origin(app: ASGIApp, backend: FakeBackend) -> None:
+    """Behind a proxy that terminates TLS, the request for the socket is one for ws."""
+    await Browser(app, origin="https://localhost:8000").talk(OPEN)
+    assert backend.opened[0][1] == HostNames().origins("https", "localhost:8000")
+
+
 @pytest.mark.parametrize("name", [PROXY_NAME, VIEW_NAME, "x.sandbox.localhost:8000"])
 async def test_a_sandbox_name_has_no_socket(app: ASGIApp, backend: FakeBackend, name: str) -> None:
     messages = await Browser(app, host=name, origin=f"http://{name}").talk(OPEN)

@@ -74,7 +74,7 @@ async def test_the_proxy_is_served_only_for_origins_of_the_host(app: ASGIApp) ->
         assert response.status_code == 200
         policy = response.headers["content-security-policy"]
         assert "frame-ancestors http://localhost:8000" in policy
-        assert "frame-src http://*.sandbox.localhost:8000;" in policy
+        assert "frame-src *.sandbox.localhost:8000;" in policy  # with the scheme of the proxy's page
         assert "default-src 'none'" in policy
         bad: list[dict[str, str]] = [
             {},
@@ -90,6 +90,17 @@ async def test_the_proxy_is_served_only_for_origins_of_the_host(app: ASGIApp) ->
         assert by_message.headers["content-security-policy"] == "frame-ancestors http://localhost:8000"
         for query in bad:
             assert (await http.get("/proxy", params=query, headers=headers)).status_code == 400, query
+
+
+async def test_the_proxy_follows_the_scheme_of_the_page_around_it(app: ASGIApp) -> None:
+    """Behind a proxy that terminates TLS, the request for the proxy's page is one for http."""
+    async with client(app) as http:
+        query = {"host": "https://localhost:8000", "view": "*"}
+        policy = (await http.get("/proxy", params=query, headers={"host": PROXY_NAME})).headers[
+            "content-security-policy"
+        ]
+    assert "frame-ancestors https://localhost:8000" in policy
+    assert "http://" not in policy
 
 
 async def test_the_prewarm_page_of_an_app_may_do_nothing_and_only_the_host_page_can_frame_it(app: ASGIApp) -> None:

@@ -32,7 +32,7 @@ from fanlight.host.views.frames import (
     ReceivedFrame,
 )
 from fanlight.host.views.page import PageConnection
-from fanlight.host.web.origins import Origins
+from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Socket
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import PROTOCOL_VERSION
@@ -45,7 +45,7 @@ __all__ = ["HostError", "ScriptedView", "app_host", "scripted_view"]
 
 Handler = Callable[[JSONObject], JSONObject]
 
-_ORIGINS: Final = Origins("http://localhost", "http://sandbox.localhost")
+_ORIGINS: Final = HostNames().origins("http", "localhost")
 _OUTCOMES: Final = ("ui/notifications/tool-result", "ui/notifications/tool-cancelled")
 
 

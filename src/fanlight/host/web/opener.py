@@ -173,7 +173,8 @@ class ViewOpener:
     def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
         """Decide on framing a web page. The program's own pages are denied: a frame would not isolate them."""
         authority = urlsplit(origin).netloc
-        ours = authority == urlsplit(origins.host).netloc or self._names.role(authority)[0] in ("proxy", "view")
+        pages = {urlsplit(own).netloc for own in (origins.host, origins.program)}
+        ours = authority in pages or self._names.role(authority)[0] in ("proxy", "view")
         return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
 
     def _serve(self, app: App, document: ViewDocument, origins: Origins, max_bytes: int) -> tuple[ShowView, JSONObject]:

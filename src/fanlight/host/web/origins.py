@@ -7,10 +7,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.origin import DEFAULT_PORTS
 
 _LABEL = re.compile(r"[a-z0-9]{32}")
 _LOOPBACK = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _AUTHORITY = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+_ORIGIN = re.compile(rf"(https?)://({_AUTHORITY.pattern})")
 
 Role = Literal["host", "proxy", "view", "other", "unknown"]
 """What a host name is for.
@@ -27,10 +29,12 @@ def app_label(server: str, uri: str) -> str:
 
 @dataclass(frozen=True)
 class Origins:
-    """The origins of the host page and the sandbox proxy, for one request."""
+    """The origins of the host page, the sandbox proxy and the program, for one request."""
 
     host: str
     proxy: str
+    program: str
+    """The origin of the program, which serves the host."""
 
     def view(self, label: str) -> str:
         """Return the origin of an app's Views."""
@@ -63,18 +67,43 @@ class HostNames:
             )
 
     def origins(self, scheme: str, authority: str) -> Origins:
-        """Return the origins for a request to the application."""
-        host = f"{scheme}://{authority}"
+        """Return the origins for a page of the application's own origin."""
+        program = f"{scheme}://{authority}"
+        return Origins(program, self._proxy(scheme, authority), program)
+
+    def page_origins(self, scheme: str, authority: str, origin: str) -> Origins | None:
+        """Return the origins for a page that connects to the application, or None if a page of `origin` may not.
+
+        Args:
+            scheme: The scheme of the request. Behind a proxy that terminates TLS, it may be "http" for "https".
+            authority: The `Host` header of the request.
+            origin: The `Origin` header of the request.
+        """
+        found = _ORIGIN.fullmatch(origin.lower())
+        if found is None:
+            return None
+        page, page_scheme, page_authority = found[0], found[1], found[2]
+        # A page that was loaded without encryption may come from somebody on the network.
+        is_downgrade = scheme == "https" and page_scheme == "http"
+        if page_authority != _without_default_port(page_scheme, authority.lower()) or is_downgrade:
+            return None
+        # Only a proxy that terminates TLS makes the two schemes differ, and the browser knows which one it used.
+        return Origins(page, self._proxy(page_scheme, page_authority), page)
+
+    def _proxy(self, scheme: str, authority: str) -> str:
         if self.sandbox is not None:
-            return Origins(host, self.sandbox)
+            return self.sandbox
         found = _AUTHORITY.fullmatch(authority)
         port = f":{found[2]}" if found and found[2] else ""
-        return Origins(host, f"{scheme}://sandbox.localhost{port}")
+        return f"{scheme}://sandbox.localhost{port}"
 
-    def views(self, scheme: str, authority: str) -> str:
-        """Return a CSP source for the origins of all apps, for a request to the proxy."""
-        proxy = self.sandbox or f"{scheme}://{authority.lower()}"
-        return proxy.replace("://", "://*.", 1)
+    def views(self, authority: str) -> str:
+        """Return a CSP source for the origins of all apps, for a request to the proxy.
+
+        Without a scheme it has that of the proxy's page, which only the browser knows behind a proxy that terminates
+        TLS.
+        """
+        return f"*.{authority.lower()}" if self.sandbox is None else self.sandbox.replace("://", "://*.", 1)
 
     def role(self, authority: str) -> tuple[Role, str | None]:
         """Return the role of a request's host name, and for "view" the label of the app."""
@@ -94,3 +123,8 @@ class HostNames:
         if self.hosts is not None:
             return name in self.hosts
         return self.sandbox is not None or _LOOPBACK.fullmatch(name) is not None
+
+
+def _without_default_port(scheme: str, authority: str) -> str:
+    """Return an authority as the origin of a page has it."""
+    return authority.removesuffix(f":{DEFAULT_PORTS[scheme]}")

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
-from urllib.parse import urlsplit
 
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -124,14 +123,14 @@ class SocketServer:
 
     async def __call__(self, websocket: WebSocket) -> None:
         """Serve one socket. Only pages of the application's own origin may open it."""
-        origin = urlsplit(websocket.headers.get("origin", ""))
-        if origin.netloc.lower() != websocket.headers.get("host", "").lower():
+        scheme = "https" if websocket.scope["scheme"] == "wss" else "http"
+        host, origin = websocket.headers.get("host", ""), websocket.headers.get("origin", "")
+        origins = self._names.page_origins(scheme, host, origin)
+        if origins is None:
             await websocket.close(1008)
             return
         await websocket.accept()
         socket = Socket(websocket, self._max_bytes, self._question_timeout)
-        scheme = "https" if websocket.url.scheme == "wss" else "http"
-        origins = self._names.origins(scheme, websocket.headers["host"])
         try:
             request = await self._open_request(socket, origins)
             await self._check_authorized(websocket, request.view)

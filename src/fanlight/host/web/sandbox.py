@@ -70,7 +70,7 @@ class Sandbox:
         if query.get("view", "*") != "*":
             message = 'Expected view to be "*" for the apps of this host, or absent for HTML in a message.'
             return PlainTextResponse(message, 400)
-        views = self._names.views(scope["scheme"], Headers(scope=scope)["host"]) if "view" in query else None
+        views = self._names.views(Headers(scope=scope)["host"]) if "view" in query else None
         return Response(proxy_page(), headers=proxy_headers(host, views, cache_control(query)))
 
     def _document(self, label: str, path: str, scope: Scope) -> Response:
