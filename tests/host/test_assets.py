@@ -28,6 +28,27 @@ async def test_browser_files_are_served_as_scripts(app: ASGIApp) -> None:
             assert response.headers["x-content-type-options"] == "nosniff"
 
 
+async def test_listed_pages_on_other_origins_may_load_the_scripts() -> None:
+    """Goes red if every origin is allowed."""
+    names = HostNames(pages=frozenset({"https://app.example.com"}))
+    async with client(Web(FakeBackend(), names, FakeBackend().lifetime).wrap(APPLICATION)) as http:
+        for name in PAGE_SCRIPTS:
+            for origin, allowed in (
+                ("https://app.example.com", "https://app.example.com"),
+                ("http://app.example.com", None),
+                ("https://evil.example", None),
+                ("null", None),
+                (None, None),
+            ):
+                headers = {} if origin is None else {"origin": origin}
+                response = await http.get(f"/apps/{name}", headers=headers)
+                assert response.headers.get("access-control-allow-origin") == allowed
+                assert response.headers["vary"] == "accept-encoding, origin"
+                again = await http.get(f"/apps/{name}", headers={**headers, "if-none-match": response.headers["etag"]})
+                assert again.status_code == 304
+                assert again.headers.get("access-control-allow-origin") == allowed
+
+
 async def test_versioned_addresses_are_cached_forever_and_others_are_revalidated(app: ASGIApp) -> None:
     async with client(app) as http:
         headers = {"host": PROXY_NAME}

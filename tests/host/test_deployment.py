@@ -1,15 +1,18 @@
 """The host as products deploy it: below a path, behind a proxy, on several origins, in several processes."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
+import anyio
 import httpx2
 import pytest
 from playwright.async_api import Browser, Page, expect
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Host as HostRoute
-from starlette.routing import Mount
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanlight.host import Host
@@ -95,3 +98,72 @@ async def test_the_routes_of_the_sandbox_are_relative_to_the_root_path(root_path
             assert script is not None
             response = await http.get(f"{root_path.rstrip('/')}/{script[1]}")
             assert response.headers["content-type"].startswith("text/javascript")
+
+
+FRONT_END = """<!doctype html><link rel="icon" href="data:,"><title>Front end</title>
+<script type="module">
+  const api = "%s";
+  const { view, token } = await (await fetch(`${api}/view`)).json();
+  await import(`${api}/apps/mcp-app.js`);
+  document.body.innerHTML = `<mcp-app view="${view}" token="${token}" src="${api}/apps"></mcp-app>`;
+</script>"""
+
+OPEN_SOCKET = """async ({ api, view, token }) => {
+  const socket = new WebSocket(`${api.replace("http", "ws")}/apps/socket`);
+  const types = [];
+  socket.onopen = () => socket.send(JSON.stringify({ type: "open", view, token }));
+  return new Promise((resolve) => {
+    socket.onclose = () => resolve(types);
+    socket.onmessage = ({ data }) => {
+      types.push(JSON.parse(data).type);
+      if (types.at(-1) === "show") resolve(types);
+    };
+  });
+}"""
+
+
+def api(host: Host) -> ASGIApp:
+    """Return a program without pages, whose routes pages of every origin may use. Its host decides for itself."""
+
+    async def view(request: Request) -> JSONResponse:
+        call = await host.call_tool("greeting", "greet", {"name": "World"})
+        return JSONResponse({"view": call.view, "token": call.token}, headers={"access-control-allow-origin": "*"})
+
+    return host.wrap(Starlette(routes=[Route("/view", view)]))
+
+
+@contextmanager
+def front_end() -> Iterator[tuple[str, dict[str, str]]]:
+    """Serve a page on an origin of its own, and yield its address and a dict for the address of the API."""
+    addresses: dict[str, str] = {}
+
+    async def page(request: Request) -> HTMLResponse:
+        return HTMLResponse(FRONT_END % addresses["api"])
+
+    with serving_pages(Starlette(routes=[Route("/", page)])) as address:
+        yield address, addresses
+
+
+async def test_a_front_end_on_another_origin_shows_a_view(browser: Browser) -> None:
+    with front_end() as (address, addresses):
+        host = Host({"greeting": greeting_server()}, origins=[address])
+        with serving_pages(api(host)) as addresses["api"]:
+            await assert_shown(browser, address)
+
+
+async def test_a_page_on_an_origin_that_is_not_listed_gets_neither_the_element_nor_a_view(browser: Browser) -> None:
+    """Its user has a token of a View, which an attacker could have stolen. Goes red without the check of the origin."""
+    with front_end() as (address, addresses):
+        host = Host({"greeting": greeting_server()}, origins=["https://app.example.com"])
+        with serving_pages(api(host)) as addresses["api"]:
+            async with opened(browser, address) as (page, problems):
+                with anyio.fail_after(20):
+                    while not any("blocked by CORS policy" in problem for problem in problems):
+                        await page.evaluate("new Promise((done) => setTimeout(done, 10))")
+                async with httpx2.AsyncClient() as http:
+                    call = (await http.get(f"{addresses['api'].replace('localhost', '127.0.0.1')}/view")).json()
+                types = await page.evaluate(OPEN_SOCKET, {"api": addresses["api"], **call})
+                assert "show" not in types
+                await page.goto(f"{addresses['api']}/nothing")  # a page of the API's own origin may
+                types = await page.evaluate(OPEN_SOCKET, {"api": addresses["api"], **call})
+                assert types[-1] == "show"

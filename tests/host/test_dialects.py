@@ -436,12 +436,15 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
     assert "may show pages of https://a.example without asking" in questions[0].always
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:8000", "http://sandbox.localhost:8000"])
+@pytest.mark.parametrize(
+    "origin", ["http://localhost:8000", "http://sandbox.localhost:8000", "https://app.example.com"]
+)
 async def test_a_page_of_the_program_itself_is_never_framed(origin: str) -> None:
     """Goes red without `ours` in `ViewOpener._external`."""
     resource = html_resource(f"{origin}/page", "text/uri-list")
     policy = Policy({"external_domains": [origin]})
-    async with running(embedding("made", show=resource), policy=policy) as host:
+    options: Any = {"policy": policy, "origins": ["https://app.example.com"]}
+    async with running(embedding("made", show=resource), **options) as host:
         call = await host.call_tool("made", "show", {})
         with pytest.raises(ViewRefusedError, match="is the program's own"):
             await opened(host, call)

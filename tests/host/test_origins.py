@@ -106,6 +106,58 @@ def test_a_page_of_another_origin_may_not_connect(scheme: str, authority: str, o
     assert OWN.page_origins(scheme, authority, origin) is None
 
 
+FRONT_END = HostNames("https://sandbox.example.net", pages=frozenset({"https://app.example.com"}))
+
+
+def test_a_listed_page_may_connect_from_its_own_origin() -> None:
+    origins = FRONT_END.page_origins("https", "api.example.com", "https://app.example.com")
+    assert origins is not None
+    assert origins.ancestors == ("https://app.example.com", "https://sandbox.example.net")
+    assert origins.program == "https://api.example.com"
+    local = HostNames(pages=frozenset({"http://localhost:3000"}))
+    origins = local.page_origins("http", "localhost:8000", "http://localhost:3000")
+    assert origins is not None
+    assert origins.proxy == "http://sandbox.localhost:8000"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://app.example.com",
+        "https://app.example.com:8443",
+        "https://app.example.com.evil.example",
+        "https://x.app.example.com",
+        "https://api.example.net",
+        "null",
+        "",
+    ],
+)
+def test_a_page_that_is_not_listed_may_not_connect(origin: str) -> None:
+    """Goes red if `page in self.pages` is replaced by a comparison of the beginning or the end."""
+    assert FRONT_END.page_origins("https", "api.example.com", origin) is None
+
+
+def test_pages_of_the_program_may_still_connect() -> None:
+    origin = "https://api.example.com"
+    assert FRONT_END.page_origins("https", "api.example.com", origin) == FRONT_END.origins("https", "api.example.com")
+
+
+def test_which_pages_may_frame_the_sandbox() -> None:
+    names = HostNames(
+        "https://sandbox.example.net", frozenset({"api.example.com"}), frozenset({"https://app.example.com"})
+    )
+    assert names.is_page("https://app.example.com")
+    assert names.is_page("https://api.example.com")
+    assert not names.is_page("http://app.example.com")
+    assert not names.is_page("https://evil.example")
+
+
+@pytest.mark.parametrize("page", ["https://sandbox.example.net", f"https://{LABEL}.sandbox.example.net:444"])
+def test_an_origin_of_the_sandbox_cannot_be_listed(page: str) -> None:
+    with pytest.raises(ValueError, match="an origin of the sandbox"):
+        HostNames("https://sandbox.example.net", pages=frozenset({page}))
+
+
 @pytest.mark.parametrize("origin", ["sandbox.example.com", "https://a/b", "ftp://a", "https://", "https://a?x"])
 def test_a_sandbox_that_is_not_an_origin_raises(origin: str) -> None:
     with pytest.raises(ValueError, match="not an origin"):

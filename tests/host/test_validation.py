@@ -36,6 +36,20 @@ pytestmark = pytest.mark.anyio
         ({"info": {"name": "x"}}, TypeError, r"info\['version'\] is None, expected a string"),
         ({"context": "dark"}, TypeError, r"context is 'dark' \(str\), expected a dict"),
         ({"context": {"theme": object()}}, TypeError, "context is not JSON"),
+        ({"origins": "https://a.example"}, TypeError, r"Write origins=\['https://a.example'\]"),
+        ({"origins": None}, TypeError, "origins is None, expected a list of origins"),
+        ({"origins": [3]}, TypeError, r"origins has 3 \(int\), expected an origin"),
+        ({"origins": ["*"]}, ValueError, r"origins has '\*', expected origins without a wildcard"),
+        ({"origins": ["https://*.a.example"]}, ValueError, "without a wildcard, which would let in pages of others"),
+        ({"origins": ["a.example"]}, ValueError, "has 'a.example', expected an origin.* Write 'https://a.example'"),
+        ({"origins": ["https://a.example/x"]}, ValueError, "without a path. Write 'https://a.example'"),
+        ({"origins": ["https://a.example/"]}, ValueError, "without a path. Write 'https://a.example'"),
+        ({"origins": ["https://u@a.example"]}, ValueError, "Write 'https://a.example'"),
+        ({"origins": ["wss://news.example"]}, ValueError, "Write 'https://news.example'"),
+        ({"origins": ["ftp://a.example"]}, ValueError, 'expected the origin of a page. Write one such as "https'),
+        ({"origins": ["https://a.example; script-src *"]}, ValueError, "wildcard"),
+        ({"origins": ["https://a.example;x"]}, ValueError, "expected the origin of a page"),
+        ({"origins": ["http://sandbox.localhost:8000"]}, ValueError, "an origin of the sandbox"),
         ({"hosts": "localhost"}, TypeError, r"Write hosts=\['localhost'\]"),
         ({"hosts": 3}, TypeError, r"hosts is 3 \(int\), expected a list of names"),
         (
@@ -62,6 +76,11 @@ def test_a_host_says_what_is_wrong_with_its_arguments(
 ) -> None:
     with pytest.raises(kind, match=words):
         Host(**{"servers": {}, **options})
+
+
+def test_the_origins_of_pages_are_normalized_as_browsers_write_them() -> None:
+    host = Host({}, origins=["HTTPS://App.example.com:443", "http://localhost:3000"])
+    assert runtime_of(host).names.pages == {"https://app.example.com", "http://localhost:3000"}
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, "5", None, True])

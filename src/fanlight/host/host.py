@@ -47,6 +47,8 @@ class Host:
         policy: Decides what Views may do. Default: harmless requests are allowed, and the user is asked about others.
         hosts: The host names of the program. Requests to other names are answered with 421. Default: the names of this
             machine, or any name if there is a `sandbox_origin`.
+        origins: The origins of pages that show Views of this program and come from elsewhere, such as
+            `"https://app.example.com"`. Default: none, so only the program's own pages can.
         authorize: `authorize(websocket, view) -> bool`, sync or async: decides which page may open which View. Default:
             a page that has the View's token may.
         timeouts: How long the host waits for servers, pages, Views and users.
@@ -74,6 +76,7 @@ class Host:
         context: JSONObject | None = None,
         policy: Policy | None = None,
         hosts: Collection[str] | None = None,
+        origins: Collection[str] = (),
         authorize: Authorize | None = None,
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
@@ -92,6 +95,7 @@ class Host:
             context=context,
             policy=policy,
             hosts=hosts,
+            origins=origins,
             authorize=authorize,
             timeouts=timeouts,
             limits=limits,

@@ -33,6 +33,7 @@ class HostOptions:
     context: JSONObject | None
     policy: Policy | None
     hosts: Collection[str] | None
+    origins: Collection[str]
     authorize: Authorize | None
     timeouts: Timeouts | None
     limits: Limits | None

@@ -23,7 +23,7 @@ from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, ToolsChanged
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.validation import check_hosts
+from fanlight.host.validation import check_hosts, check_origins
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.records import ViewRecords
@@ -98,7 +98,8 @@ class Runtime:
             limits=limits,
             dialects=dialects,
         )
-        self.names = HostNames(options.sandbox_origin, None if options.hosts is None else check_hosts(options.hosts))
+        hosts = None if options.hosts is None else check_hosts(options.hosts)
+        self.names = HostNames(options.sandbox_origin, hosts, check_origins(options.origins))
         self.opener = ViewOpener(
             self.servers,
             self.store,

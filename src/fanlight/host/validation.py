@@ -7,7 +7,9 @@ from dataclasses import fields
 from typing import Any, Final
 
 from fanlight.host.json_text import encode_json
+from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.origin import Origin
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
 _MAX_SHOWN: Final = 80
@@ -98,6 +100,39 @@ def check_hosts(hosts: object) -> frozenset[str]:
             instead = f"Write {plain!r}." if _NAME.fullmatch(plain) else 'Write one such as "app.example.com".'
             raise ArgumentError(f"hosts has {name!r}, expected a host name without scheme, port and path. {instead}")
     return frozenset(name.lower() for name in hosts)
+
+
+def check_origins(origins: object) -> frozenset[str]:
+    """Return the origins of pages as browsers write them. Raise if one is invalid."""
+    example = '["https://app.example.com"]'
+    if isinstance(origins, str):
+        raise ArgumentError(f"origins is {origins!r}, expected a list of origins. Write origins=[{origins!r}].")
+    if not isinstance(origins, Collection) or isinstance(origins, Mapping):
+        raise ArgumentError(f"origins is {shown(origins)}, expected a list of origins. Write {example}.")
+    return frozenset(_page_origin(origin) for origin in origins)
+
+
+def _page_origin(origin: object) -> str:
+    """Return the origin of a page as browsers write it. Raise if it is invalid."""
+    if not isinstance(origin, str):
+        raise ArgumentError(f'origins has {shown(origin)}, expected an origin. Write "https://app.example.com".')
+    if "*" in origin:
+        raise ArgumentError(
+            f"origins has {origin!r}, expected origins without a wildcard, which would let in pages of others. "
+            'Write each of them, such as "https://app.example.com".'
+        )
+    try:
+        found = Origin.of(origin if "://" in origin else f"https://{origin}")
+        scheme = {"ws": "http", "wss": "https"}.get(found.scheme, found.scheme)
+        plain = check_source(str(found._replace(scheme=scheme)), "origins")
+    except ValueError:
+        raise ArgumentError(
+            f'origins has {origin!r}, expected the origin of a page. Write one such as "https://app.example.com".'
+        ) from None
+    if not re.fullmatch(r"https?://[^/?#@]+", origin, re.IGNORECASE):
+        parts = "scheme (http or https), name and port, without a path"
+        raise ArgumentError(f"origins has {origin!r}, expected an origin: {parts}. Write {plain!r}.")
+    return plain
 
 
 def check_path(path: object) -> str:

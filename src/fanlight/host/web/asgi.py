@@ -78,7 +78,7 @@ class Web:
             elif is_socket and scope["type"] == "websocket":
                 await self._sockets(WebSocket(scope, receive, send))
             elif is_script and scope["type"] == "http":
-                await script_response(name, scope)(scope, receive, send)
+                await script_response(name, scope, self._names.pages)(scope, receive, send)
             else:
                 await application(scope, receive, send)
 

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -23,15 +24,24 @@ _SCRIPT_HEADERS: Final = {
 }
 
 
-def script_response(name: str, scope: Scope) -> Response:
-    """Respond with a script."""
+def script_response(name: str, scope: Scope, pages: Collection[str] = ()) -> Response:
+    """Respond with a script. Pages of the origins in `pages` may load it, besides those of its own origin."""
     body, compressed, digest = _file(name)
     headers = {
         **_SCRIPT_HEADERS,
+        **_cors_headers(pages, Headers(scope=scope).get("origin", "")),
         "etag": f'"{digest}"',
         "cache-control": cache_control(QueryParams(scope["query_string"])),
     }
     return cacheable_response(body, compressed, headers, Headers(scope=scope))
+
+
+def _cors_headers(pages: Collection[str], origin: str) -> dict[str, str]:
+    """Return the headers for a request of a page of `origin`. A cache must not give one page's response to others."""
+    if not pages:
+        return {}
+    allowed = {"access-control-allow-origin": origin} if origin in pages else {}
+    return {"vary": f"{_SCRIPT_HEADERS['vary']}, origin", **allowed}
 
 
 def cacheable_response(body: bytes, compressed: bytes, headers: dict[str, str], request: Headers) -> Response:

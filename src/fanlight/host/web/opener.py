@@ -173,7 +173,7 @@ class ViewOpener:
     def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
         """Decide on framing a web page. The program's own pages are denied: a frame would not isolate them."""
         authority = urlsplit(origin).netloc
-        pages = {urlsplit(own).netloc for own in (origins.host, origins.program)}
+        pages = {urlsplit(own).netloc for own in (origins.host, origins.program, *self._names.pages)}
         ours = authority in pages or self._names.role(authority)[0] in ("proxy", "view")
         return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
 

@@ -55,8 +55,19 @@ class HostNames:
     """The origin of the sandbox proxy. None on a developer's machine: then its name is `sandbox.localhost`."""
     hosts: frozenset[str] | None = None
     """The names of the application. None for the names of this machine, or, if `sandbox` is set, for any name."""
+    pages: frozenset[str] = frozenset()
+    """Origins of pages that may use the host, besides the application's own."""
 
     def __post_init__(self) -> None:
+        self._check_sandbox()
+        for page in self.pages:
+            if self.role(urlsplit(page).netloc)[0] not in ("host", "other"):
+                raise ArgumentError(
+                    f"origins has {page!r}, which is an origin of the sandbox: its Views could control the host. "
+                    "Write the origins of your own pages."
+                )
+
+    def _check_sandbox(self) -> None:
         if self.sandbox is None:
             return
         parts = urlsplit(self.sandbox if isinstance(self.sandbox, str) else "")
@@ -83,6 +94,8 @@ class HostNames:
         if found is None:
             return None
         page, page_scheme, page_authority = found[0], found[1], found[2]
+        if page in self.pages:
+            return Origins(page, self._proxy(scheme, authority.lower()), f"{scheme}://{authority.lower()}")
         # A page that was loaded without encryption may come from somebody on the network.
         is_downgrade = scheme == "https" and page_scheme == "http"
         if page_authority != _without_default_port(page_scheme, authority.lower()) or is_downgrade:
@@ -104,6 +117,10 @@ class HostNames:
         TLS.
         """
         return f"*.{authority.lower()}" if self.sandbox is None else self.sandbox.replace("://", "://*.", 1)
+
+    def is_page(self, origin: str) -> bool:
+        """Return whether the proxy and the Views may be framed by a page of an origin."""
+        return origin in self.pages or self.role(urlsplit(origin).netloc)[0] == "host"
 
     def role(self, authority: str) -> tuple[Role, str | None]:
         """Return the role of a request's host name, and for "view" the label of the app."""

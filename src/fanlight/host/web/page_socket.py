@@ -122,7 +122,7 @@ class SocketServer:
         self._question_timeout = question_timeout
 
     async def __call__(self, websocket: WebSocket) -> None:
-        """Serve one socket. Only pages of the application's own origin may open it."""
+        """Serve one socket. Only pages of the application's own origin, and of `Host(origins=)`, may open it."""
         scheme = "https" if websocket.scope["scheme"] == "wss" else "http"
         host, origin = websocket.headers.get("host", ""), websocket.headers.get("origin", "")
         origins = self._names.page_origins(scheme, host, origin)

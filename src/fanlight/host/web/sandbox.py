@@ -1,7 +1,7 @@
 """The sandbox host names: the proxy, the documents of Views, and the CSP reports that browsers send about them."""
 
 from typing import Protocol
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, QueryParams
 from starlette.responses import PlainTextResponse, Response
@@ -92,7 +92,7 @@ class Sandbox:
     def _host_page(self, query: QueryParams) -> str:
         """Return the origin of the host page from the query, or raise RegistrationError."""
         host = check_source(query.get("host"), "host")
-        if self._names.role(urlsplit(host).netloc)[0] != "host":
+        if not self._names.is_page(host):
             raise RegistrationError("host is not the origin of a host page.")
         return host
 
