@@ -1,5 +1,6 @@
 """The examples as `pip install fanlight` installs them, for `fanlight dev` without arguments."""
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from fanlight.dev.targets import EXAMPLES as NAMES
 from support.examples import EXAMPLES, VIEWS
-from support.wire import UI, over_stdio
+from support.wire import UI, in_memory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -70,6 +71,7 @@ def test_without_a_server_the_installed_examples_are_shown(installed: Path) -> N
 
 async def test_the_installed_examples_have_all_files_of_their_views(installed: Path) -> None:
     for name, (uri, tool, arguments) in VIEWS.items():
-        async with over_stdio(installed / "fanlight" / "examples" / name / "server.py", "2025-11-25", UI) as client:
+        program = runpy.run_path(str(installed / "fanlight" / "examples" / name / "server.py"))
+        async with in_memory(program["server"], "2025-11-25", UI) as client:
             assert "--color-background-primary" in (await client.read(uri))["text"]  # of look.css
             assert not (await client.call(tool, **arguments)).get("isError")

@@ -96,60 +96,65 @@ async def served(folder: Path, target: str) -> AsyncIterator[Program]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(Path(fanlight.__file__).parents[1])}
     command = [sys.executable, "-c", SERVE, target]
-    with anyio.fail_after(60):
-        async with await anyio.open_process(command, cwd=folder, env=environment, stderr=None) as process:
-            try:
-                assert process.stdout is not None
-                yield Program(process, int(await process.stdout.receive()))
-            finally:
-                if process.returncode is None:
-                    process.terminate()
+    async with await anyio.open_process(command, cwd=folder, env=environment, stderr=None) as process:
+        try:
+            assert process.stdout is not None
+            with anyio.fail_after(60):
+                port = int(await process.stdout.receive())
+            yield Program(process, port)
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                with anyio.fail_after(60):
                     await process.wait()
 
 
-programs = pytest.mark.parametrize(
-    "target", ["app:app", "fastapi_app:app", "mysite.asgi:application"], ids=["Starlette", "FastAPI", "Django"]
+@pytest.fixture(
+    scope="module",
+    params=["app:app", "fastapi_app:app", "mysite.asgi:application"],
+    ids=["Starlette", "FastAPI", "Django"],
 )
+async def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Program]:
+    """A program of the how-to, which its tests share. The last of them stops it."""
+    async with served(tmp_path_factory.mktemp("program"), request.param) as program:
+        yield program
 
 
-@programs
-async def test_a_program_shows_a_view_and_keeps_its_routes_and_names_to_itself(target: str, tmp_path: Path) -> None:
-    async with served(tmp_path, target) as program:
-        html = (await program.get("/")).text
-        found = re.search(r'<mcp-app view="([\w-]+)" token="([\w-]+)" src="/apps">', html)
-        assert found is not None, html
-        assert (await program.get("/nothing")).status_code == 404
-        element = await program.get("/apps/mcp-app.js")
-        assert element.headers["content-type"].startswith("text/javascript")
+async def test_a_program_shows_a_view_and_keeps_its_routes_and_names_to_itself(program: Program) -> None:
+    html = (await program.get("/")).text
+    found = re.search(r'<mcp-app view="([\w-]+)" token="([\w-]+)" src="/apps">', html)
+    assert found is not None, html
+    assert (await program.get("/nothing")).status_code == 404
+    element = await program.get("/apps/mcp-app.js")
+    assert element.headers["content-type"].startswith("text/javascript")
 
-        async with program.page() as page:
-            await page.send(type="open", view=found[1], token=found[2])
-            shown = await page.hear()
-            assert shown["type"] == "show", shown
-            await page.say(id=1, method="ui/initialize", params=HELLO)
-            assert (await page.hear())["message"]["id"] == 1
-            await page.say(method="ui/notifications/initialized")
-            given, came = [(await page.hear())["message"]["params"] for _ in range(2)]
-            assert given["arguments"] == {"utc_offset": 9}
-            assert came["structuredContent"]["zone"] == "UTC+09:00"
+    async with program.page() as page:
+        await page.send(type="open", view=found[1], token=found[2])
+        shown = await page.hear()
+        assert shown["type"] == "show", shown
+        await page.say(id=1, method="ui/initialize", params=HELLO)
+        assert (await page.hear())["message"]["id"] == 1
+        await page.say(method="ui/notifications/initialized")
+        given, came = [(await page.hear())["message"]["params"] for _ in range(2)]
+        assert given["arguments"] == {"utc_offset": 9}
+        assert came["structuredContent"]["zone"] == "UTC+09:00"
 
-        document = urlsplit(shown["document"])
-        assert document.hostname is not None
-        assert "<!doctype html>" in (await program.get(document.path, document.hostname)).text.lower()
-        for name in ("sandbox.localhost", document.hostname, "other.sandbox.localhost"):
-            for path in ("/", "/apps/mcp-app.js", "/nothing"):
-                response = await program.get(path, name)
-                assert response.status_code in (404, 421)
-                assert "mcp-app" not in response.text
+    document = urlsplit(shown["document"])
+    assert document.hostname is not None
+    assert "<!doctype html>" in (await program.get(document.path, document.hostname)).text.lower()
+    for name in ("sandbox.localhost", document.hostname, "other.sandbox.localhost"):
+        for path in ("/", "/apps/mcp-app.js", "/nothing"):
+            response = await program.get(path, name)
+            assert response.status_code in (404, 421)
+            assert "mcp-app" not in response.text
 
 
-@programs
-async def test_a_program_that_stops_takes_its_servers_with_it(target: str, tmp_path: Path) -> None:
-    async with served(tmp_path, target) as program:
-        assert (await program.get("/")).status_code == 200
-        children = program.children()
-        assert len(children) == 1
-        watched = watch(children)
-        program.process.send_signal(signal.SIGTERM)
+async def test_a_program_that_stops_takes_its_servers_with_it(program: Program) -> None:
+    assert (await program.get("/")).status_code == 200
+    children = program.children()
+    assert len(children) == 1
+    watched = watch(children)
+    program.process.send_signal(signal.SIGTERM)
+    with anyio.fail_after(60):
         assert await program.process.wait() == -signal.SIGTERM  # uvicorn ends by the signal when all is done
-        await assert_gone(watched)
+    await assert_gone(watched)

@@ -4,12 +4,19 @@ import json
 import shlex
 import struct
 import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from playwright.async_api import Browser
 
 from fanlight.cli import main
+from fanlight.dev.targets import Served, servers
+from fanlight.testing.browser import find_browser, launched
+from support.inspecting import in_process
 
 pytestmark = pytest.mark.process
 
@@ -84,15 +91,54 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def shot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def whole_shot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command as it is, with its own event loop, browser and server; return exit code and output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words: str) -> tuple[int, str]:
         code = main(["shot", *words])
-        said = capsys.readouterr()
-        return code, said.out + said.err
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def shared_browser() -> Iterator[tuple[BlockingPortal, Browser]]:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(launched()) as browser:
+        yield portal, browser
+
+
+@pytest.fixture
+def process_shot(
+    whole_shot: Any, shared_browser: tuple[BlockingPortal, Browser], monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """Run the command with a server process and the browser of this module, because launching one takes a second."""
+    portal, browser = shared_browser
+
+    @asynccontextmanager
+    async def shared(path: str | None) -> AsyncIterator[Browser]:
+        find_browser()
+        yield browser
+
+    monkeypatch.setattr("fanlight.testing.stage.launched", shared)
+    monkeypatch.setattr("fanlight.signals.run", portal.call)
+    return whole_shot
+
+
+@pytest.fixture
+def shot(process_shot: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run the command with a server object, because starting a process takes another second.
+
+    A server object has no source lines or tracebacks to report, so tests of these use `process_shot`.
+    """
+
+    def objects(targets: Sequence[str], *rest: Any, **options: Any) -> dict[str, Served]:
+        assert servers(targets, *rest, **options)
+        return in_process(*targets)
+
+    monkeypatch.setattr("fanlight.testing.shot_command.servers", objects)
+    return process_shot
 
 
 def size(path: str) -> tuple[int, int]:
@@ -102,9 +148,9 @@ def size(path: str) -> tuple[int, int]:
     return width, height
 
 
-def test_a_picture_is_taken_and_frozen_ones_are_the_same_byte_for_byte(shot: Any) -> None:
-    assert shot(TODO, "show_todos", "--freeze", "-o", "a.png") == (0, "a.png  800x298  1 picture\n")
-    assert shot(TODO, "show_todos", "--freeze", "-o", "b.png")[0] == 0
+def test_a_picture_is_taken_and_frozen_ones_are_the_same_byte_for_byte(whole_shot: Any) -> None:
+    assert whole_shot(TODO, "show_todos", "--freeze", "-o", "a.png") == (0, "a.png  800x298  1 picture\n")
+    assert whole_shot(TODO, "show_todos", "--freeze", "-o", "b.png")[0] == 0
     assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
 
 
@@ -190,58 +236,60 @@ def test_a_picture_of_an_error_can_be_wanted(shot: Any, server: str) -> None:
         ((TODO, "x", "--mode", "big"), "--mode is 'big', expected one of: inline, fullscreen, pip"),
     ],
 )
-def test_a_command_line_without_sense_is_one_line_and_exit_code_2(words: tuple[str], reason: str, shot: Any) -> None:
-    code, said = shot(*words)
+def test_a_command_line_without_sense_is_one_line_and_exit_code_2(
+    words: tuple[str], reason: str, whole_shot: Any
+) -> None:
+    code, said = whole_shot(*words)
     assert (code, said.count("\n")) == (2, 1)
     assert said.startswith("fanlight shot: ")
     assert reason in said
 
 
-def test_a_tool_that_is_none_or_has_no_view_is_exit_code_2(shot: Any, server: str) -> None:
-    code, said = shot("none", "--", *shlex.split(f"{sys.executable} {server}"))
+def test_a_tool_that_is_none_or_has_no_view_is_exit_code_2(process_shot: Any, server: str) -> None:
+    code, said = process_shot("none", "--", *shlex.split(f"{sys.executable} {server}"))
     assert (code, "has no tool 'none'. Its tools are: fine, " in said) == (2, True)
-    code, said = shot("plain", "--", sys.executable, server)
+    code, said = process_shot("plain", "--", sys.executable, server)
     assert (code, "The tool 'plain' has no View" in said) == (2, True)
 
 
-def test_what_cannot_start_is_exit_code_3(shot: Any, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, said = shot("x", "--", "there-is-no-such-program")
+def test_what_cannot_start_is_exit_code_3(process_shot: Any, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, said = process_shot("x", "--", "there-is-no-such-program")
     assert (code, said.count("\n")) == (3, 1)
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
-    assert shot(server, "fine") == (
+    assert process_shot(server, "fine") == (
         3,
         "fanlight shot: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program.\n",
     )
 
 
-def test_the_exception_of_a_tool_comes_first_with_the_authors_line(shot: Any, server: str) -> None:
-    code, output = shot(server, "raises")
+def test_the_exception_of_a_tool_comes_first_with_the_authors_line(process_shot: Any, server: str) -> None:
+    code, output = process_shot(server, "raises")
     assert code == 1
     assert "The tool raised ZeroDivisionError: division by zero\n" in output
     assert "broken_views.py:" in output
     assert "return 1 / 0" in output
 
 
-def test_a_script_that_dies_is_named_with_its_line_long_before_the_timeout(shot: Any, server: str) -> None:
-    code, output = shot(server, "dead", "--timeout", "90")
+def test_a_script_that_dies_is_named_with_its_line_long_before_the_timeout(process_shot: Any, server: str) -> None:
+    code, output = process_shot(server, "dead", "--timeout", "90")
     assert code == 1
     assert "not rendered (initialize): A script of the View died before ui/initialize. ReferenceError: app is" in output
     assert "app is not defined (View.html(...):3)" in output
 
 
-def test_an_exception_in_a_handler_is_printed_with_its_line_and_fails_if_strict(shot: Any, server: str) -> None:
-    code, output = shot(server, "throws")
+def test_an_exception_in_a_handler_is_printed_with_its_line_and_fails_if_strict(process_shot: Any, server: str) -> None:
+    code, output = process_shot(server, "throws")
     assert code == 0
     assert "A handler of the View threw Error: boom (View.html(...):4)." in output
-    assert shot(server, "throws", "--strict")[0] == 1
+    assert process_shot(server, "throws", "--strict")[0] == 1
 
 
-def test_what_is_blocked_is_printed_with_a_fix_and_fails_if_strict(shot: Any, server: str) -> None:
-    code, output = shot(server, "blocked")
+def test_what_is_blocked_is_printed_with_a_fix_and_fails_if_strict(process_shot: Any, server: str) -> None:
+    code, output = process_shot(server, "blocked")
     assert code == 0
     assert "Blocked: img-src blocked https://icons.example/a.png" in output
     assert 'csp=Csp(resource_domains=["https://icons.example"])' in output
-    assert shot(server, "blocked", "--strict")[0] == 1
+    assert process_shot(server, "blocked", "--strict")[0] == 1
 
 
 def test_one_of_several_views_can_be_chosen(shot: Any, server: str) -> None:
@@ -251,10 +299,10 @@ def test_one_of_several_views_can_be_chosen(shot: Any, server: str) -> None:
     assert "shows no View 'ui://x/third'. It shows ui://x/first, ui://x/second." in output
 
 
-def test_one_of_several_servers_can_be_chosen(shot: Any, server: str) -> None:
+def test_one_of_several_servers_can_be_chosen(process_shot: Any, server: str) -> None:
     entry = {"command": sys.executable, "args": [server]}
     Path("servers.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": entry}}), encoding="utf-8")
-    assert "names 2 servers: a, b. Choose one with --server NAME." in shot("servers.json", "fine")[1]
-    assert shot("servers.json", "fine", "--server", "b")[0] == 0
-    code, output = shot("servers.json", "fine", "--server", "b", "--header", "X: y")
+    assert "names 2 servers: a, b. Choose one with --server NAME." in process_shot("servers.json", "fine")[1]
+    assert process_shot("servers.json", "fine", "--server", "b")[0] == 0
+    code, output = process_shot("servers.json", "fine", "--server", "b", "--header", "X: y")
     assert (code, "--header is for servers that have a URL" in output) == (2, True)
