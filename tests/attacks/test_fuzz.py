@@ -348,7 +348,7 @@ async def _talk(steps: list[Any]) -> None:
                 read()
                 channel.detach(wire)
                 wire = Wire()
-                if channel.can_resume(seen):
+                if channel.can_resume(SHOW.epoch, seen):
                     await channel.resume(wire, seen)
             case dict():
                 ack = step.get("ack")
@@ -362,7 +362,7 @@ async def _talk(steps: list[Any]) -> None:
                     await channel.acknowledge()
                 assert channel.received >= before
     read()
-    if whole and channel.can_resume(seen):
+    if whole and channel.can_resume(SHOW.epoch, seen):
         channel.detach(wire)
         wire = Wire()
         await channel.resume(wire, seen)

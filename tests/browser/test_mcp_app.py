@@ -37,7 +37,7 @@ PAGE = """<!doctype html><html lang="en"><title>page</title><script src="/page.j
 # Records every event of every element, and adds elements to the page.
 PAGE_SCRIPT = """
 var events = [], problems = [];
-for (const name of ["ready", "size", "display-mode", "error", "closed", "link", "message"])
+for (const name of ["ready", "size", "display-mode", "error", "closed", "elsewhere", "link", "message"])
   document.addEventListener(`mcp-${name}`, ({type, detail}) => events.push({type, detail}));
 document.addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective));
 var add = (attributes) => {
@@ -162,6 +162,7 @@ class Host:
             csp="default-src 'none'",
             network=(),
             max_bytes=5_000_000,
+            epoch="e1",
         )
         await self.send(**(show.to_json() | frame))
 
@@ -586,7 +587,7 @@ async def test_a_lost_socket_is_reopened_without_losing_the_view(host: Host) -> 
     await host.page.get_by_role("status").get_by_text("Reconnecting").wait_for()
     await view.evaluate("for (let i = 0; i < 3; i++) say({i})")
     opened = await host.received("open")
-    assert (opened["view"], opened["seen"]) == ("v1", 0)
+    assert (opened["view"], opened["seen"], opened["epoch"]) == ("v1", 0, "e1")
     assert opened["context"]["theme"] == "light"
     await host.page.wait_for_timeout(50)
     assert not any(frame["type"] == "message" for frame in host.frames)
@@ -807,12 +808,61 @@ async def test_a_prewarmed_socket_that_the_host_closed_is_reopened_when_it_is_ne
     await host.show()
 
 
-async def test_removing_the_element_closes_the_view(host: Host) -> None:
+async def test_removing_the_element_lets_the_view_go_and_inserting_it_shows_the_view_again(host: Host) -> None:
     await host.started()
-    await host.page.evaluate("document.querySelector('mcp-app').remove()")
+    for again in ("element", "element.cloneNode()"):
+        await host.page.evaluate("() => { window.element = document.querySelector('mcp-app'); element.remove() }")
+        await host.received("(lost)")
+        await host.page.evaluate(f"document.querySelector('main').append({again})")
+        opened = await host.received("open")
+        assert (opened["view"], "seen" in opened, "epoch" in opened) == ("v1", False, False)
+        await host.show(epoch="e2")
+    assert [frame for frame in host.frames if frame["type"] == "close"] == []
+    assert await host.events("closed") == []
+
+
+async def test_the_page_says_that_the_view_is_open_elsewhere_and_takes_it_back(host: Host) -> None:
+    view = await host.started()
+    await view.evaluate("say({unanswered: true})")
+    await host.received("message")
+    await host.send("elsewhere")
+    await host.received("(lost)")
+    status = host.page.get_by_role("status")
+    await expect(status).to_have_text("This View is open in another window. Show it here")
+    assert await host.part("frame").count() == 0
+    assert await host.events("elsewhere") == [{}]
+    assert await host.events("error") == []
+    await host.page.wait_for_timeout(600)
+    assert len(host.sockets) == 1, "it reconnected without the user"
+    await host.page.get_by_role("button", name="Show it here").click()
+    assert "seen" not in await host.received("open")
+    await host.show(epoch="e2")
+    await expect(status).to_be_empty()
+    assert not any(frame["type"] == "message" for frame in host.frames)
+
+
+async def test_the_page_can_show_a_view_again_after_an_error(host: Host) -> None:
+    await host.start()
+    await host.received("open")
+    await host.send("error", message="The server is not running.")
+    await host.sockets[-1].close(1008)
+    await expect(host.page.get_by_role("alert")).to_have_text("The server is not running.")
+    await host.page.evaluate("document.querySelector('mcp-app').reopen()")
+    await host.received("open")
+    await host.show()
+    await expect(host.page.get_by_role("alert")).to_be_empty()
+
+
+async def test_a_view_that_is_closed_while_the_socket_is_lost_is_closed_on_the_next(host: Host) -> None:
+    await host.started()
+    await host.sockets[-1].close(1012)
+    await host.page.get_by_role("status").get_by_text("Reconnecting").wait_for()
+    await host.page.evaluate("() => { document.querySelector('mcp-app').close() }")
+    await host.received("open")
+    await host.send("resumed", seen=host.seen)
     await host.received("close")
     await host.send("closed")
-    await host.received("(lost)")
+    await expect(host.page.locator("mcp-app")).to_have_count(0)
 
 
 async def test_closing_waits_for_the_view_and_then_removes_the_element(host: Host) -> None:
@@ -849,7 +899,8 @@ async def test_an_element_that_is_moved_reloads_its_view(host: Host) -> None:
 async def test_another_view_in_the_same_element_replaces_the_first(host: Host) -> None:
     await host.started()
     await host.page.evaluate("document.querySelector('mcp-app').setAttribute('view', 'v2')")
-    await host.received("close")
+    await host.received("(lost)")
+    assert [frame for frame in host.frames if frame["type"] == "close"] == []
     assert (await host.received("open"))["view"] == "v2"
     await host.show()
     assert await host.part("frame").count() == 1

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -64,7 +65,7 @@ async def test_a_new_socket_gets_the_frames_that_the_page_has_not_received_and_n
     channel.receive(received(ack=2, frame=PageAck()))
     channel.detach(socket)
     await channel.send(Resize(6))
-    assert channel.can_resume(3)
+    assert channel.can_resume(SHOW.epoch, 3)
     again = Socket()
     await channel.resume(again, 3)
     assert again.frames[0] == {"type": "resumed", "seen": 0}
@@ -92,17 +93,27 @@ async def test_a_channel_that_had_to_drop_frames_cannot_be_resumed() -> None:
     channel, socket = await begun(max_kept=1000)
     for _ in range(100):
         await channel.send(Status("y" * 50))
-    assert not channel.can_resume(0)
+    assert not channel.can_resume(SHOW.epoch, 0)
     assert channel._kept_size <= 1000
     await channel.begin(socket, SHOW)
-    assert channel.can_resume(0)
+    assert channel.can_resume(SHOW.epoch, 0)
 
 
 @pytest.mark.parametrize("seen", [-1, 2, None, 10**30])
 async def test_a_number_that_was_never_sent_cannot_be_resumed_from(seen: int | None) -> None:
     channel, _ = await begun()
     await channel.send(Resize(1))
-    assert not channel.can_resume(seen)
+    assert not channel.can_resume(SHOW.epoch, seen)
+
+
+@pytest.mark.parametrize("epoch", ["other", "", None])
+async def test_a_page_with_another_epoch_cannot_resume(epoch: str | None) -> None:
+    channel = PageChannel()
+    assert not channel.can_resume(None, 0)
+    await channel.begin(Socket(), replace(SHOW, epoch="e1"))
+    await channel.send(Resize(1))
+    assert channel.can_resume("e1", 1)
+    assert not channel.can_resume(epoch, 1)
 
 
 async def test_numbers_out_of_range_do_no_harm() -> None:
@@ -112,7 +123,7 @@ async def test_numbers_out_of_range_do_no_harm() -> None:
     channel.receive(received(ack=10**30, frame=PageAck()))
     assert channel.acknowledged == 0
     await channel.send(Resize(1))
-    assert channel.can_resume(0)
+    assert channel.can_resume(SHOW.epoch, 0)
 
 
 async def test_a_withdrawn_frame_is_not_sent_again() -> None:

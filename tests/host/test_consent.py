@@ -314,7 +314,7 @@ async def test_a_question_survives_a_lost_socket_and_is_answered_on_the_next() -
         await anyio.wait_all_tasks_blocked()
         again = Page()
         record, _ = next(iter(runtime_of(host).views))
-        await again.open(host, record.id, record.token, seen=page.seen)
+        await again.open(host, record.id, record.token, seen=page.seen, epoch=page.epoch)
         again._last = page._last
         assert (await again.next())["type"] == "resumed"
         await again.tell({"type": "command-result", "id": question["id"], "result": {"answer": "once"}})
@@ -330,7 +330,7 @@ async def test_a_question_ends_when_its_page_does_not_reconnect_and_is_not_shown
         await ended_question(host)
         again = Page()
         record, _ = next(iter(runtime_of(host).views))
-        await again.open(host, record.id, record.token, seen=page.seen - 1)
+        await again.open(host, record.id, record.token, seen=page.seen - 1, epoch=page.epoch)
         assert (await again.next())["type"] == "resumed"
         assert await again.next() == {"type": "cancel-command", "id": question["id"]}
         assert "The page was lost." in (await again.message())["error"]["message"]

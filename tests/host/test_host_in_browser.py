@@ -82,6 +82,55 @@ async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Brows
         assert problems == []
 
 
+async def test_a_view_in_two_windows_is_live_in_the_newest_and_the_other_can_take_it_back(browser: Browser) -> None:
+    async with shown(browser, Host(examples()), "chart", *CALLS["chart"]) as (first, problems):
+        await expect((await view_frame(first)).get_by_role("heading")).to_have_text("Heights")
+        second = await browser.new_page(viewport=first.viewport_size)
+        await second.goto(first.url)
+        await expect((await view_frame(second)).get_by_role("heading")).to_have_text("Heights")
+        await expect(first.get_by_role("status")).to_contain_text("This View is open in another window.")
+        await first.get_by_role("button", name="Show it here").click()
+        await expect((await view_frame(first)).get_by_role("heading")).to_have_text("Heights")
+        await expect(second.get_by_role("status")).to_contain_text("This View is open in another window.")
+        await second.close()
+        assert problems == []
+
+
+KEEP_SOCKETS = """
+Object.assign(window, { sockets: [], isBlocked: false });
+window.WebSocket = class extends WebSocket {
+  constructor(url) {
+    super(window.isBlocked ? "ws://localhost:1" : url);
+    sockets.push(this);
+  }
+};
+"""
+
+
+async def test_a_page_that_lost_its_socket_leaves_the_view_to_the_page_that_was_opened_since(browser: Browser) -> None:
+    """Goes red without the epoch: both Views would have the same frames, and each gets answers of the other."""
+    host = Host(examples(), policy=Policy({"tools": "allow"}))
+    async with shown(browser, host, "todo", *CALLS["todo"]) as (first, _):
+        await first.add_init_script(KEEP_SOCKETS)
+        await first.reload()
+        await expect((await view_frame(first)).get_by_role("listitem")).to_have_count(3)
+        await first.evaluate("() => { isBlocked = true; sockets.at(-1).close() }")
+        await expect(first.get_by_role("status")).to_contain_text("Reconnecting")
+        second = await browser.new_page(viewport=first.viewport_size)
+        await second.goto(first.url)
+        view = await view_frame(second)
+        await expect(view.get_by_role("listitem")).to_have_count(3)
+        await view.get_by_role("checkbox").first.check()
+        await expect(view.get_by_role("status")).to_have_text("2 of 3 left")
+        await first.evaluate("isBlocked = false")
+        await expect(first.get_by_role("status")).to_contain_text("This View is open in another window.")
+        await view.get_by_role("checkbox").nth(1).check()
+        await expect(view.get_by_role("status")).to_have_text("1 of 3 left")
+        await first.get_by_role("button", name="Show it here").click()
+        await expect((await view_frame(first)).get_by_role("listitem")).to_have_count(3)
+        await second.close()
+
+
 @pytest.mark.parametrize("how", ["closed", "left", "reloaded", "removed"])
 async def test_a_question_ends_when_its_page_is_closed(how: str, browser: Browser) -> None:
     host = Host(examples())

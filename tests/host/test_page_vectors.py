@@ -73,7 +73,7 @@ class HostEnd:
             elif frame.TYPE == "resumed":
                 assert self.opened is not None
                 assert self.opened.seen is not None
-                assert self.channel.can_resume(self.opened.seen)
+                assert self.channel.can_resume(self.opened.epoch, self.opened.seen)
                 await self.channel.resume(self.socket, self.opened.seen)
             elif "n" in expected:
                 await self.channel.send(frame)

@@ -88,6 +88,9 @@ class Backend:
     def log_notification(self, view: str, message: ViewMessage, event: Any) -> None:
         self.written.append((message.method,))
 
+    def log_cancelled(self, view: str, request: ViewMessage) -> None:
+        self.written.append((request.method, "cancelled"))
+
     def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
         self.written.append((message.method, reason))
 

@@ -142,7 +142,16 @@ export class FakePage {
   }
 
   get question() {
-    return this.element.shadowRoot.children.find((/** @type {any} */ one) => one.attributes.get("part") === "question");
+    return this.part("question");
+  }
+
+  /**
+   * Return the part of the element with a name.
+   * @param {string} name
+   */
+  part(name) {
+    const inside = (/** @type {any} */ one) => [one, ...(one.children ?? []).flatMap(inside)];
+    return inside(this.element.shadowRoot).find((one) => one.attributes?.get("part") === name);
   }
 
   runTimers() {

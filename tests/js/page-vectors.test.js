@@ -75,6 +75,8 @@ const replay = async ({ element: attributes, steps }) => {
     host: () => {},
     page: ({ page: what, attributes: changed, directive, blocked }) => {
       if (what === "closes") element.close();
+      else if (what === "removes") element.disconnectedCallback();
+      else if (what === "inserts") element.connectedCallback();
       else if (what === "sets") {
         for (const [name, value] of Object.entries(changed)) {
           const before = element.getAttribute(name);
@@ -88,6 +90,7 @@ const replay = async ({ element: attributes, steps }) => {
     },
     user: ({ user, answer }) => {
       if (user === "answers") page.question.close(answer);
+      else if (user === "takes-back") page.part("reopen").dispatchEvent(new Event("click"));
       else element.shadowRoot.children[0].dispatchEvent(new Event("cancel"));
     },
   };

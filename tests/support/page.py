@@ -44,6 +44,7 @@ class Page:
         self.connection: Any = None
         self.shown: dict[str, Any] = {}
         self.seen = 0
+        self.epoch: str | None = None
         self.answer: Answer = "deny"
         self._last = 0
 
@@ -54,11 +55,12 @@ class Page:
         token: str | None,
         *,
         seen: Any = None,
+        epoch: Any = None,
         context: dict[str, Any] | None = None,
         origins: Origins = ORIGINS,
     ) -> Self:
-        """Open a View, or resume it after frame `seen`."""
-        frame = {"type": "open", "view": view, "token": token, "context": context or {}, "seen": seen}
+        """Open a View, or resume it after frame `seen` of the `show` frame with an epoch."""
+        frame = {"type": "open", "view": view, "token": token, "context": context or {}, "seen": seen, "epoch": epoch}
         received = decode_frame(encode_json(frame))
         assert received is not None
         assert isinstance(received.frame, OpenView)
@@ -86,6 +88,7 @@ class Page:
             while frame["type"] == "ack":
                 frame = await self.frames.get()
         self.seen = frame.pop("n", self.seen)
+        self.epoch = frame.get("epoch", self.epoch)
         frame.pop("ack", None)
         if frame.pop("ackNow", False) and self.connection is not None:
             await self.receive_by_host({"type": "ack", "ack": self.seen})

@@ -53,6 +53,7 @@ button {
   border: var(--line); border-radius: 8px;
 }
 button:hover:enabled { background: color-mix(in srgb, currentcolor 12%, transparent); }
+p button { width: auto; padding: 0 12px; font-size: 14px; }
 p, details { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
 p:not(:empty), details { padding: 8px 12px; }
 [role="alert"]:not(:empty) { border-inline-start: 4px solid #d33; background: #dd33331a; }
@@ -211,7 +212,8 @@ class McpApp extends HTMLElement {
 
   /** @type {WebSocket | undefined} */
   #socket;
-  #canResume = false;
+  // The epoch of the `show` frame, which resumes the View on another socket.
+  #epoch = "";
   #tries = 0;
   // Frames are numbered in each direction, and kept until the other end has acknowledged them: host/views/channel.py.
   /** @type {{ n: number, text: string }[]} */
@@ -257,10 +259,15 @@ class McpApp extends HTMLElement {
     return this.#mode;
   }
 
-  /** Close the View, wait up to five seconds for it to finish, and remove the element. */
+  /** Close the View for good, wait up to five seconds for it to finish, and remove the element. */
   async close() {
     await this.#closeView();
     this.remove();
+  }
+
+  /** Show the View here again: after an error, or if it is open in another window. */
+  reopen() {
+    this.#start();
   }
 
   connectedCallback() {
@@ -281,12 +288,10 @@ class McpApp extends HTMLElement {
     this.#start();
   }
 
+  /** Let the View go. It stays open at the host, and is loaded again if an element shows it. */
   disconnectedCallback() {
     this.#listeners?.abort();
-    this.#unload();
-    this.#setMode("inline");
-    // An element that is only moved is connected again at once, and reloads its View.
-    queueMicrotask(() => this.isConnected || this.#closeView());
+    this.#leave();
   }
 
   /** Called instead of the two above by `moveBefore`, which keeps the frame alive. */
@@ -303,23 +308,17 @@ class McpApp extends HTMLElement {
       // The proxy and the socket are prewarmed. The page's script may set the token in its next line.
       this.#status.textContent = "Loading…";
       queueMicrotask(() => this.#open());
-    } else if (name === "view" || name === "src") {
-      if (this.#live) this.#send({ type: "close" });
-      this.#start();
-    } else this.#updateContext();
+    } else if (name === "view" || name === "src") this.#start();
+    else this.#updateContext();
   }
 
   // The socket.
 
   #start() {
-    this.#closeQuestions();
-    this.#disconnect();
-    this.#unload();
-    this.#canResume = false;
+    this.#leave();
     this.#tries = 0;
     this.#reset();
     this.#alert.textContent = "";
-    this.#status.textContent = "";
     if (!this.hasAttribute("src")) return;
     if (this.getAttribute("view")) this.#status.textContent = "Loading…";
     this.#connect();
@@ -373,9 +372,8 @@ class McpApp extends HTMLElement {
     if (!view) return socket.send(JSON.stringify({ type: "prewarm" }));
     this.#context = this.#readContext();
     const context = { ...this.#context, platform: "web", userAgent: navigator.userAgent };
-    const seen = this.#canResume ? this.#received : undefined;
-    this.#canResume = true;
-    socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, seen }));
+    const resume = this.#epoch && { seen: this.#received, epoch: this.#epoch };
+    socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, ...resume }));
   }
 
   #disconnect() {
@@ -443,17 +441,15 @@ class McpApp extends HTMLElement {
   /** Close the View and the socket. */
   #closeView() {
     const socket = this.#socket;
-    if (socket?.readyState !== 1) return this.#disconnect();
-    this.#send({ type: "close" });
+    if (!socket || this.#send({ type: "close" })) return this.#disconnect();
     return /** @type {Promise<void>} */ (
       new Promise((resolve) => {
-        const done = () => {
-          if (this.#socket === socket) this.#disconnect();
+        const late = setTimeout(() => this.#onClosed(), TIMEOUT / 2);
+        this.#onClosed = () => {
+          clearTimeout(late);
+          this.#disconnect();
           resolve();
         };
-        this.#onClosed = done;
-        socket.addEventListener("close", done);
-        setTimeout(done, TIMEOUT / 2);
       })
     );
   }
@@ -468,6 +464,7 @@ class McpApp extends HTMLElement {
       this.#reset();
       this.#live = true;
       this.#maxBytes = frame.maxBytes;
+      this.#epoch = frame.epoch;
       this.#showView(frame);
     } else if (type === "resumed") {
       this.#discard(frame.seen);
@@ -477,7 +474,11 @@ class McpApp extends HTMLElement {
     } else if (type === "resize") this.#resize(frame.height);
     else if (type === "status") this.#ready || (this.#status.textContent = message);
     else if (type === "error") this.#fail(message);
-    else if (type === "closed") this.#onViewClosed();
+    else if (type === "closed") {
+      this.#leave();
+      this.#onClosed();
+      this.#fire("mcp-closed");
+    } else if (type === "elsewhere") this.#onElsewhere();
     else if (type === "reload") this.#start();
     else if (type === "model-context") this.#showShared(frame.update);
     else if (type === "question") this.#ask(frame);
@@ -627,18 +628,22 @@ class McpApp extends HTMLElement {
     this.#fire("mcp-error", { reason });
   }
 
-  #closeQuestions() {
+  /** Show nothing, without a connection. */
+  #leave() {
     for (const question of this.#questions.values()) question.withdraw();
-  }
-
-  #onViewClosed() {
-    this.#closeQuestions();
+    this.#disconnect();
     this.#setMode("inline");
     this.#unload();
-    this.#status.textContent = "";
-    this.#disconnect();
-    this.#onClosed();
-    this.#fire("mcp-closed");
+    this.#epoch = this.#status.textContent = "";
+  }
+
+  /** Say that another page shows the View, and let the user take it back. */
+  #onElsewhere() {
+    this.#leave();
+    const button = make("button", { part: "reopen", type: "button" }, "Show it here");
+    button.addEventListener("click", () => this.reopen());
+    this.#status.append("This View is open in another window. ", button);
+    this.#fire("mcp-elsewhere");
   }
 
   // What only a page can do.

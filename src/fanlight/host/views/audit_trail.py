@@ -54,6 +54,10 @@ class AuditTrail:
         """Record a message that exceeded a limit."""
         self._log_message(view, message, f"refused: {reason}")
 
+    def log_cancelled(self, view: str, request: ViewMessage) -> None:
+        """Record a request that gets no response because its document is gone."""
+        self._log_message(view, request, "cancelled")
+
     def _log_message(self, view: str, message: ViewMessage, outcome: str) -> None:
         server, conversation = self._origin(view)
         self._audit.buffer(

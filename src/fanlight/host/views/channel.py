@@ -2,7 +2,8 @@
 
 Each end numbers its frames (`n`, from 1) and says on every frame which of the other end's frames it has received
 (`ack`). A frame is kept until it is acknowledged, and sent again on the next socket. So a lost socket neither loses a
-frame nor delivers one twice.
+frame nor delivers one twice. The numbers are those of one page, which proves with the epoch of its `show` frame that it
+is the one that continues.
 """
 
 from collections import deque
@@ -30,6 +31,8 @@ class PageChannel:
         """The number of the last frame from the page."""
         self.acknowledged = 0
         """The number of the last frame that the page has acknowledged."""
+        self.epoch: str | None = None
+        """The epoch of the last `show` frame, or None before the first one."""
         self._max_kept = max_kept
         self._socket: PageSocket | None = None
         self._queue: deque[str] = deque()
@@ -45,9 +48,14 @@ class PageChannel:
         """Whether a page is connected now."""
         return self._socket is not None
 
-    def can_resume(self, seen: int | None) -> bool:
-        """Return True if all frames after number `seen` can still be sent."""
-        return seen is not None and not self._has_dropped and 0 <= seen <= self._last_number
+    def is_current(self, socket: PageSocket) -> bool:
+        """Return True if this is the socket of the page that shows the View now."""
+        return self._socket is socket
+
+    def can_resume(self, epoch: str | None, seen: int | None) -> bool:
+        """Return True if the page with this epoch can be sent all frames after number `seen`."""
+        is_known = epoch is not None and epoch == self.epoch
+        return is_known and seen is not None and not self._has_dropped and 0 <= seen <= self._last_number
 
     async def resume(self, socket: PageSocket, seen: int) -> None:
         """Continue on a new socket, with a page that has received frames up to `seen`."""
@@ -61,6 +69,7 @@ class PageChannel:
         self.received = self.acknowledged = self._last_ack = self._last_number = self._kept_size = 0
         self._kept.clear()
         self._has_dropped = False
+        self.epoch = show.epoch
         await self._replace_socket(socket, encode_json(show.to_json()))
 
     async def _replace_socket(self, socket: PageSocket, *texts: str) -> None:
@@ -74,9 +83,14 @@ class PageChannel:
     def detach(self, socket: PageSocket) -> None:
         """Stop using a socket that was lost. Does nothing if another one has replaced it."""
         if self._socket is socket:
-            self._socket = None
-            self._queue.clear()
-            self._is_sending = False
+            self.release()
+
+    def release(self) -> PageSocket | None:
+        """Stop using the current socket, and return it. None if no page is connected."""
+        socket, self._socket = self._socket, None
+        self._queue.clear()
+        self._is_sending = False
+        return socket
 
     def keep(self, frame: HostFrame) -> tuple[int, str]:
         """Number a frame and keep it until it is acknowledged. Return its number, and the text for `deliver`."""

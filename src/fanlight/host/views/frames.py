@@ -84,6 +84,8 @@ class ShowView(HostFrame):
     csp: str
     network: tuple[str, ...]
     max_bytes: int
+    epoch: str = ""
+    """Identifies this loading of the View. Only the page that was sent it can resume."""
     border: bool | None = None
     mode: str = "inline"
 
@@ -155,6 +157,13 @@ class Closed(HostFrame):
     """The View was closed and cannot be opened again."""
 
     TYPE = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere(HostFrame):
+    """Another page shows the View now. Show it here again only if the user wants that."""
+
+    TYPE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +241,7 @@ HOST_FRAMES: Final[tuple[type[HostFrame], ...]] = (
     CancelCommand,
     Reload,
     Closed,
+    Elsewhere,
     Ack,
 )
 """Every frame that the host sends."""
@@ -260,20 +270,29 @@ class Prewarm(PageFrame):
 
 @dataclass(frozen=True, slots=True)
 class OpenView(PageFrame):
-    """Open a View. With `seen`, resume it: the page still shows it and has received frames up to that number."""
+    """Open a View. With `seen` and `epoch`, resume it: the page still shows the View."""
 
     TYPE = "open"
     view: str
     token: str | None = None
     context: JSONObject = field(default_factory=dict)
     seen: int | None = None
+    """The number of the last frame that the page has received, to resume."""
+    epoch: str | None = None
+    """The epoch of the `show` frame that made the page load what it shows, to resume."""
 
     @classmethod
     def from_json(cls, values: JSONObject) -> Self | None:
-        view, token, seen = values.get("view"), values.get("token"), values.get("seen")
+        view, token, seen, epoch = (values.get(name) for name in ("view", "token", "seen", "epoch"))
         if not isinstance(view, str):
             return None
-        return cls(view, token if isinstance(token, str) else None, _context(values), _integer(seen))
+        return cls(
+            view,
+            token if isinstance(token, str) else None,
+            _context(values),
+            _integer(seen),
+            epoch if isinstance(epoch, str) else None,
+        )
 
 
 @dataclass(slots=True)  # not frozen, as MessageToView

@@ -72,7 +72,7 @@ class ViewRegistry:
             raise UnknownViewError(f"No open View has the id {id!r}.")
         return session
 
-    async def renew(self, record: ViewRecord) -> Session:
+    def renew(self, record: ViewRecord) -> Session:
         """Return a session for a document that is about to load: the one that waits for it, or a new one."""
         session = self.session(record.id)
         if session is not None and session.is_new:
@@ -80,7 +80,7 @@ class ViewRegistry:
         if session is not None:
             session.stop()
             self._on_end(record.id)
-            await session.report_error("This View was opened in another place.")
+            session.release_page()
         return self._open(self._records.find(record.id) or record)
 
     async def show_as(self, id: str, mode: str) -> None:

@@ -1,7 +1,7 @@
 """One live View: connects its bridge, the page that shows it, and the host."""
 
-import itertools
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -11,18 +11,19 @@ from typing import Any, Final, Literal, Protocol
 import anyio
 
 from fanlight.host.errors import RequestError
+from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.channel import PageChannel, PageSocket
+from fanlight.host.views.commands import PageCommands
 from fanlight.host.views.frames import (
     Answer,
     AskUser,
-    CancelCommand,
     Closed,
     Command,
     CommandResult,
     Download,
-    Error,
+    Elsewhere,
     MessageToView,
     ModelContext,
     OpenLink,
@@ -34,6 +35,7 @@ from fanlight.host.views.frames import (
     read_answer,
 )
 from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.pending import Pending
 from fanlight.host.views.tracing import mark_crashed, mark_refused, request_span
 from fanlight.protocol import events, jsonrpc
 from fanlight.protocol.bridge import Bridge, State
@@ -107,6 +109,9 @@ class MessageLog(Protocol):
     def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
         """Record a message that exceeded a limit."""
 
+    def log_cancelled(self, view: str, request: ViewMessage) -> None:
+        """Record a request that gets no response because its document is gone."""
+
     def log_dialect(self, view: str, older: str, today: str) -> None:
         """Record the first use of a name of an older dialect."""
 
@@ -168,9 +173,8 @@ class Session:
         self._size_pending = False
         self._open: dict[RequestId, ViewMessage] = {}
         self._running: dict[RequestId, anyio.CancelScope] = {}
-        self._responses: dict[int, _Pending] = {}
-        self._commands: dict[int, _Pending] = {}
-        self._command_ids = itertools.count(1)
+        self._responses: dict[int, Pending] = {}
+        self._commands = PageCommands(self._channel)
         self._partial_frame = 0
 
     # State
@@ -220,15 +224,32 @@ class Session:
     async def begin(self, socket: PageSocket, show: ShowView, sandbox: JSONObject) -> None:
         """Use the socket of a page that is about to load the View, and make it show the View.
 
-        `sandbox` is what `hostCapabilities.sandbox` says: the approved `csp` and the granted `permissions`.
+        `sandbox` is what `hostCapabilities.sandbox` says: the approved `csp` and the granted `permissions`. A page
+        that waits for the same document is released first: a session has one page.
         """
+        self.release_page()
         self.away_since = None
         self._bridge.describe_sandbox(sandbox)
-        await self._channel.begin(socket, replace(show, mode=self._bridge.display_mode))
+        epoch = secrets.token_urlsafe(9)
+        await self._channel.begin(socket, replace(show, mode=self._bridge.display_mode, epoch=epoch))
 
-    def can_resume(self, seen: int) -> bool:
-        """Return whether a page that shows the View, and received frames up to `seen`, can continue with it."""
-        return self._bridge.state in (State.INITIALIZING, State.READY) and self._channel.can_resume(seen)
+    def release_page(self) -> None:
+        """Stop using the page that shows the View, if one does, and make it say that another page shows it now."""
+        socket = self._channel.release()
+        if socket is not None:  # in the background, because that page may be too slow to receive anything
+            self._start(None, socket.send(encode_json(Elsewhere().to_json())))
+
+    def is_shown_on(self, socket: PageSocket) -> bool:
+        """Return whether a socket is that of the page that shows the View now."""
+        return self._channel.is_current(socket)
+
+    def is_elsewhere(self, epoch: str | None) -> bool:
+        """Return whether a page is connected that is not the one with this epoch."""
+        return self.attached and self._channel.epoch != epoch
+
+    def can_resume(self, epoch: str | None, seen: int | None) -> bool:
+        """Return whether the page with this epoch, which received frames up to `seen`, can continue with the View."""
+        return self._bridge.state in (State.INITIALIZING, State.READY) and self._channel.can_resume(epoch, seen)
 
     async def resume(self, socket: PageSocket, seen: int) -> None:
         """Use the socket of a page that still shows the View, and send what it has missed."""
@@ -246,18 +267,14 @@ class Session:
             return
         self.away_since = monotonic()
         if closed:
-            self._fail_commands("The page was closed.")
+            self._commands.fail("The page was closed.")
         elif self._commands:
             self._start(None, self._fail_commands_later(self.away_since))
 
     async def _fail_commands_later(self, away_since: float) -> None:
         await anyio.sleep(self._timeouts.browser)
         if self.away_since == away_since:
-            self._fail_commands("The page was lost.")
-
-    def _fail_commands(self, reason: str) -> None:
-        for command in self._commands.values():
-            command.settle({}, RequestError(reason))
+            self._commands.fail("The page was lost.")
 
     def accept(self, received: ReceivedFrame) -> bool:
         """Read the numbers of a frame from the page, and return whether the frame is new."""
@@ -275,10 +292,6 @@ class Session:
         """Make the page load the View again, if one shows it."""
         if self.attached:
             await self._channel.send(Reload())
-
-    async def report_error(self, reason: str) -> None:
-        """Make the page show an error instead of the View."""
-        await self._channel.send(Error(reason))
 
     async def report_model_context(self, update: JSONObject) -> None:
         """Tell the page what the View wants the model to know."""
@@ -359,30 +372,11 @@ class Session:
 
     async def _command(self, command: Command, seconds: float | None = None) -> JSONObject:
         """Send a command to the page and return its result. Raise RequestError if it failed or timed out."""
-        if not self.attached:
-            raise RequestError("No page shows this View now.")
-        id = next(self._command_ids)
-        pending = self._commands[id] = _Pending()
-        number = await self._channel.send(replace(command, id=id))
-        try:
-            with anyio.fail_after(self._timeouts.browser if seconds is None else seconds):
-                return await pending.result()
-        except TimeoutError:
-            raise RequestError("The page did not answer in time.") from None
-        finally:
-            if self._commands.pop(id, None) is not None:
-                self._channel.withdraw(number)
-                await self._cancel_command(id)
-
-    async def _cancel_command(self, id: int) -> None:
-        with anyio.CancelScope(shield=True):
-            await self._channel.send(CancelCommand(id))
+        return await self._commands.run(command, self._timeouts.browser if seconds is None else seconds)
 
     def receive_command_result(self, result: CommandResult) -> None:
         """Complete a command with the page's result. Does nothing if the command was cancelled."""
-        pending = self._commands.pop(result.id, None)
-        if pending is not None:
-            pending.settle(result.result or {}, None if result.error is None else RequestError(result.error))
+        self._commands.receive(result)
 
     # Events of the bridge
 
@@ -558,7 +552,7 @@ class Session:
     async def ask(self, method: str, params: JSONObject) -> JSONObject:
         """Send the View a request, such as `tools/call` for one of its own tools, and return the result."""
         id = self._bridge.request(method, params)
-        pending = self._responses[id] = _Pending()
+        pending = self._responses[id] = Pending()
         await self.flush()
         try:
             with anyio.fail_after(self._timeouts.app_tool):
@@ -577,7 +571,7 @@ class Session:
     async def close(self, reason: str | None = None) -> None:
         """Ask the View to tear down, wait for at most `Timeouts.teardown`, and end the session (TDN-01, TDN-03)."""
         if self.attached and (id := self._bridge.teardown(reason)) is not None:
-            pending = self._responses[id] = _Pending()
+            pending = self._responses[id] = Pending()
             await self.flush()
             with anyio.move_on_after(self._timeouts.teardown):
                 await pending.settled()
@@ -585,36 +579,17 @@ class Session:
         await self._channel.send(Closed())
 
     def stop(self) -> None:
-        """End the session at once, as when its document is loaded again."""
+        """End the session at once, as when its document is loaded again. Open requests are recorded as cancelled."""
         self._bridge.close()
-        for pending in (*self._responses.values(), *self._commands.values()):
-            pending.settle({}, RequestError("The View was closed."))
+        for request in self._open.values():
+            self._log.log_cancelled(self.id, request)
+        self._open.clear()
+        for pending in self._responses.values():
+            pending.fail("The View was closed.")
+        self._commands.fail("The View was closed.")
         for scope in self._running.values():
             scope.cancel()
         self._running.clear()
-
-
-class _Pending:
-    """A response that has not come yet."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-        self._result: JSONObject = {}
-        self._error: RequestError | None = None
-
-    def settle(self, result: JSONObject, error: RequestError | None) -> None:
-        if not self._event.is_set():
-            self._result, self._error = result, error
-            self._event.set()
-
-    async def settled(self) -> None:
-        await self._event.wait()
-
-    async def result(self) -> JSONObject:
-        await self._event.wait()
-        if self._error is not None:
-            raise self._error
-        return self._result
 
 
 async def _empty(work: Awaitable[None]) -> JSONObject:

@@ -29,7 +29,7 @@ from fanlight.host.web.dialect_documents import initial_state_fragment, served_h
 from fanlight.host.web.document_cache import DocumentCache, ServedDocument
 from fanlight.host.web.inject import put_first
 from fanlight.host.web.origins import HostNames, Origins, app_label
-from fanlight.host.web.page_socket import Socket
+from fanlight.host.web.page_socket import ElsewhereError, Socket
 from fanlight.host.web.sandbox import proxy_url
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.errors import FanlightError
@@ -95,14 +95,20 @@ class ViewOpener:
         self._reports = RateLimit(_REPORTS_PER_SECOND, 0.0)
 
     async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
-        """Open a View for a page: resume its session or load its document. Raise ViewRefusedError if denied."""
+        """Open a View for a page: resume its session or load its document.
+
+        Raise ViewRefusedError if denied, and ElsewhereError if the page lost the View to another one while it was away.
+        """
         record = self._authorized(request)
         session = self._views.session(record.id)
-        if session is not None and request.seen is not None and session.can_resume(request.seen):
-            session.report_context(request.context)
-            await session.resume(socket, request.seen)
-        else:
-            session = await self._load(record, request, origins, socket)
+        if session is not None and request.seen is not None:
+            if session.can_resume(request.epoch, request.seen):
+                session.report_context(request.context)
+                await session.resume(socket, request.seen)
+                return PageConnection(self._log, session, socket)
+            if session.is_elsewhere(request.epoch):
+                raise ElsewhereError
+        session = await self._load(record, request, origins, socket)
         return PageConnection(self._log, session, socket)
 
     def _authorized(self, request: OpenView) -> ViewRecord:
@@ -131,13 +137,16 @@ class ViewOpener:
         app = app_of(record, document.sha256)
         await self._admit(app, document, origins, socket)
         show, sandbox = self._serve(app, document, origins, socket.max_bytes)
-        session = await self._views.renew(record)
+        session = self._views.renew(record)
         session.report_context(request.context)
         if document.form == "openai":
             session.allow_state()
             fragment = self._initial_state(record, session)
             show = replace(show, document=f"{show.document}#{fragment}")
         await session.begin(socket, show, sandbox)
+        now = self._records.find(record.id)
+        if now is not None and now.context is not None:
+            await session.report_model_context(now.context)
         return session
 
     def _initial_state(self, record: ViewRecord, session: Session) -> str:

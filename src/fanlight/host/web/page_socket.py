@@ -13,6 +13,7 @@ from fanlight.host.views.frames import (
     Answer,
     AskUser,
     CommandResult,
+    Elsewhere,
     Error,
     HostFrame,
     OpenView,
@@ -32,6 +33,10 @@ Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
 """Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
 
 
+class ElsewhereError(Exception):
+    """Another page shows the View that a page wants to resume."""
+
+
 class PageHandler(Protocol):
     """Handles the frames of a page whose View is open."""
 
@@ -44,7 +49,7 @@ class SocketBackend(Protocol):
     """What a page's socket needs from the host."""
 
     async def open(self, request: OpenView, origins: Origins, socket: "Socket") -> PageHandler:
-        """Show or resume a View, or raise `ViewRefusedError`."""
+        """Show or resume a View, or raise `ViewRefusedError` or `ElsewhereError`."""
 
 
 class Socket:
@@ -137,6 +142,10 @@ class SocketServer:
             handler = await self._backend.open(request, origins, socket)
         except ViewRefusedError as refused:
             await socket.send_frame(Error(str(refused)))
+            await websocket.close(1008)
+            return
+        except ElsewhereError:
+            await socket.send_frame(Elsewhere())
             await websocket.close(1008)
             return
         except TimeoutError:

@@ -225,8 +225,7 @@ const addMessage = (/** @type {Call} */ call, /** @type {Json} */ { from, messag
 export const retryViews = (/** @type {string} */ server) => {
   for (const call of state.calls.filter((each) => each.failed && each.server === server)) {
     restart(call);
-    // An `<mcp-app>` that is inserted again opens its View again.
-    call.app.parentElement.append(call.app);
+    call.app.reopen();
   }
 };
 
