@@ -1,6 +1,11 @@
 import gzip
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 from fanlight import Csp
+from fanlight.host.store.base import StoredDocument
+from fanlight.host.store.sqlite import SqliteStore
 from fanlight.host.web.document_cache import DocumentCache, served_document
 
 HTML = "<!doctype html><title>ä</title>" + "x" * 1000
@@ -52,3 +57,76 @@ def test_the_least_recently_used_document_is_discarded_first() -> None:
     assert documents.get(LABEL, one.address) is one
     again = documents.serve(LABEL, HTML + "1", None, (), ANCESTORS)
     assert documents.get(LABEL, two.address) is again
+
+
+DAY = 24 * 60 * 60.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_another_process_finds_a_document_in_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "host.db"
+    document = DocumentCache(SqliteStore(path)).serve(LABEL, HTML, None, ("camera",), ANCESTORS)
+    other = DocumentCache(SqliteStore(path))
+    assert other.get("b" * 32, document.address) is None
+    assert other.get(LABEL, "0" * 64) is None
+    found = other.get(LABEL, document.address)
+    assert found == document
+    assert other.get(LABEL, document.address) is found  # from memory
+    assert other.serve(LABEL, HTML, None, ("camera",), ANCESTORS) is found
+
+
+def test_a_document_in_the_store_expires_unless_it_is_served_again(tmp_path: Path) -> None:
+    path, clock = tmp_path / "host.db", Clock()
+    first = DocumentCache(SqliteStore(path), lifetime=DAY, clock=clock)
+
+    def found(address: str) -> bool:
+        return DocumentCache(SqliteStore(path), lifetime=DAY, clock=clock).get(LABEL, address) is not None
+
+    once, often = (first.serve(LABEL, html, None, (), ANCESTORS).address for html in (HTML, HTML + " "))
+    clock.now += 0.8 * DAY
+    first.serve(LABEL, HTML + " ", None, (), ANCESTORS)
+    assert (found(once), found(often)) == (True, True)
+    clock.now += 0.8 * DAY
+    assert (found(once), found(often)) == (False, True)
+    clock.now += 0.8 * DAY
+    assert (found(once), found(often)) == (False, False)
+    last = first.serve(LABEL, HTML + "  ", None, (), ANCESTORS).address
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("select address from documents").fetchall() == [(last,)]
+
+
+def test_a_document_that_is_shown_often_is_not_written_each_time(tmp_path: Path) -> None:
+    class Counting(SqliteStore):
+        writes = 0
+
+        def add_document(self, document: StoredDocument) -> None:
+            self.writes += 1
+
+    store, clock = Counting(tmp_path / "host.db"), Clock()
+    documents = DocumentCache(store, lifetime=DAY, clock=clock)
+    for _ in range(10):
+        documents.serve(LABEL, HTML, None, (), ANCESTORS)
+        clock.now += 0.04 * DAY
+    assert store.writes == 1
+
+
+def test_a_store_in_memory_has_no_second_copy_of_a_document() -> None:
+    store, clock = SqliteStore(), Clock()
+    document = DocumentCache(store, clock=clock).serve(LABEL, HTML, None, (), ANCESTORS)
+    assert store.document(LABEL, document.address, clock.now) is None
+
+
+def test_a_document_that_was_discarded_comes_from_the_store(tmp_path: Path) -> None:
+    documents = DocumentCache(SqliteStore(tmp_path / "host.db"), max_bytes=1)
+    first = documents.serve(LABEL, HTML, None, (), ANCESTORS)
+    documents.serve(LABEL, HTML + " ", None, (), ANCESTORS)
+    found = documents.get(LABEL, first.address)
+    assert found is not first
+    assert found == first

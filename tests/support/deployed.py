@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,16 @@ TESTS = Path(__file__).parents[1]
 
 
 @asynccontextmanager
-async def uvicorn_process(target: str, *arguments: str, src: str = "/apps", **options: Any) -> AsyncIterator[int]:
+async def uvicorn_process(
+    target: str, *arguments: str, listener: socket.socket | None = None, src: str = "/apps", **options: Any
+) -> AsyncIterator[int]:
     """Run `uvicorn target` with arguments, for a program of `support.deployed_app`, and yield its port.
 
-    Connections wait in the queue of the listening socket until the program is ready.
+    Connections wait in the queue of the listening socket until the program is ready. Default: a socket of its own.
     """
     path = os.pathsep.join([str(Path(fanlight.__file__).parents[1]), str(TESTS)])
     environment = {**os.environ, "PYTHONPATH": path, "FANLIGHT_OPTIONS": json.dumps(options), "FANLIGHT_SRC": src}
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) if listener is None else nullcontext(listener) as listener:
         command = [sys.executable, "-m", "uvicorn", f"support.deployed_app:{target}", "--fd", str(listener.fileno())]
         async with await anyio.open_process(
             [*command, "--log-level", "warning", *arguments],

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fanlight.host.store.base import AuditRecord as AuditRecord
     from fanlight.host.store.base import Grant as Grant
     from fanlight.host.store.base import Store as Store
+    from fanlight.host.store.base import StoredDocument as StoredDocument
     from fanlight.host.store.base import ViewRecord as ViewRecord
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
     from fanlight.host.timeouts import Timeouts as Timeouts
@@ -72,7 +73,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "host": ["Host"],
         "limits": ["Limits"],
         "profile": ["Profile"],
-        "store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "ViewRecord"],
+        "store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "StoredDocument", "ViewRecord"],
         "store.sqlite": ["SqliteStore"],
         "timeouts": ["Timeouts"],
         "upstream.events": ["Status"],

@@ -277,7 +277,11 @@ class Host:
         return self._runtime.web(check_path(path)).wrap(app)
 
     def sandbox_asgi(self) -> ASGIApp:
-        """Return an ASGI program for the sandbox host names only, to be served by a process of its own."""
+        """Return an ASGI program for the sandbox host names only.
+
+        It can be served by another process than the program: by a host with the same `store`, `sandbox_origin`, `hosts`
+        and `origins`, which needs no servers.
+        """
         return self._runtime.web("/apps").sandbox_asgi()
 
 

@@ -108,6 +108,21 @@ class AuditQuery:
     """The maximum number of records."""
 
 
+class StoredDocument(NamedTuple):
+    """A View's document as browsers get it."""
+
+    label: str
+    """The DNS label of the app's origin."""
+    address: str
+    """The path at that origin: a hash of the document and its headers."""
+    body: bytes
+    """The document, compressed with gzip."""
+    headers: Mapping[str, str]
+    """The response headers."""
+    expires: float
+    """When it may be removed, in seconds since 1970."""
+
+
 class Store(Protocol):
     """What a store has to implement. The methods are called in the event loop, so they have to return quickly."""
 
@@ -140,6 +155,18 @@ class Store(Protocol):
 
     def pinned(self, server: str, uri: str) -> str | None:
         """Return the digest that `pin` set, or None."""
+
+    def add_document(self, document: StoredDocument) -> None:
+        """Add a View's document, so that other processes can serve it, or change when it expires.
+
+        A store that no other process can read may ignore it.
+        """
+
+    def document(self, label: str, address: str, now: float) -> StoredDocument | None:
+        """Return the document that was added with a label and an address, unless it expired before `now`."""
+
+    def remove_documents(self, expired_before: float) -> None:
+        """Remove the documents that expired before a time."""
 
     def record(self, records: Sequence[AuditRecord]) -> None:
         """Write audit records, all or none of them."""

@@ -26,7 +26,13 @@ _CREATE_TABLES: Final = (
     "create index if not exists by_view on audit (view)",
 )
 
-MIGRATIONS: Final = (_CREATE_TABLES,)
+_ADD_DOCUMENTS: Final = (
+    "create table documents (label text, address text, body blob not null, headers text not null,"
+    " expires real not null, primary key (label, address))",
+    "create index documents_by_expiry on documents (expires)",
+)
+
+MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS)
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, ViewRecord
+from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, StoredDocument, ViewRecord
 from fanlight.host.store.schema import migrate
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
@@ -123,6 +123,22 @@ class SqliteStore:
     def pinned(self, server: str, uri: str) -> str | None:
         rows = self._execute("select sha256 from pins where server = ? and uri = ?", [server, uri])
         return rows[0][0] if rows else None
+
+    def add_document(self, document: StoredDocument) -> None:
+        if self._path is None:  # the only process that can read it has it already
+            return
+        self._execute(
+            "insert into documents values (?, ?, ?, ?, ?) on conflict do update set expires = excluded.expires",
+            [*document[:3], json.dumps(dict(document.headers)), document.expires],
+        )
+
+    def document(self, label: str, address: str, now: float) -> StoredDocument | None:
+        query = "select body, headers, expires from documents where label = ? and address = ? and expires >= ?"
+        rows = self._execute(query, [label, address, now])
+        return StoredDocument(label, address, rows[0][0], json.loads(rows[0][1]), rows[0][2]) if rows else None
+
+    def remove_documents(self, expired_before: float) -> None:
+        self._execute("delete from documents where expires < ?", [expired_before])
 
     def record(self, records: Sequence[AuditRecord]) -> None:
         if self._records is not None:

@@ -1,11 +1,18 @@
-"""The View documents that can be requested now, each at a path that is a hash of its content and its headers."""
+"""The View documents that can be requested now, each at a path that is a hash of its content and its headers.
+
+They are kept in memory, and in the store for other processes: another worker, or one that serves the sandbox only.
+"""
 
 import gzip
 import hashlib
+import re
+import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
+from fanlight.host.store.base import Store, StoredDocument
 from fanlight.host.web.document_headers import view_headers
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import CspProfile
@@ -40,18 +47,41 @@ def served_document(
     return ServedDocument(label, digest, body, gzip.compress(body, 6, mtime=0), {**headers, "etag": f'"{digest}"'})
 
 
+_ADDRESS = re.compile(r"[0-9a-f]{64}")
+# A page gets an address that is valid now, and its browser loads the document at once. Later only a View that reloads
+# itself requests it again.
+_LIFETIME: Final = 24 * 60 * 60.0
+
 _Key = tuple[str, str, Csp | None, tuple[Permission, ...], tuple[str, ...], CspProfile]
 
 
 class DocumentCache:
-    """Documents by app and address. Beyond `max_bytes`, the least recently used are discarded."""
+    """Documents by app and address.
 
-    def __init__(self, max_bytes: int = 256 * 1024 * 1024) -> None:
+    Args:
+        store: Has the documents that other processes serve, and those that were discarded here.
+        max_bytes: How many bytes are kept in memory. Beyond that, the least recently used are discarded.
+        lifetime: How many seconds a document is kept in the store after it was served last.
+        clock: Returns the time in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        max_bytes: int = 256 * 1024 * 1024,
+        lifetime: float = _LIFETIME,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
         self._max_bytes = max_bytes
+        self._lifetime = lifetime
+        self._clock = clock
         self._bytes = 0
         self._documents: OrderedDict[tuple[str, str], ServedDocument] = OrderedDict()
         # Compressing and hashing a large document again would cost milliseconds.
         self._addresses: dict[_Key, str] = {}
+        # When a document was written to the store for the last time, by app and address.
+        self._stored: dict[tuple[str, str], float] = {}
 
     def serve(
         self,
@@ -69,22 +99,49 @@ class DocumentCache:
         if document is None:
             document = self._add(served_document(*key))
             self._addresses[key] = document.address
+        self._save(document)
         return document
 
+    def _save(self, document: ServedDocument) -> None:
+        """Write a document to the store, unless that was done a short time ago."""
+        now, key = self._clock(), (document.label, document.address)
+        if self._store is None or now - self._stored.get(key, -self._lifetime) < self._lifetime / 2:
+            return
+        self._store.remove_documents(now)
+        self._store.add_document(
+            StoredDocument(*key, document.compressed, document.headers, expires=now + self._lifetime)
+        )
+        self._stored[key] = now
+
+    def _load(self, label: str, address: str) -> ServedDocument | None:
+        """Return a document from the store, and keep it in memory."""
+        if self._store is None or not _ADDRESS.fullmatch(address):
+            return None
+        stored = self._store.document(label, address, self._clock())
+        if stored is None:
+            return None
+        body = gzip.decompress(stored.body)
+        return self._add(ServedDocument(label, address, body, stored.body, dict(stored.headers)))
+
     def _add(self, document: ServedDocument) -> ServedDocument:
+        known = self._documents.get((document.label, document.address))
+        if known is not None:
+            return known
         self._documents[document.label, document.address] = document
         self._bytes += _size(document)
         while self._bytes > self._max_bytes and len(self._documents) > 1:
             (label, address), oldest = self._documents.popitem(last=False)
             self._bytes -= _size(oldest)
             self._addresses = {key: at for key, at in self._addresses.items() if (key[0], at) != (label, address)}
+            self._stored.pop((label, address), None)
         return document
 
     def get(self, label: str, address: str) -> ServedDocument | None:
         """Return the document of an app at an address, or None. Documents of other apps are not found."""
         document = self._documents.get((label, address))
-        if document is not None:
-            self._documents.move_to_end((label, address))
+        if document is None:
+            return self._load(label, address)
+        self._documents.move_to_end((label, address))
         return document
 
 

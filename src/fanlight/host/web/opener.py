@@ -48,7 +48,7 @@ class ViewOpener:
 
     Args:
         servers: The servers that Views come from.
-        store: Has the digests of documents that were shown.
+        store: Has the digests of documents that were shown, and the documents for other processes.
         records: The records of Views.
         views: The sessions of open Views.
         reader: Reads View documents from servers.
@@ -77,7 +77,7 @@ class ViewOpener:
         dialects: bool,
         report_errors: bool,
     ) -> None:
-        self.documents = DocumentCache()
+        self.documents = DocumentCache(store)
         """The documents that browsers can load now."""
         self._servers = servers
         self._store = store

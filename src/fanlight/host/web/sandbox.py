@@ -1,6 +1,6 @@
 """The sandbox host names: the proxy, the documents of Views, and the CSP reports that browsers send about them."""
 
-from typing import Protocol
+from typing import Final, Protocol
 from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, QueryParams
@@ -17,6 +17,11 @@ from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import REPORT_PATH
 from fanlight.protocol.jsonrpc import JSONObject
+
+_NO_DOCUMENT: Final = (
+    "There is no such document, or it is too old. Reload the page that shows the View. If this happens to new Views, "
+    "give all processes of the program the same store."
+)
 
 
 class SandboxBackend(Protocol):
@@ -78,7 +83,7 @@ class Sandbox:
             return self._prewarm_page(scope)
         document = self._backend.documents.get(label, path.removeprefix("/"))
         if document is None:
-            return PlainTextResponse("This View does not exist, or is no longer open.", 404)
+            return PlainTextResponse(_NO_DOCUMENT, 404)
         return cacheable_response(document.body, document.compressed, document.headers, Headers(scope=scope))
 
     def _prewarm_page(self, scope: Scope) -> Response:
