@@ -18,6 +18,7 @@ from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
+from fanlight.host.web.refusals import Refusals
 from fanlight.host.web.sandbox import Sandbox, SandboxBackend
 from fanlight.protocol.errors import ArgumentError
 
@@ -51,10 +52,12 @@ class Web:
         self._lifetime = lifetime
         self._names = names
         self._path = path.rstrip("/")
-        self._sandbox = Sandbox(backend, names)
+        refusals = Refusals(names)
+        self._sandbox = Sandbox(backend, names, refusals)
         self._sockets = SocketServer(
             backend,
             names,
+            refusals,
             authorize=authorize,
             max_bytes=max_bytes,
             open_timeout=open_timeout,

@@ -77,6 +77,11 @@ class HostNames:
                 "a name with a wildcard DNS record below it, which shares no cookies with the application."
             )
 
+    @property
+    def sandbox_name(self) -> str:
+        """The host name of the sandbox proxy. Those of apps are one label below it."""
+        return "sandbox.localhost" if self.sandbox is None else str(urlsplit(self.sandbox).hostname)
+
     def origins(self, scheme: str, authority: str) -> Origins:
         """Return the origins for a page of the application's own origin."""
         program = f"{scheme}://{authority}"
@@ -128,7 +133,7 @@ class HostNames:
         if found is None:
             return "unknown", None
         name = found[1].rstrip(".")  # a fully qualified name with its final dot is the same name
-        sandbox = "sandbox.localhost" if self.sandbox is None else str(urlsplit(self.sandbox).hostname)
+        sandbox = self.sandbox_name
         if name == sandbox:
             return "proxy", None
         if name.endswith(f".{sandbox}"):

@@ -24,6 +24,7 @@ from fanlight.host.views.frames import (
     read_answer,
 )
 from fanlight.host.web.origins import HostNames, Origins
+from fanlight.host.web.refusals import Refusals
 from fanlight.host.web.sandbox import proxy_url
 
 # The close codes of a page that was closed, left or reloaded. A lost connection has others.
@@ -111,6 +112,7 @@ class SocketServer:
         self,
         backend: SocketBackend,
         names: HostNames,
+        refusals: Refusals,
         *,
         authorize: Authorize | None,
         max_bytes: int,
@@ -120,6 +122,7 @@ class SocketServer:
     ) -> None:
         self._backend = backend
         self._names = names
+        self._refusals = refusals
         self._authorize = authorize
         self._max_bytes = max_bytes
         self._open_timeout = open_timeout
@@ -132,6 +135,7 @@ class SocketServer:
         host, origin = websocket.headers.get("host", ""), websocket.headers.get("origin", "")
         origins = self._names.page_origins(scheme, host, origin)
         if origins is None:
+            self._refusals.page(scheme, host, origin)
             await websocket.close(1008)
             return
         await websocket.accept()

@@ -13,6 +13,7 @@ from fanlight.host.web.csp_reports import MAX_BYTES, read_report
 from fanlight.host.web.document_cache import DocumentCache
 from fanlight.host.web.document_headers import APP_ORIGIN_HEADERS, prewarm_headers, proxy_headers
 from fanlight.host.web.origins import HostNames, Origins, Role
+from fanlight.host.web.refusals import Refusals
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import REPORT_PATH
@@ -36,14 +37,17 @@ class SandboxBackend(Protocol):
 class Sandbox:
     """Serves the sandbox host names. Every other name gets 421."""
 
-    def __init__(self, backend: SandboxBackend, names: HostNames) -> None:
+    def __init__(self, backend: SandboxBackend, names: HostNames, refusals: Refusals) -> None:
         self._backend = backend
         self._names = names
+        self._refusals = refusals
 
     async def __call__(
         self, role: Role, label: str | None, path: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Respond to a request for a name with this role. `path` is the path inside the application."""
+        if role not in ("proxy", "view"):
+            self._refusals.name(role, Headers(scope=scope).get("host", ""))
         if scope["type"] == "websocket":
             await WebSocket(scope, receive, send).close(1008)
             return
