@@ -51,7 +51,7 @@ async def finish(process: Process | None, stdin: bytes = b"") -> tuple[int, str,
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         await process.stdin.send(stdin or b"\n")
         await process.stdin.aclose()
         out = b"".join([piece async for piece in process.stdout])
@@ -162,7 +162,7 @@ async def test_a_waiting_process_exits_with_the_program_that_started_it(tmp_path
     assert waiting is not None
     assert waiting.process.stdin is not None
     await waiting.process.stdin.aclose()  # as when the program is killed
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         assert await waiting.process.wait() == 0
     await prewarmed.aclose()
     assert not (tmp_path / "run").exists()
@@ -177,6 +177,7 @@ async def test_a_host_launches_a_server_in_a_prewarmed_process(tmp_path: Path, p
     async with host:
 
         async def call_loaded() -> str:
+            await host.servers["it"].ready(90)
             call = await host.call_tool("it", "loaded", {})
             assert call.result is not None
             return str(call.result["content"][0]["text"])

@@ -31,7 +31,7 @@ VERSIONS = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 UI = {"extensions": {EXTENSION_ID: {"mimeTypes": [MIME_TYPE]}}}
 NO_UI: dict[str, Any] = {}
 
-_PATIENCE = 20
+_PATIENCE = 90
 _INFO = {"name": "wire", "version": "1"}
 
 

@@ -14,7 +14,7 @@ import yaml
 from fanlight.cli import main
 from support.docs import ROOT, write_files
 
-pytestmark = pytest.mark.timeout(240)  # several runs of pytest, with a browser
+pytestmark = pytest.mark.timeout(500)  # several runs of pytest, with a browser
 
 CI = ROOT / "docs" / "how-to" / "test-your-app-in-ci.md"
 SHOT = ROOT / "docs" / "how-to" / "take-pictures.md"
@@ -30,7 +30,7 @@ def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     }
     command = [sys.executable, *words]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
     )
 
 

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.timeout(240)  # each test is several runs of pytest, some with a browser
+pytestmark = pytest.mark.timeout(500)  # each test is several runs of pytest, some with a browser
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +54,7 @@ WAYS = {
 }
 
 
-class Runs:
+class InnerPytest:
     """Runs pytest on test files, with one of the plugins that make async tests run."""
 
     def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
@@ -65,26 +66,45 @@ class Runs:
         pytester.makepyfile(shop=SERVER)
         pytester.makeconftest("import pytest\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n")
 
-    def __call__(self, tests: str, *options: str) -> pytest.RunResult:
-        shop = "from shop import server" if "(server" in tests or ": server" in tests else ""
-        self.pytester.makepyfile(test_it=f"import pytest\n{shop}\n{self.mark}\n{tests}")
+    def __call__(self, tests: str, *options: str, **files: str) -> pytest.RunResult:
+        """Run `test_it.py`, and further files by name."""
+        for name, code in {"test_it": tests, **files}.items():
+            shop = "from shop import server" if "(server" in code or ": server" in code else ""
+            self.pytester.makepyfile(**{name: f"import pytest\n{shop}\n{self.mark}\n{code}"})
         plugins = ("-p", "fanlight.testing.plugin", "-p", "fanlight.check.plugin", "-p", self.plugin)
-        return self.pytester.runpytest_subprocess(*plugins, *options, timeout=100)
+        return self.pytester.runpytest_subprocess(*plugins, *options, timeout=200)
 
 
-@pytest.fixture(params=list(WAYS))
-def either(request: pytest.FixtureRequest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    return Runs(pytester, monkeypatch, request.param)
+def passed(result: pytest.RunResult, file: str) -> int:
+    """Return how many tests of a file passed, in a run with -v."""
+    return sum(line.startswith(f"{file}.py::") and " PASSED" in line for line in result.outlines)
 
 
 @pytest.fixture
-def runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    return Runs(pytester, monkeypatch, "anyio")
+def inner_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> InnerPytest:
+    return InnerPytest(pytester, monkeypatch, "anyio")
 
 
-def test_the_fixtures_work_with_anyio_and_with_pytest_asyncio(either: Runs) -> None:
-    result = either(
-        """
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def run_once(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run pytest, or return the result of the same run in an earlier test."""
+
+    def run(way: str, tests: str, *options: str, **files: str) -> pytest.RunResult:
+        key = (way, tests, options, *files.items())
+        if key not in _results:
+            _results[key] = InnerPytest(pytester, monkeypatch, way)(tests, *options, **files)
+        return _results[key]
+
+    return run
+
+
+_results: dict[tuple[object, ...], pytest.RunResult] = {}
+ways = pytest.mark.parametrize("way", list(WAYS))
+
+FIXTURES = """
 async def test_host(app_host):
     async with app_host(server) as host:
         call = await host.call_tool("server", "show", {"word": "tea"})
@@ -108,11 +128,11 @@ async def test_browser(open_view):
         assert view.model_context == {"content": [{"type": "text", "text": "more"}]}
         assert (await view.screenshot()).startswith(b"\\x89PNG")
     assert view.sent("tools/call")[0]["name"] == "more"
-"""
-    )
-    result.assert_outcomes(passed=4)
-    assert not Path(".fanlight").exists()
 
+def test_nothing_is_left():
+    from pathlib import Path
+    assert not Path(".fanlight").exists()
+"""
 
 SHARING = """
 from fanlight.testing import browser as browsers
@@ -132,7 +152,7 @@ def counting():
 
 seen = set()
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 async def test_open(open_view, number):
     async with open_view(server, "show") as view, open_view(server, "show") as other:
         assert view.page.context.browser is other.page.context.browser
@@ -145,37 +165,50 @@ def test_connections():
 """
 
 
-def test_all_tests_of_a_run_share_one_browser_also_when_each_has_its_own_event_loop(either: Runs) -> None:
-    result = either(SHARING.replace("CONNECTIONS", "3"), "-W", "error")
-    result.assert_outcomes(passed=4)
+@ways
+def test_fixtures_work_with_anyio_and_pytest_asyncio(way: str, run_once: Run) -> None:
+    result = run_once(way, SHARING.replace("CONNECTIONS", "2"), "-v", "-W", "error", test_later=FIXTURES)
+    assert passed(result, "test_later") == 5, result.outlines
+
+
+@ways
+def test_all_tests_share_one_browser_even_with_an_event_loop_each(way: str, run_once: Run) -> None:
+    result = run_once(way, SHARING.replace("CONNECTIONS", "2"), "-v", "-W", "error", test_later=FIXTURES)
+    assert passed(result, "test_it") == 3, result.outlines
+    result.assert_outcomes(passed=8)
     result.stderr.no_fnmatch_line("*")
 
 
-def test_tests_that_share_an_event_loop_share_the_connection_to_the_browser(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = Runs(pytester, monkeypatch, "asyncio")
+def test_tests_with_a_shared_event_loop_share_the_connection_to_the_browser(run_once: Run) -> None:
     scopes = ("asyncio_default_fixture_loop_scope=session", "asyncio_default_test_loop_scope=session")
-    result = runs(
-        SHARING.replace("CONNECTIONS", "1"), "-W", "error", *(word for scope in scopes for word in ("-o", scope))
+    result = run_once(
+        "asyncio",
+        SHARING.replace("CONNECTIONS", "1"),
+        "-W",
+        "error",
+        *(word for scope in scopes for word in ("-o", scope)),
     )
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=3)
     result.stderr.no_fnmatch_line("*")
 
 
-def test_a_browser_that_is_not_there_is_one_clear_line_for_each_test(
-    either: Runs, monkeypatch: pytest.MonkeyPatch
+OPENS = "async def test_it(open_view):\n    async with open_view(server, 'show'):\n        pass\n"
+
+
+@ways
+def test_a_missing_browser_fails_each_test_with_one_clear_error(
+    way: str, run_once: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
-    result = either("async def test_it(open_view):\n    async with open_view(server, 'show'):\n        pass\n")
+    result = run_once(way, OPENS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["*BrowserMissingError: FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."]
     )
 
 
-def test_context_policy_browser_and_options_are_overridden_by_fixtures(runs: Runs) -> None:
-    result = runs(
+def test_context_policy_browser_and_options_are_overridden_by_fixtures(inner_pytest: InnerPytest) -> None:
+    result = inner_pytest(
         """
 from fanlight.host import Policy
 from fanlight.testing.browser import launched
@@ -217,8 +250,8 @@ async def test_browser(open_view, fanlight_browser):
     result.assert_outcomes(passed=2)
 
 
-def test_a_failed_test_leaves_pictures_and_messages_under_its_name_and_says_so(runs: Runs) -> None:
-    result = runs(
+def test_a_failed_test_leaves_pictures_and_messages_under_its_name_and_says_so(inner_pytest: InnerPytest) -> None:
+    result = inner_pytest(
         """
 @pytest.mark.parametrize("word", ["a/b"])
 async def test_inside(open_view, scripted_view, word):
@@ -266,49 +299,50 @@ def png(marks):
     return b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
 
 async def test_look(assert_picture):
-    await assert_picture(png(MARKS), "the look", tolerance=TOLERANCE)
+    await assert_picture(png(5), "the look")
 """
+LATER = (
+    PICTURE
+    + """
+async def test_changed(assert_picture):
+    await assert_picture(png(7), "the look", tolerance=0.001)
+
+async def test_tolerant(assert_picture):
+    await assert_picture(png(7), "the look", tolerance=0.05)
+"""
+)
 
 
-def test_a_picture_is_accepted_once_and_compared_from_then_on(runs: Runs) -> None:
-    def look(marks: int, *options: str, tolerance: float = 0.001) -> pytest.RunResult:
-        return runs(f"MARKS, TOLERANCE = {marks}, {tolerance}\n{PICTURE}", *options)
-
-    first = look(5)
+def test_a_picture_is_accepted_once_and_then_compared(inner_pytest: InnerPytest) -> None:
+    first = inner_pytest(PICTURE)
     first.assert_outcomes(failed=1)
     first.stdout.fnmatch_lines(
         ["There is no picture *the-look.png yet; this one is at *the-look.actual.png. If it is*"]
     )
-    look(5, "--fanlight-update-pictures").assert_outcomes(passed=1)
+    inner_pytest(PICTURE, "--fanlight-update-pictures").assert_outcomes(passed=1)
     accepted = Path("pictures/test_it/the-look.png").read_bytes()
-    look(5).assert_outcomes(passed=1)
 
-    changed = look(7)
-    changed.assert_outcomes(failed=1)
+    later = inner_pytest(LATER, "-v")
+    later.assert_outcomes(passed=2, failed=1)
+    later.stdout.fnmatch_lines(["*::test_look PASSED*", "*::test_changed FAILED*", "*::test_tolerant PASSED*"])
     difference = "200 of 10,000 pixels differ (2.00%); 0.10% of the pixels may differ."
-    words = f"The picture the-look.png differs: {difference} Look at *.png."
-    changed.stdout.fnmatch_lines([f"{words}*"])
-    left = Path(".fanlight/test_it/test_look")
-    assert {path.name for path in left.iterdir()} == {"the-look.actual.png", "the-look.difference.png"}
+    later.stdout.fnmatch_lines([f"The picture the-look.png differs: {difference} Look at *.png.*"])
+    evidence = Path(".fanlight/test_it/test_changed")
+    assert {path.name for path in evidence.iterdir()} == {"the-look.actual.png", "the-look.difference.png"}
     assert Path("pictures/test_it/the-look.png").read_bytes() == accepted
-    look(7, tolerance=0.05).assert_outcomes(passed=1)
 
 
-def test_a_browser_that_is_missing_fails_the_test_in_one_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_browser_is_the_line_that_pytest_marks(
+    run_once: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
-    result = runs(
-        """
-async def test_browser(open_view):
-    async with open_view(server, "show"):
-        pass
-"""
-    )
+    result = run_once("anyio", OPENS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E * FANLIGHT_BROWSER is 'no-such-browser', and there is no such program."])
 
 
-def test_a_server_that_breaks_a_rule_fails_with_the_report(runs: Runs) -> None:
-    result = runs(
+def test_a_server_that_breaks_a_rule_fails_with_the_report(inner_pytest: InnerPytest) -> None:
+    result = inner_pytest(
         """
 import sys
 from types import ModuleType
@@ -360,11 +394,22 @@ def test_the_plugins_are_entry_points_and_cost_next_to_nothing(entry: str, fixtu
     assert len(loaded.stdout.split()) < 10, loaded.stdout
 
 
+STARTS_ON_IMPORT = {
+    "test_sdk": "from mcp.server import MCPServer as Server",
+    "test_fastmcp": "from fastmcp import FastMCP as Server",
+}
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("kind", ["mcp.server import MCPServer", "fastmcp import FastMCP"])
-def test_a_server_that_runs_when_it_is_imported_is_one_clear_error(kind: str, runs: Runs) -> None:
-    runs.pytester.makepyfile(clock=f"from {kind} as Server\n\nserver = Server('clock')\nserver.run()\n")
-    result = runs("import clock\n\ndef test_it():\n    pass\n")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*clock.py:4 starts the server while the module is imported.*"])
+@pytest.mark.parametrize("file", STARTS_ON_IMPORT)
+def test_a_server_that_starts_on_import_is_one_clear_error(file: str, run_once: Run) -> None:
+    starts = "\n\nserver = Server('clock')\nserver.run()\n\ndef test_it():\n    pass\n"
+    result = run_once(
+        "anyio",
+        "def test_fine():\n    pass\n",
+        "--continue-on-collection-errors",
+        **{name: line + starts for name, line in STARTS_ON_IMPORT.items()},
+    )
+    result.assert_outcomes(passed=1, errors=2)
+    result.stdout.fnmatch_lines([f"*{file}.py:8 starts the server while the module is imported.*"])
     assert "UnsupportedOperation" not in result.stdout.str()
