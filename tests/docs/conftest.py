@@ -19,7 +19,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return _built_by_another_process(folder)
     built = Path()
     try:
-        built = script("docs").build(copied(folder))
+        built = Path(script("docs").build(copied(folder)))
     finally:
         # Renamed, so that nobody reads half of it.
         (folder / "path.part").write_text(str(built), encoding="utf-8")
