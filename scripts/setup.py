@@ -2,9 +2,9 @@
 
     python3 scripts/setup.py [demo|quick|test]
 
-`demo` makes .venv and installs the package; `quick` adds the tools and the Node packages; `test` adds a browser.
-Everything stays inside the checkout except Debian packages (python3-venv, chromium, and chromium-headless-shell, which
-makes the tests faster): for root they are installed, others get a message that names them.
+`demo` makes .venv and installs the package; `quick` adds the tools and the Node packages; `test` a browser and nginx.
+Everything stays inside the checkout except Debian packages (python3-venv, chromium, nginx, and chromium-headless-shell,
+which makes the tests faster): for root they are installed, others get a message that names them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-SHELL = "chromium-headless-shell"
+OPTIONAL = {
+    "chromium-headless-shell": "the tests take about twice as long",
+    "nginx": "the tests of the documented nginx configuration fail",
+}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -98,21 +101,27 @@ def link_node() -> None:
 def debian_packages(wanted: str) -> None:
     """Check the system packages first, before anything that takes long."""
     missing = missing_packages(wanted)
-    optional = [SHELL] * (wanted == "test" and shutil.which(SHELL) is None)
+    optional = optional_packages(wanted)
     if missing or optional:
         apt(*missing, *optional)
         importlib.invalidate_caches()
         missing = missing_packages(wanted)
     if missing:
         stop("Debian packages are missing: apt-get install " + " ".join(missing))
-    if optional and shutil.which(SHELL) is None:
-        say(f"without the package {SHELL} the tests take about twice as long")
+    for package in optional_packages(wanted):
+        say(f"without the package {package} {OPTIONAL[package]}")
 
 
 def missing_packages(wanted: str) -> list[str]:
     needs_venv = importlib.util.find_spec("ensurepip") is None and not has_pip()
     needs_browser = wanted == "test" and found_browser() is None
     return ["python3-venv"] * needs_venv + ["chromium"] * needs_browser
+
+
+def optional_packages(wanted: str) -> list[str]:
+    # Users other than root often have no folder of servers in their PATH.
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
+    return [package for package in OPTIONAL if wanted == "test" and shutil.which(package, path=path) is None]
 
 
 def found_browser() -> str | None:
@@ -124,7 +133,8 @@ def apt(*packages: str) -> None:
     if shutil.which("apt-get") is None or os.name == "nt" or os.geteuid() != 0:
         return
     say("installing Debian's " + " and ".join(packages))
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    # Offline, systemd does not start nginx, which would listen on port 80.
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1"}
     run("apt-get", "update", "-qq", quiet=True, environment=environment)
     for package in packages:  # one by one, because not every release has all of them
         run("apt-get", "install", "-y", "-qq", package, quiet=True, environment=environment)

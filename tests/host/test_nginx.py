@@ -1,0 +1,108 @@
+"""The nginx of the documentation, in front of a program that is run as the documentation says."""
+
+import shlex
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from support.browser import chromium, problems_of, view_frame
+from support.deployed import uvicorn_process
+from support.docs import ROOT, blocks
+from support.nginx import nginx, write_certificate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.browser, pytest.mark.process]
+
+NAMES = ["chat.example.com", "sandbox.example.net", "*.sandbox.example.net"]
+HOST: Any = {"sandbox_origin": "https://sandbox.example.net", "hosts": ["chat.example.com"]}
+PAGE = ROOT / "docs" / "how-to" / "run-in-production.md"
+
+
+def documented(*paths: str) -> dict[str, str]:
+    """Return files of the documentation by their paths."""
+    files = {name: code for language, name, code in blocks(PAGE) if language == "nginx"}
+    return {path: files[path] for path in ("snippets/chat-proxy.conf", "conf.d/chat.conf", *paths)}
+
+
+def uvicorn_arguments() -> list[str]:
+    """Return the settings of WebSockets in the command of the documentation."""
+    command = next(
+        code for language, _, code in blocks(PAGE) if language == "sh" and code.startswith("uvicorn app:app")
+    )
+    arguments = shlex.split(command)
+    return arguments[arguments.index("--ws") :]
+
+
+@asynccontextmanager
+async def proxied(
+    folder: Path, port: int, configuration: dict[str, str], replace: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[Browser]:
+    """Run nginx in front of a port, and launch a browser in which the names of the documentation lead to it."""
+    pem, key = write_certificate(folder, NAMES)
+    changes = {
+        "server 127.0.0.1:8000;": f"server 127.0.0.1:{port};",
+        "include snippets/": f"include {folder}/snippets/",
+        **{f"/etc/ssl/{name}.pem": str(pem) for name in NAMES[:2]},
+        **{f"/etc/ssl/{name}.key": str(key) for name in NAMES[:2]},
+        **replace,
+    }
+    async with nginx(folder, configuration, changes) as tls:
+        names = ", ".join(f"MAP {name} 127.0.0.1:{tls}" for name in NAMES)
+        async with chromium(f"--host-resolver-rules={names}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as browser:
+            yield browser
+
+
+async def assert_shown(browser: Browser, url: str) -> None:
+    page = await browser.new_page(ignore_https_errors=True)
+    problems = problems_of(page)
+    await page.goto(url)
+    view = await view_frame(page)
+    await expect(view.locator("#greeting")).to_have_text("Hello, World")
+    assert [frame.url.partition("?")[0] for frame in page.frames[:2]] == [url, "https://sandbox.example.net/proxy"]
+    assert problems == []
+    await page.close()
+
+
+async def test_a_view_is_shown_through_nginx(tmp_path: Path) -> None:
+    async with (
+        uvicorn_process("app", *uvicorn_arguments(), **HOST) as port,
+        proxied(tmp_path, port, documented("conf.d/sandbox.conf")) as browser,
+    ):
+        await assert_shown(browser, "https://chat.example.com/")
+
+
+async def test_a_view_is_shown_if_nothing_forwards_the_scheme(tmp_path: Path) -> None:
+    """Goes red if the scheme of a page is that of the request."""
+    configuration = documented("conf.d/sandbox.conf")
+    snippet = configuration["snippets/chat-proxy.conf"]
+    configuration["snippets/chat-proxy.conf"] = "".join(
+        line for line in snippet.splitlines(keepends=True) if "X-Forwarded" not in line
+    )
+    async with uvicorn_process("app", **HOST) as port, proxied(tmp_path, port, configuration) as browser:
+        await assert_shown(browser, "https://chat.example.com/")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--root-path", "/chat"]], ids=["without root_path", "with root_path"])
+async def test_a_view_is_shown_below_a_path(arguments: list[str], tmp_path: Path) -> None:
+    configuration = documented("conf.d/sandbox.conf", "snippets/chat-prefix.conf")
+    configuration["conf.d/chat.conf"] = configuration["conf.d/chat.conf"].replace(
+        "    location / {", "    include snippets/chat-prefix.conf;\n\n    location / {"
+    )
+    async with (
+        uvicorn_process("app", *arguments, src="/chat/apps", **HOST) as port,
+        proxied(tmp_path, port, configuration) as browser,
+    ):
+        await assert_shown(browser, "https://chat.example.com/chat/")
+
+
+async def test_a_view_is_shown_with_the_sandbox_in_a_process_of_its_own(tmp_path: Path) -> None:
+    options = {**HOST, "store": f"sqlite:///{tmp_path / 'host.db'}"}
+    async with uvicorn_process("sandbox", **options) as sandbox, uvicorn_process("app", **options) as port:
+        configuration = documented("conf.d/sandbox-process.conf")
+        replace = {"http://127.0.0.1:8001;": f"http://127.0.0.1:{sandbox};"}
+        async with proxied(tmp_path, port, configuration, replace) as browser:
+            await assert_shown(browser, "https://chat.example.com/")

@@ -1,0 +1,118 @@
+"""nginx in front of a program, with the configuration of the documentation, on free loopback ports."""
+
+import getpass
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from pathlib import Path
+
+import anyio
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+# The main process ends with its block, and no path is outside the folder.
+_MAIN = """
+{user}
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    {includes}
+}}
+"""
+
+
+def nginx_program() -> str:
+    """Return the path of nginx, or fail with what to install."""
+    found = shutil.which("nginx", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/usr/local/sbin"]))
+    if found is None:
+        pytest.fail("nginx is missing: apt-get install nginx", pytrace=False)
+    return found
+
+
+def write_certificate(folder: Path, names: list[str]) -> tuple[Path, Path]:
+    """Write a self-signed certificate for these names and its key, and return their paths."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, private = folder / "certificate.pem", folder / "certificate.key"
+    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return pem, private
+
+
+@asynccontextmanager
+async def nginx(folder: Path, configuration: Mapping[str, str], replace: Mapping[str, str]) -> AsyncIterator[int]:
+    """Run nginx with the files of a configuration, and yield the port that stands for 443.
+
+    Args:
+        folder: Where to write the files.
+        configuration: The text of each file by its path. Those in conf.d are included.
+        replace: What to replace in the texts, such as the addresses of programs. Each has to occur.
+    """
+    program = nginx_program()
+    with socket.create_server(("127.0.0.1", 0)) as plain, socket.create_server(("127.0.0.1", 0)) as tls:
+        ports = {name: listener.getsockname()[1] for name, listener in (("plain", plain), ("tls", tls))}
+        changes = {
+            "listen 80;": f"listen 127.0.0.1:{ports['plain']};",
+            "listen 443 ssl;": f"listen 127.0.0.1:{ports['tls']} ssl;",
+            **replace,
+        }
+        for old in changes:
+            assert any(old in text for text in configuration.values()), f"the configuration lacks {old!r}"
+        for path, text in configuration.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            changed = reduce(lambda text, change: text.replace(*change), changes.items(), text)
+            (folder / path).write_text(changed, encoding="utf-8")
+        includes = "\n".join(f"include {folder / path};" for path in configuration if path.startswith("conf.d/"))
+        main = folder / "nginx.conf"
+        # Otherwise the worker of a root is another user, which may not enter the folder.
+        user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
+        main.write_text(_MAIN.format(user=user, folder=folder, includes=includes), encoding="utf-8")
+        listeners = [plain.fileno(), tls.fileno()]
+        # nginx takes over sockets that another process listens on already, so that no other program can get the ports.
+        environment = {**os.environ, "NGINX": "".join(f"{number};" for number in listeners)}
+        async with await anyio.open_process(
+            [program, "-p", str(folder), "-c", str(main), "-e", "stderr"],
+            env=environment,
+            pass_fds=listeners,
+            stdout=None,
+            stderr=None,
+        ) as process:
+            try:
+                yield ports["tls"]
+            finally:
+                if process.returncode is None:
+                    process.terminate()
+                with anyio.move_on_after(10, shield=True):
+                    await process.wait()
+                if process.returncode is None:
+                    process.kill()
