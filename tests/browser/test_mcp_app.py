@@ -73,6 +73,8 @@ class Host:
         self.view = view
         self.csp: str | None = None
         self.refuse: int | None = None
+        self.failing_documents = 0
+        self.failing_status = 404
         self.scripts: list[str] = []
         self.missing: list[str] = []
         self.sockets: list[WebSocket] = []
@@ -114,11 +116,19 @@ class Host:
         if name == "localhost" and path == "/page":
             return HTMLResponse(PAGE, headers={"content-security-policy": self.csp} if self.csp else None)
         if name == "sandbox.localhost" and path == "/proxy":
-            csp = f"frame-ancestors {self.origin}; default-src 'none'; script-src 'self'; frame-src {self.view_origin}"
+            views = self.view_origin
+            csp = f"frame-ancestors {self.origin}; default-src 'none'; script-src 'self'; "
+            csp += f"frame-src {views}; connect-src {views}"
             page = FILES.joinpath("proxy.html").read_text("utf-8")
             return HTMLResponse(page, headers={"content-security-policy": csp})
         if path == "/view":
-            return HTMLResponse(self.view)
+            status = 200
+            if self.failing_documents > 0:
+                status = self.failing_status
+                # The proxy asks once more, and the next attempt may succeed.
+                self.failing_documents -= request.method == "HEAD"
+            headers = {"access-control-allow-origin": self.proxy.split("/proxy")[0]}
+            return HTMLResponse(self.view if status == 200 else "Not found.", status, headers=headers)
         return HTMLResponse("<title>something else</title>")
 
     async def start(self, **attributes: str) -> None:
@@ -718,9 +728,55 @@ async def test_the_reason_is_shown_when_the_proxy_does_not_respond(host: Host) -
     await host.received("open")
     silent = host.proxy.split("/proxy")[0] + "/silent"
     await host.send_show(proxy=silent)
-    assert "did not respond in time" in (await host.received("load-failed"))["message"]
-    await expect(host.page.get_by_role("alert")).to_contain_text("did not respond")
+    assert "did not respond in 0.3 seconds" in (await host.received("load-failed"))["message"]
+    await expect(host.page.get_by_role("alert")).to_contain_text("Its name must reach the host")
     assert await host.part("frame").count() == 0
+    await host.page.evaluate("document.querySelector('mcp-app').removeAttribute('timeout')")
+    await host.page.get_by_role("button", name="Try again").click()
+    await host.received("open")
+    await host.show()
+
+
+async def test_a_document_that_is_not_found_is_loaded_again_and_then_shown(host: Host) -> None:
+    host.failing_documents = 2
+    await host.start()
+    await host.received("open")
+    await host.send_show()
+    await expect(host.part("status")).to_contain_text("answered with the status 404. Trying again…")
+    assert (await host.received("message"))["message"]["method"] == "ui/initialize"
+    await expect(host.part("status")).to_be_empty()
+    assert await host.events("error") == []
+
+
+@pytest.mark.parametrize("status", [404, 502])
+async def test_a_document_that_is_never_found_is_an_error_after_a_few_attempts(host: Host, status: int) -> None:
+    host.failing_documents, host.failing_status = 99, status
+    await host.start()
+    await host.received("open")
+    await host.send_show()
+    failed = (await host.received("load-failed"))["message"]
+    assert failed == f"The View’s document cannot be loaded: {host.view_origin} answered with the status {status}."
+    assert host.failing_documents == 95, "there were not four attempts"
+    assert await host.events("error") == [{"reason": failed}]
+    await expect(host.page.get_by_role("alert")).to_contain_text(failed)
+    host.failing_documents = 0
+    await host.page.get_by_role("button", name="Try again").click()
+    await host.received("open")
+    await host.show()
+
+
+async def test_a_document_that_stays_silent_is_shown_without_an_error(browser: Browser) -> None:
+    async with hosting(browser, "<!doctype html><title>still</title><p>Still life") as host:
+        await host.start()
+        await host.received("open")
+        async with host.page.expect_request(lambda request: request.method == "HEAD") as asking:
+            await host.send_show()
+        response = await (await asking.value).response()
+        assert response is not None
+        assert response.status == 200
+        await host.answered("set-display-mode", mode="inline")
+        assert await host.events("error") == []
+        await expect((await host.view_frame()).get_by_text("Still life")).to_be_visible()
 
 
 async def test_a_refused_socket_is_not_reopened(host: Host) -> None:
@@ -749,6 +805,17 @@ async def test_a_page_whose_policy_blocks_the_proxy_shows_the_directive(host: Ho
     violation = await host.received("csp-violation")
     assert violation["directive"] == "frame-src"
     await expect(host.page.get_by_role("alert")).to_contain_text("frame-src")
+
+
+async def test_a_page_whose_policy_blocks_the_socket_shows_the_directive(host: Host) -> None:
+    host.csp = "connect-src 'none'"
+    await host.start()
+    address = host.origin.replace("http", "ws")
+    await expect(host.page.get_by_role("alert")).to_contain_text(
+        f"This page's Content-Security-Policy must allow {address} in connect-src."
+    )
+    await expect(host.page.get_by_role("status")).to_be_empty()
+    assert len(await host.events("error")) == 1
 
 
 async def test_it_works_under_a_strict_policy_of_the_page(host: Host) -> None:

@@ -59,7 +59,9 @@ async def test_only_the_application_responds_under_another_name(app: ASGIApp, ba
         assert (await http.get("/apps/mcp-app.js", headers=headers)).status_code == 421
         assert (await http.get("/", headers=headers)).text == "application /"
     messages = await Browser(app, host="evil.example:8000", origin="http://evil.example:8000").talk(OPEN)
-    assert [message["type"] for message in messages] == ["websocket.close"]
+    assert [message["type"] for message in messages] == ["websocket.accept", "error", "websocket.close"]
+    assert messages[1]["message"].startswith("The host does not serve the name 'evil.example:8000'.")
+    assert "localhost" not in messages[1]["message"]
     assert backend.opened == []
 
 

@@ -1,5 +1,6 @@
 """The host in a real browser: three origins, the examples as servers, and Views that others wrote."""
 
+import re
 import runpy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -80,6 +81,33 @@ async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Brows
         await page.reload()
         await expect((await view_frame(page)).get_by_role("heading")).to_have_text("Heights")
         assert problems == []
+
+
+async def test_a_refused_socket_says_why_in_the_page_and_is_not_retried(browser: Browser) -> None:
+    """Goes red if the socket is refused before it is accepted: a browser then reports a lost connection."""
+    async with shown(browser, Host(examples()), "clock", *CALLS["clock"]) as (page, _):
+        sockets: list[str] = []
+        page.on("websocket", lambda socket: sockets.append(socket.url))
+        other = page.url.partition("/clock")[0].replace("localhost", "127.0.0.1") + "/apps"
+        await page.locator("mcp-app").evaluate("(element, src) => element.setAttribute('src', src)", other)
+        await expect(page.get_by_role("alert")).to_contain_text("the Host header is '127.0.0.1")
+        await expect(page.get_by_role("alert")).to_contain_text("Host(origins=[...])")
+        await page.wait_for_timeout(600)
+        assert [url for url in sockets if "127.0.0.1" in url] == sockets[-1:]
+        await expect(page.get_by_role("status")).to_be_empty()
+
+
+async def test_a_document_that_the_host_does_not_have_is_an_error_in_the_page(browser: Browser) -> None:
+    host = Host(examples())
+    async with shown(browser, host, "clock", *CALLS["clock"]) as (page, _):
+        await view_frame(page)
+        await page.route(re.compile("//[0-9a-f]{32}[.]sandbox"), lambda route: route.fulfill(status=404))
+        await page.locator("mcp-app").evaluate("element => element.reopen()")
+        await expect(page.get_by_role("alert")).to_contain_text("The View’s document cannot be loaded")
+        await page.unroute_all()
+        await page.get_by_role("button", name="Try again").click()
+        await expect((await view_frame(page)).locator("#day")).to_contain_text("Tokyo")
+        assert [record.name for record in host.audit(kind="document")].count("failed") == 1
 
 
 async def test_a_view_in_two_windows_is_live_in_the_newest_and_the_other_can_take_it_back(browser: Browser) -> None:

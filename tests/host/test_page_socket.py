@@ -63,8 +63,22 @@ async def test_a_page_of_another_origin_cannot_open_the_socket(
     app: ASGIApp, backend: FakeBackend, origin: str | None
 ) -> None:
     messages = await Browser(app, origin=origin).talk(OPEN)
-    assert [message["type"] for message in messages] == ["websocket.close"]
+    assert [message["type"] for message in messages] == ["websocket.accept", "error", "websocket.close"]
+    assert f"Refused the socket of a page: its Origin header is {origin or ''!r}" in messages[1]["message"]
+    assert messages[2]["code"] == 1008
     assert backend.opened == []
+
+
+async def test_the_log_and_the_page_have_the_same_reason(app: ASGIApp, caplog: pytest.LogCaptureFixture) -> None:
+    messages = await Browser(app, origin="http://" + "x" * 5000).talk(OPEN)
+    (logged,) = [record for record in caplog.records if record.name == "fanlight.host.web.refusals"]
+    assert logged.getMessage() == messages[1]["message"]
+    assert len(messages[1]["message"]) < 1000
+
+
+async def test_the_reason_why_a_view_is_refused_is_logged(app: ASGIApp, caplog: pytest.LogCaptureFixture) -> None:
+    await Browser(app).talk(json.dumps({"type": "open", "view": "nothing"}))
+    assert "A page cannot show a View: There is no such View." in caplog.text
 
 
 async def test_the_scheme_of_a_page_is_that_of_its_origin(app: ASGIApp, backend: FakeBackend) -> None:

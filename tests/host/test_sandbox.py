@@ -126,3 +126,24 @@ async def test_every_response_of_an_apps_name_gives_it_a_process_of_its_own(app:
         for path in ("/nothing", "/warm", "/report", "/"):
             response = await http.get(path, headers=headers)
             assert (response.status_code >= 400, response.headers["origin-agent-cluster"]) == (True, "?1"), path
+
+
+@pytest.mark.parametrize("path", ["document", "/" + "0" * 64])
+async def test_the_proxy_and_nobody_else_can_see_whether_a_document_was_found(path: str) -> None:
+    """Goes red if a page of another origin can read the status, or the proxy a body."""
+    backend = FakeBackend()
+    app = Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)
+    address = f"/{backend.document.address}" if path == "document" else path
+    async with client(app) as http:
+        for method, origin, readable in (
+            ("HEAD", f"http://{PROXY_NAME}", True),
+            ("GET", f"http://{PROXY_NAME}", False),
+            ("HEAD", "http://localhost:8000", False),
+            ("HEAD", f"http://{VIEW_NAME}", False),
+            ("HEAD", "null", False),
+            ("HEAD", "http://sandbox.localhost.evil.example", False),
+        ):
+            response = await http.request(method, address, headers={"host": VIEW_NAME, "origin": origin})
+            assert response.status_code == (200 if path == "document" else 404)
+            allowed = response.headers.get("access-control-allow-origin")
+            assert allowed == (origin if readable else None), (method, origin)

@@ -56,8 +56,12 @@ const element = (tag) => {
   };
 };
 
-/** @param {{ search?: string, parent?: any, top?: any }} [setup] */
-const proxy = ({ search = `?host=${HOST}&view=*`, parent = new Other(), top = parent } = {}) => {
+/** @typedef {(url: string, options: any) => Promise<any>} Fetch */
+
+/** @param {{ search?: string, parent?: any, top?: any, fetch?: Fetch }} [setup] */
+const proxy = ({ search = `?host=${HOST}&view=*`, parent = new Other(), top = parent, fetch } = {}) => {
+  /** @type {(() => unknown)[]} */
+  const timers = [];
   /** @type {((event: any) => void)[]} */
   const listeners = [];
   const document = { createElement: element, head: element("head"), body: { ...element("body"), textContent: "" } };
@@ -67,6 +71,8 @@ const proxy = ({ search = `?host=${HOST}&view=*`, parent = new Other(), top = pa
     location: { search, origin: PROXY, protocol: "https:", host: "sandbox.example" },
     parent,
     top,
+    fetch,
+    setTimeout: (/** @type {() => unknown} */ callback) => timers.push(callback),
     addEventListener: (/** @type {string} */ _, /** @type {any} */ listener) => listeners.push(listener),
   };
   if (parent === "itself") window.parent = window.top = window;
@@ -75,6 +81,7 @@ const proxy = ({ search = `?host=${HOST}&view=*`, parent = new Other(), top = pa
     host: parent,
     document,
     frames: document.body.children,
+    timers,
     /** @param {any} source @param {string} origin @param {any} data */
     say: (source, origin, data) => listeners.forEach((listener) => listener({ source, origin, data })),
   };
@@ -87,9 +94,9 @@ const resource = (/** @type {any} */ params) => ({
 });
 const PING = { jsonrpc: "2.0", id: 0, method: "ping" };
 
-/** @param {{ search?: string, params?: any }} [setup] */
-const loaded = ({ search, params = { url: `${VIEW}/d` } } = {}) => {
-  const made = proxy({ search });
+/** @param {{ search?: string, params?: any, fetch?: Fetch }} [setup] */
+const loaded = ({ search, params = { url: `${VIEW}/d` }, fetch } = {}) => {
+  const made = proxy({ search, fetch });
   made.say(made.host, HOST, resource(params));
   made.host.got.length = 0;
   const [frame] = made.frames;
@@ -133,7 +140,7 @@ describe("the document", () => {
     assert.equal(frame.allow, "camera");
     assert.deepEqual(
       document.head.children.map(({ content }) => content),
-      [`default-src 'none'; frame-src ${VIEW}; base-uri 'none'; form-action 'none'`],
+      [`default-src 'none'; frame-src ${VIEW}; connect-src ${VIEW}; base-uri 'none'; form-action 'none'`],
     );
   });
 
@@ -410,4 +417,50 @@ it("a list of billions of empty places is looked through at once", () => {
   assert.ok(reserved(holes));
   holes[4_294_967_290] = { method: "ping" };
   assert.ok(!reserved(holes));
+});
+
+describe("a document of a View that stays silent", () => {
+  /** @type {[string, any][]} */
+  const asked = [];
+  /** @param {any} answer */
+  const answering = (answer) => async (/** @type {string} */ url, /** @type {any} */ options) => {
+    asked.push([url, options]);
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  for (const [what, answer, status] of /** @type {[string, any, number][]} */ ([
+    ["that the server does not have", { ok: false, status: 404 }, 404],
+    ["that a gateway answers for", { ok: false, status: 502 }, 502],
+    ["that cannot be reached", new TypeError("Failed to fetch"), 0],
+  ])) {
+    it(`${what} is reported with its status`, async () => {
+      asked.length = 0;
+      const { host, frame, timers } = loaded({ fetch: answering(answer) });
+      frame.fire("load");
+      assert.deepEqual(asked, []);
+      await Promise.all(timers.map((callback) => callback()));
+      assert.deepEqual(asked, [[`${VIEW}/d`, { method: "HEAD", cache: "no-store", credentials: "omit" }]]);
+      const data = { jsonrpc: "2.0", method: "ui/notifications/sandbox-document-failed", params: { status } };
+      assert.deepEqual(host.got, [{ data, to: HOST }]);
+    });
+  }
+
+  it("that the server has is not reported", async () => {
+    const { host, frame, timers } = loaded({ fetch: answering({ ok: true, status: 200 }) });
+    frame.fire("load");
+    await Promise.all(timers.map((callback) => callback()));
+    assert.deepEqual(host.got, []);
+  });
+
+  it("is not asked for if the View has posted something, or if its HTML came in a message", async () => {
+    asked.length = 0;
+    const spoken = loaded({ fetch: answering({ ok: false, status: 404 }) });
+    spoken.frame.fire("load");
+    spoken.say(spoken.view, VIEW, PING);
+    await Promise.all(spoken.timers.map((callback) => callback()));
+    const inline = loaded({ ...HTML, fetch: answering({ ok: false, status: 404 }) });
+    inline.frame.fire("load");
+    assert.deepEqual(inline.timers, []);
+    assert.deepEqual(asked, []);
+  });
 });

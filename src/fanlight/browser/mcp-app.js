@@ -33,6 +33,9 @@ const ACK_EVERY = 32;
 
 const TIMEOUT = 10_000;
 
+// How often a View's document is requested if it cannot be loaded.
+const MAX_LOADS = 4;
+
 const STYLE = `
 :host { display: block; position: relative; }
 :host([hidden]) { display: none; }
@@ -204,6 +207,8 @@ class McpApp extends HTMLElement {
   #proxyReady = false;
   // Whether the proxy has been given its document.
   #loaded = false;
+  // How often the document could not be loaded.
+  #failures = 0;
   // Whether the View has sent a message.
   #ready = false;
   /** @type {Mode} */
@@ -360,7 +365,7 @@ class McpApp extends HTMLElement {
       if (Date.now() - opened > 5_000) this.#tries = 0;
       this.#retry = setTimeout(() => this.#connect(), backoff(this.#tries, Math.random()));
       this.#tries += 1;
-      this.#status.textContent = this.#tries > 3 ? "No connection. Trying again…" : "Reconnecting…";
+      this.#status.textContent = this.#tries > 3 ? "The host cannot be reached. Trying again…" : "Reconnecting…";
     });
   }
 
@@ -465,6 +470,7 @@ class McpApp extends HTMLElement {
       this.#live = true;
       this.#maxBytes = frame.maxBytes;
       this.#epoch = frame.epoch;
+      this.#failures = 0;
       this.#showView(frame);
     } else if (type === "resumed") {
       this.#discard(frame.seen);
@@ -526,8 +532,13 @@ class McpApp extends HTMLElement {
     const network = show.network.join(", ");
     this.#network.textContent = network && `This app can connect to ${network}`;
     this.#setMode(show.mode);
-    const late = () => this.#loadFailed(`The sandbox proxy at ${this.#proxy.origin} did not respond in time.`);
-    this.#deadline = setTimeout(late, Number(this.getAttribute("timeout")) || TIMEOUT);
+    const timeout = Number(this.getAttribute("timeout")) || TIMEOUT;
+    const late = () =>
+      this.#loadFailed(
+        `The sandbox at ${this.#proxy.origin} did not respond in ${timeout / 1000} seconds. ` +
+          "Its name must reach the host: check DNS, the certificate and the reverse proxy.",
+      );
+    this.#deadline = setTimeout(late, timeout);
     this.#loadDocument();
   }
 
@@ -585,6 +596,7 @@ class McpApp extends HTMLElement {
     if (!this.#frame || source !== this.#frame.contentWindow || origin !== this.#proxy.origin) return;
     if (typeof data !== "object" || !data) return;
     if (String(data.method).startsWith(RESERVED)) {
+      if (data.method === `${RESERVED}document-failed`) this.#onDocumentFailed(data.params?.status);
       if (data.method !== `${RESERVED}proxy-ready`) return;
       this.#proxyReady = true;
       return this.#loadDocument();
@@ -603,20 +615,41 @@ class McpApp extends HTMLElement {
   }
 
   /**
-   * Report a page whose policy blocks the sandbox proxy.
+   * Report a page whose policy blocks the sandbox proxy or the socket.
    * @param {SecurityPolicyViolationEvent} event
    */
   #onBlocked({ effectiveDirective: directive, blockedURI: blocked, disposition }) {
-    const { origin } = this.#proxy;
-    if (disposition !== "enforce" || directive !== "frame-src" || !origin || !blocked.startsWith(origin)) return;
+    const origin = directive === "connect-src" ? this.#socket && new URL(this.#socket.url).origin : this.#proxy.origin;
+    if (disposition !== "enforce" || !/^(frame|connect)-src$/.test(directive) || !origin) return;
+    if (!blocked.startsWith(origin)) return;
     this.#send({ type: "csp-violation", directive, blocked });
-    this.#loadFailed(`This page's Content-Security-Policy must allow ${origin} in frame-src.`);
+    this.#loadFailed(`This page's Content-Security-Policy must allow ${origin} in ${directive}.`);
+    // Without a connection, there is nothing to retry.
+    if (directive === "connect-src") this.#disconnect();
+  }
+
+  /**
+   * Load the View's document again, a few times: another process of the host may have it.
+   * @param {unknown} status The HTTP status, or 0 without a response.
+   */
+  #onDocumentFailed(status) {
+    const show = this.#show;
+    if (!show || !this.#loaded || this.#ready) return;
+    this.#failures += 1;
+    const { origin } = new URL(show.document);
+    const cause = Number(status) ? `answered with the status ${Number(status)}` : "did not answer";
+    const message = `The View’s document cannot be loaded: ${origin} ${cause}.`;
+    if (this.#failures >= MAX_LOADS) return this.#loadFailed(message);
+    this.#status.textContent = `${message} Trying again…`;
+    const again = () => this.#show === show && this.#showView(show);
+    this.#deadline = setTimeout(again, backoff(this.#failures, Math.random()));
   }
 
   /** @param {string} message */
   #loadFailed(message) {
     this.#send({ type: "load-failed", message });
     this.#fail(message);
+    this.#offer(this.#alert, "Try again");
   }
 
   /** @param {string} reason */
@@ -640,10 +673,20 @@ class McpApp extends HTMLElement {
   /** Say that another page shows the View, and let the user take it back. */
   #onElsewhere() {
     this.#leave();
-    const button = make("button", { part: "reopen", type: "button" }, "Show it here");
-    button.addEventListener("click", () => this.reopen());
-    this.#status.append("This View is open in another window. ", button);
+    this.#status.textContent = "This View is open in another window.";
+    this.#offer(this.#status, "Show it here");
     this.#fire("mcp-elsewhere");
+  }
+
+  /**
+   * Add a button that opens the View again to a text.
+   * @param {HTMLElement} text
+   * @param {string} label
+   */
+  #offer(text, label) {
+    const button = make("button", { part: "reopen", type: "button" }, label);
+    button.addEventListener("click", () => this.reopen());
+    text.append(" ", button);
   }
 
   // What only a page can do.

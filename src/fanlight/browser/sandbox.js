@@ -17,6 +17,9 @@
 /** @typedef {Record<string, any>} Json */
 
 const RESERVED = "ui/notifications/sandbox-";
+
+// How many milliseconds a loaded View may stay silent before its document is checked.
+const SILENCE = 1_000;
 // The prefix in the first draft of the standard, which some hosts still use.
 const OLDER = "mcp-ui/sandbox-";
 
@@ -166,6 +169,8 @@ const start = (window) => {
   let frame;
   let view = "null";
   let loads = 0;
+  // Whether the View has posted nothing yet.
+  let isSilent = true;
 
   /**
    * Restrict this page by a policy, which cannot be relaxed later.
@@ -177,6 +182,24 @@ const start = (window) => {
     meta.content = content;
     document.head.append(meta);
     return meta.outerHTML;
+  };
+
+  /**
+   * Report a View's document that the server does not have, or that has not arrived. The frame cannot tell: an error
+   * page loads like any other.
+   * @param {string} url
+   */
+  const check = async (url) => {
+    let status = 0;
+    try {
+      const response = await window.fetch(url, { method: "HEAD", cache: "no-store", credentials: "omit" });
+      if (response.ok) return;
+      ({ status } = response);
+    } catch {
+      // The server cannot be reached, or another one has answered in its place.
+    }
+    if (!isSilent) return;
+    parent.postMessage({ jsonrpc: "2.0", method: `${RESERVED}document-failed`, params: { status } }, host);
   };
 
   /** @param {any} params */
@@ -191,12 +214,15 @@ const start = (window) => {
     frame.title = typeof title === "string" ? title : "View";
     frame.style.cssText = "position:fixed;inset:0;width:100%;height:100%;border:0";
     // A View that navigates away is no longer the View: the next document neither receives nor sends messages.
-    frame.addEventListener("load", () => (loads += 1));
+    frame.addEventListener("load", () => {
+      loads += 1;
+      if (!opaque && loads === 1) window.setTimeout(() => isSilent && check(url), SILENCE);
+    });
     // A `srcdoc` document is never in quirks mode, whatever comes before its doctype. A byte order mark after the
     // policy would end the head.
     if (opaque) frame.srcdoc = lock(policy(csp)) + html.replace(/^\uFEFF/, "");
     else {
-      lock(`default-src 'none'; frame-src ${view}; base-uri 'none'; form-action 'none'`);
+      lock(`default-src 'none'; frame-src ${view}; connect-src ${view}; base-uri 'none'; form-action 'none'`);
       frame.src = url;
     }
     document.body.append(frame);
@@ -210,10 +236,11 @@ const start = (window) => {
         if (inner && loads < 2) inner.postMessage(data, opaque ? "*" : view);
       } else if (!frame && data?.method === `${RESERVED}resource-ready`) load(Object(data.params));
     } else if (inner && source === inner && origin === view && loads < 2 && !reserved(data)) {
+      isSilent = false;
       parent.postMessage(data, host);
     }
   });
-  // SBX-04. The only message of the proxy itself (SBX-10).
+  // SBX-04. The proxy itself sends no requests (SBX-10), and besides this only `document-failed`.
   parent.postMessage({ jsonrpc: "2.0", method: `${RESERVED}proxy-ready`, params: {} }, host);
 };
 

@@ -69,7 +69,7 @@ def view_directives(csp: Csp | None, ancestors: Iterable[str], profile: CspProfi
 
 
 def proxy_directives(host: str, views: str | None) -> Directives:
-    """Return the policy of the sandbox proxy, which runs its own script, frames a View, and can do nothing else.
+    """Return the policy of the sandbox proxy, which runs its own script, frames a View and asks whether it was found.
 
     Without an origin for Views, the proxy gets HTML by message. Such a document inherits the proxy's policy, so the
     proxy sets that itself, from the document's declaration, before it creates the frame.
@@ -81,6 +81,7 @@ def proxy_directives(host: str, views: str | None) -> Directives:
         "script-src": (_SELF,),
         "style-src": (_SELF,),
         "frame-src": (check_source(views, "views"),),
+        "connect-src": (check_source(views, "views"),),
         "base-uri": (_NONE,),
         "form-action": (_NONE,),
         "frame-ancestors": (check_source(host, "host"),),

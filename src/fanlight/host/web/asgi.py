@@ -76,7 +76,9 @@ class Web:
             path = _path_in_app(scope)
             name = path.removeprefix(f"{self._path}/") if path.startswith(f"{self._path}/") else ""
             is_socket, is_script = name == "socket", name in PAGE_SCRIPTS
-            if role not in ("host", "other") or (role == "other" and (is_socket or is_script)):
+            if role == "other" and is_socket and scope["type"] == "websocket":
+                await self._sockets.refuse_name(WebSocket(scope, receive, send))
+            elif role not in ("host", "other") or (role == "other" and (is_socket or is_script)):
                 await self._sandbox(role, label, path, scope, receive, send)
             elif is_socket and scope["type"] == "websocket":
                 await self._sockets(WebSocket(scope, receive, send))

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 import anyio
@@ -24,7 +25,7 @@ from fanlight.host.views.frames import (
     read_answer,
 )
 from fanlight.host.web.origins import HostNames, Origins
-from fanlight.host.web.refusals import Refusals
+from fanlight.host.web.refusals import Refusals, shown
 from fanlight.host.web.sandbox import proxy_url
 
 # The close codes of a page that was closed, left or reloaded. A lost connection has others.
@@ -135,8 +136,7 @@ class SocketServer:
         host, origin = websocket.headers.get("host", ""), websocket.headers.get("origin", "")
         origins = self._names.page_origins(scheme, host, origin)
         if origins is None:
-            self._refusals.page(scheme, host, origin)
-            await websocket.close(1008)
+            await _refuse(websocket, self._refusals.page(scheme, host, origin))
             return
         await websocket.accept()
         socket = Socket(websocket, self._max_bytes, self._question_timeout)
@@ -145,8 +145,8 @@ class SocketServer:
             await self._check_authorized(websocket, request.view)
             handler = await self._backend.open(request, origins, socket)
         except ViewRefusedError as refused:
-            await socket.send_frame(Error(str(refused)))
-            await websocket.close(1008)
+            self._refusals.view(str(refused))
+            await _refuse(websocket, str(refused))
             return
         except ElsewhereError:
             await socket.send_frame(Elsewhere())
@@ -165,6 +165,14 @@ class SocketServer:
             closed = disconnect.code in _CLOSED_BY_PAGE
         finally:
             handler.disconnect(closed=closed)
+
+    async def refuse_name(self, websocket: WebSocket) -> None:
+        """Refuse a socket at a host name that is not the program's."""
+        name = websocket.headers.get("host", "")
+        self._refusals.name("other", name)
+        # Without the names of the program: a page whose name was made to resolve to this machine need not know them.
+        reason = f"The host does not serve the name {shown(name)}. Its log says what to configure."
+        await _refuse(websocket, reason)
 
     async def _check_authorized(self, websocket: WebSocket, view: str) -> None:
         if self._authorize is None:
@@ -186,3 +194,12 @@ class SocketServer:
         if not isinstance(frame, OpenView):
             raise ViewRefusedError('The first frame must be {"type": "open", "view": "..."}.')
         return frame
+
+
+async def _refuse(websocket: WebSocket, reason: str) -> None:
+    """Send a page the reason why its socket is refused. A browser would show it nothing of a refused handshake."""
+    if websocket.application_state is WebSocketState.CONNECTING:
+        await websocket.accept()
+    with suppress(RuntimeError, WebSocketDisconnect):
+        await websocket.send_text(encode_json(Error(reason).to_json()))
+        await websocket.close(1008)

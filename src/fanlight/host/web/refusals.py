@@ -1,10 +1,10 @@
-"""Warnings about requests that were refused because of their names, with what to configure.
+"""Warnings about requests that were refused, with what to configure.
 
 Anybody can send such requests, so there is at most one warning of each kind in a minute.
 """
 
 import logging
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import anyio
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 _PER_SECOND: Final = 1 / 60
 _MAX_SHOWN: Final = 200
 
-Kind = Literal["name", "page"]
+Kind = Literal["name", "page", "view"]
 
 
 class Refusals:
@@ -24,8 +24,8 @@ class Refusals:
 
     def __init__(self, names: HostNames) -> None:
         self._names = names
-        self._limits = {kind: RateLimit(_PER_SECOND, 0.0) for kind in ("name", "page")}
-        self._skipped: dict[str, int] = {"name": 0, "page": 0}
+        self._limits: dict[Kind, RateLimit] = {kind: RateLimit(_PER_SECOND, 0.0) for kind in get_args(Kind)}
+        self._skipped: dict[Kind, int] = dict.fromkeys(get_args(Kind), 0)
 
     def name(self, role: Role, authority: str) -> None:
         """Log a request for a host name that is not served."""
@@ -41,15 +41,15 @@ class Refusals:
             known = "localhost and loopback addresses" if hosts is None else ", ".join(sorted(hosts)) or "none"
             expected = f"the names of this program are: {known}"
             instead = "Let the reverse proxy forward the Host header as it is, or add the name: Host(hosts=[...])."
-        self._log("name", f"Refused a request with the Host header {_shown(authority)}: {expected}. {instead}")
+        self._log("name", f"Refused a request with the Host header {shown(authority)}: {expected}. {instead}")
 
-    def page(self, scheme: str, authority: str, origin: str) -> None:
-        """Log a socket that a page of an origin may not open."""
-        received = f"its Origin header is {_shown(origin)}, and the Host header is {_shown(authority)}"
+    def page(self, scheme: str, authority: str, origin: str) -> str:
+        """Log a socket that a page of an origin may not open, and return the reason for the page."""
+        received = f"its Origin header is {shown(origin)}, and the Host header is {shown(authority)}"
         if not origin:
             instead = "Browsers send an Origin header; let the reverse proxy forward it."
         elif self._names.page_origins("http", authority, origin) is not None:
-            received = f"its Origin header is {_shown(origin)}, but the request came with {scheme}"
+            received = f"its Origin header is {shown(origin)}, but the request came with {scheme}"
             instead = "Redirect pages from http to https."
         else:
             instead = (
@@ -57,7 +57,13 @@ class Refusals:
                 "(nginx: proxy_set_header Host $http_host). If the page is yours and on another origin, add that: "
                 "Host(origins=[...])."
             )
-        self._log("page", f"Refused the socket of a page: {received}. {instead}")
+        reason = f"Refused the socket of a page: {received}. {instead}"
+        self._log("page", reason)
+        return reason
+
+    def view(self, reason: str) -> None:
+        """Log a View that a page may not open, or that cannot be shown."""
+        self._log("view", f"A page cannot show a View: {reason}")
 
     def _log(self, kind: Kind, message: str) -> None:
         if not self._limits[kind].take(anyio.current_time()):
@@ -68,6 +74,6 @@ class Refusals:
         logger.warning("%s%s", message, more)
 
 
-def _shown(value: str) -> str:
+def shown(value: str) -> str:
     """Return text of a client for a message: on one line, and shortened."""
     return repr(value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…")

@@ -1,7 +1,7 @@
 """The sandbox host names: the proxy, the documents of Views, and the CSP reports that browsers send about them."""
 
 from typing import Final, Protocol
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers, QueryParams
 from starlette.responses import PlainTextResponse, Response
@@ -64,6 +64,10 @@ class Sandbox:
             response = self._document(label or "", path, scope)
         if role == "view":
             response.headers.update(APP_ORIGIN_HEADERS)
+            origin = Headers(scope=scope).get("origin", "")
+            # The proxy asks whether a View's document was found. Nobody may read a body.
+            if scope["method"] == "HEAD" and self._names.role(urlsplit(origin).netloc)[0] == "proxy":
+                response.headers["access-control-allow-origin"] = origin
         await response(scope, receive, send)
 
     def _proxy(self, path: str, scope: Scope) -> Response:
