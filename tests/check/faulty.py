@@ -1,4 +1,4 @@
-"""A server without any SDK, over stdio, that does wrong what its arguments say."""
+"""A server over stdio without an SDK, with the faults that its arguments name."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 URI = "ui://faulty/view"
 HTML = '<!doctype html><html lang="en"><title>x</title><p>x</p></html>'
-WHAT = set(sys.argv[1:])
+FAULTS = set(sys.argv[1:])
 
 
 def write(line: str) -> None:
@@ -16,7 +16,7 @@ def write(line: str) -> None:
     sys.stdout.flush()
 
 
-def say(**message: Any) -> None:
+def send(**message: Any) -> None:
     write(json.dumps({"jsonrpc": "2.0", **message}))
 
 
@@ -28,30 +28,30 @@ def tool(name: str) -> dict[str, Any]:
 
 def tools() -> Any:
     found = [tool("first"), tool("second"), tool("third")]
-    if "no-schema" in WHAT:
+    if "no-schema" in FAULTS:
         del found[1]["inputSchema"]
-    if "number" in WHAT:
+    if "number" in FAULTS:
         found[1]["name"] = 7
-    if "no-list" in WHAT:
+    if "no-list" in FAULTS:
         return {"first": found[0]}
-    return found + found[:1] if "twice" in WHAT else found
+    return found + found[:1] if "twice" in FAULTS else found
 
 
 def call(id: object, name: str) -> None:
-    if "die" in WHAT and name == "second":
+    if "die" in FAULTS and name == "second":
         sys.stderr.write("Traceback\nout of cheese\n")
         sys.stderr.flush()
         os._exit(3)
-    if "leave" in WHAT and name == "second":
+    if "exit" in FAULTS and name == "second":
         os._exit(0)
-    if "hang" in WHAT and name == "second":
+    if "hang" in FAULTS and name == "second":
         sys.stderr.write("waiting for cheese\n")
         sys.stderr.flush()
         signal.pause()
-    if "print" in WHAT:
+    if "print" in FAULTS:
         write(f"Called {name}")
-    content = [{"type": "text"}] if "no-text" in WHAT else [{"type": "text", "text": f"It is {name}."}]
-    say(id=id, result={"content": content})
+    content = [{"type": "text"}] if "no-text" in FAULTS else [{"type": "text", "text": f"It is {name}."}]
+    send(id=id, result={"content": content})
 
 
 for line in sys.stdin:
@@ -59,21 +59,21 @@ for line in sys.stdin:
     id, method, params = message.get("id"), message["method"], message.get("params", {})
     if id is None:
         continue
-    if "mute" in WHAT:
+    if "mute" in FAULTS:
         continue
     if method == "initialize":
         capabilities: dict[str, Any] = {"tools": {}, "resources": {}}
         info = {"name": "faulty", "version": "1"}
         version = params["protocolVersion"]
-        say(id=id, result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
+        send(id=id, result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
     elif method == "tools/list":
-        say(id=id, result={"tools": tools()})
+        send(id=id, result={"tools": tools()})
     elif method == "resources/list":
-        say(id=id, result={"resources": []})
+        send(id=id, result={"resources": []})
     elif method == "resources/read" and params["uri"] == URI:
         item = {"uri": URI, "mimeType": "text/html;profile=mcp-app", "text": HTML}
-        say(id=id, result={"contents": [{**item, "_meta": {"ui": {"prefersBorder": True}}}]})
+        send(id=id, result={"contents": [{**item, "_meta": {"ui": {"prefersBorder": True}}}]})
     elif method == "tools/call":
         call(id, params["name"])
     else:
-        say(id=id, error={"code": -32601, "message": "Method not found"})
+        send(id=id, error={"code": -32601, "message": "Method not found"})

@@ -1,4 +1,4 @@
-"""Servers and Views that are really there, checked: in process, over stdio, and in a real browser."""
+"""`check` on real servers and Views: in process, over stdio and HTTP, and in a real browser."""
 
 import re
 import sys
@@ -44,7 +44,7 @@ def serious(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-async def test_the_examples_are_clean(name: str, browser: Browser) -> None:
+async def test_examples_have_no_findings(name: str, browser: Browser) -> None:
     report = await check(server_of(name), browser=browser)
     assert serious(report) == []
     assert [view["scenes"] for server in report.servers for view in server.views.values()] == [
@@ -52,10 +52,10 @@ async def test_the_examples_are_clean(name: str, browser: Browser) -> None:
     ]
 
 
-# Servers of other people
+# Servers by other authors
 
 MUSTS = {
-    # A tool for people who write hosts: its buttons ask for any display mode, declared or not, on purpose.
+    # A test tool for hosts, which requests display modes that it does not declare.
     "debug": {"DSP-01", "DSP-02"},
 }
 
@@ -78,20 +78,18 @@ NAMES = ("basic-vanillajs", "basic-react", "debug", "budget-allocator", "threejs
 
 
 @pytest.mark.parametrize("published", NAMES, indirect=True)
-async def test_published_servers_break_no_must_but_where_they_do(
-    published: tuple[str, object], browser: Browser
-) -> None:
+async def test_published_servers_break_only_the_known_musts(published: tuple[str, object], browser: Browser) -> None:
     name, target = published
     report = await check(target, browser=browser)
     assert {each.rule.id for each in report.findings if each.breaks_a_must} == MUSTS.get(name, set())
-    assert "NEG-03" in ids(report)  # they show Views to everybody
+    assert "NEG-03" in ids(report)  # they show Views to every client
     assert not {"QUA-02", "QUA-10", "QUA-12", "QUA-13", "QUA-15", "QUA-16"} & ids(report)
     assert [view["scenes"] for view in report.servers[0].views.values()] == [
         ["plain", "bare", "odd", "partial", "error", "ours"]
     ]
 
 
-async def test_a_server_of_fastmcp_breaks_no_must(browser: Browser) -> None:
+async def test_a_fastmcp_server_breaks_no_must(browser: Browser) -> None:
     server: FastMCP[Any] = FastMCP("greeter")
 
     @server.tool(app=AppConfig(resource_uri="ui://greeter/view"))
@@ -108,7 +106,7 @@ async def test_a_server_of_fastmcp_breaks_no_must(browser: Browser) -> None:
     assert report.servers[0].called == ("greet",)
 
 
-async def test_a_server_of_the_sdk_breaks_no_must(browser: Browser) -> None:
+async def test_an_sdk_server_breaks_no_must(browser: Browser) -> None:
     apps = SdkApps()
 
     @apps.tool(resource_uri="ui://greeter/view")
@@ -121,9 +119,9 @@ async def test_a_server_of_the_sdk_breaks_no_must(browser: Browser) -> None:
     assert ids(report) <= {"NEG-03", "ADV-01", "ADV-06", "QUA-18"}
 
 
-# Views that do wrong, in a browser
+# Faulty Views in a browser
 
-USUAL = {"QUA-18"}  # what these Views do not do, and need not
+USUAL = {"QUA-18"}  # allowed, and these Views do not bother
 
 
 def casting_of(html: str, uri: str = "ui://wrong/view") -> Casting:
@@ -140,7 +138,7 @@ BY_SCENE = [name for _, name in sorted((scene, name) for name, (scene, _, _) in 
 
 
 class Played:
-    """The wrong Views as they were seen. Those that share a scene are played together, when one of them is needed."""
+    """Observations of the faulty Views. All Views of a scene are played together, when the first one is needed."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -162,7 +160,7 @@ def played(browser: Browser) -> Played:
 
 
 @pytest.mark.parametrize("name", BY_SCENE)
-async def test_a_wrong_view_is_found_in_a_browser(name: str, played: Played) -> None:
+async def test_each_faulty_view_breaks_the_expected_rules(name: str, played: Played) -> None:
     expected = WRONG[name][2]
     found = {
         finding.rule.id: finding for finding in apply_rules(ServerObservation("wrong", [], [await played.seen(name)]))
@@ -182,7 +180,7 @@ frame();
 """
 
 
-async def test_a_late_error_is_the_same_finding_each_time(browser: Browser) -> None:
+async def test_a_late_error_has_a_stable_key(browser: Browser) -> None:
     keys = []
     for _ in range(2):
         views = await play(browser, [casting_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
@@ -212,16 +210,14 @@ while (performance.now() < until);
 
 
 @pytest.mark.parametrize("scene", ["plain", "odd", "ours"])
-async def test_an_error_of_a_timer_counts_by_when_it_is_due_on_a_machine_of_any_speed(
-    scene: str, browser: Browser
-) -> None:
+async def test_timer_errors_count_by_their_due_time(scene: str, browser: Browser) -> None:
     (view,) = await play(browser, [casting_of(raw(SLOWLY))], lambda words: None, [scene])
     counted = {text for _, text in view.scenes[scene].errors}
     early = {"TypeError: Cannot read properties of null (reading 'x')", "ReferenceError: early is not defined"}
     assert counted == early if scene == "plain" else counted <= early
 
 
-async def test_progress_counts_the_scenes_also_those_that_need_not_be_played(browser: Browser) -> None:
+async def test_progress_counts_skipped_scenes(browser: Browser) -> None:
     progress: list[Progress] = []
     good = casting_of(raw("await start();"), "ui://good/view")
     broken = casting_of(raw("location.reload();"), "ui://broken/view")
@@ -233,9 +229,7 @@ async def test_progress_counts_the_scenes_also_those_that_need_not_be_played(bro
     assert done[-1] == 4
 
 
-async def test_what_was_slow_among_others_is_shown_once_more_alone(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_plain_scene_is_repeated_alone(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fanlight.rules.behaviour.SLOW", 0)
     views: list[str] = []
     shown = scenes._scene
@@ -249,7 +243,7 @@ async def test_what_was_slow_among_others_is_shown_once_more_alone(
     assert views == ["plain", "error", "plain"]
 
 
-# One page for scene after scene
+# Pages that are reused
 
 KEEPS = """
 const kept = () => [localStorage.mark, sessionStorage.mark, document.cookie, window.name].filter(Boolean).join();
@@ -257,25 +251,27 @@ if (kept()) throw new Error(`found ${kept()}`);
 localStorage.mark = sessionStorage.mark = window.name = "left";
 document.cookie = "left=1; domain=fanlight-check.test";
 const channel = new BroadcastChannel("x");
-channel.onmessage = ({ data }) => { throw new Error(`heard ${data}`); };
+channel.onmessage = ({ data }) => { throw new Error(`received ${data}`); };
 channel.postMessage("a scene");
 import("./nothing.js").catch((error) => { setTimeout(() => { throw error; }); });
 await start();
 """
 
 
-async def test_a_view_finds_nothing_of_the_scene_before_on_the_same_page(browser: Browser) -> None:
+async def test_scenes_on_a_reused_page_share_no_state(browser: Browser) -> None:
     pages = PagePool(browser)
     html = raw(KEEPS)
     played = [await scenes._scene(pages, casting_of(html), name) for name in ("partial", "error", "partial")]
     assert len(pages._free) == 1
     await pages.close()
-    said = "TypeError: Failed to fetch dynamically imported module: https://view.fanlight-check.test/nothing.js"
-    assert [{text for _, text in scene.errors} for scene in played] == [{said}] * 3
+    failed_import = (
+        "TypeError: Failed to fetch dynamically imported module: https://view.fanlight-check.test/nothing.js"
+    )
+    assert [{text for _, text in scene.errors} for scene in played] == [{failed_import}] * 3
     assert [scene.unfinished for scene in played] == [None] * 3
 
 
-async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
+async def test_a_page_that_hangs_after_its_scene_is_not_reused(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scripted_host, "_RELOAD_TIMEOUT", 500)
@@ -289,7 +285,9 @@ async def test_a_page_that_hangs_after_its_scene_is_not_used_again(
     await pages.close()
 
 
-async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_view_in_an_infinite_loop_is_reported_as_hanging(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scripted_host, "_HANGS", 3.0)
     hangs = raw("await start(); setTimeout(() => { for (;;); }, 50);")
     (view,) = await play(browser, [casting_of(hangs)], lambda words: None, ["plain", "error"])
@@ -298,7 +296,7 @@ async def test_a_view_that_runs_without_end_is_said_to_hang(browser: Browser, mo
     assert found["QUA-21"].problem.message.startswith("hangs: ")
 
 
-async def test_a_page_that_cannot_begin_is_closed_and_the_scene_says_why(
+async def test_a_page_that_fails_to_open_is_closed_and_reported(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scripted_host, "HOST_ORIGIN", "nonsense:")
@@ -308,7 +306,7 @@ async def test_a_page_that_cannot_begin_is_closed_and_the_scene_says_why(
     assert len(browser.contexts) == before
 
 
-async def test_a_page_on_which_a_scene_did_not_end_is_closed(browser: Browser) -> None:
+async def test_the_page_of_an_interrupted_scene_is_closed(browser: Browser) -> None:
     pages = PagePool(browser)
     before = len(browser.contexts)
     wrong = raw('on["tool-result"] = () => { for (;;); }; await start();')
@@ -322,7 +320,7 @@ async def test_a_page_on_which_a_scene_did_not_end_is_closed(browser: Browser) -
 
 
 def silent_server() -> MCPServer[Any]:
-    """Return a server whose tool says nothing to the model."""
+    """Return a server whose tool has no content for the model."""
     apps = SdkApps()
 
     @apps.tool(resource_uri="ui://silent/view")
@@ -343,14 +341,14 @@ async def test_a_server_object_is_checked_in_process() -> None:
     assert "NEG-05" in str(report)
 
 
-async def test_a_server_at_an_address_is_checked() -> None:
+async def test_a_server_at_a_url_is_checked() -> None:
     with serving(silent_server().streamable_http_app()) as address:
         report = await check(f"{address}/mcp", browser=False)
     assert len(report.servers[0].versions) == 5
     assert report.named("NEG-05")
 
 
-async def test_tools_are_called_only_if_that_is_safe() -> None:
+async def test_only_safe_tools_are_called() -> None:
     server: MCPServer[Any] = MCPServer("shop")
     apps = Apps(server)
     view = View.html("<!doctype html><title>x</title><p>x", uri="ui://shop/view")
@@ -381,7 +379,7 @@ async def test_tools_are_called_only_if_that_is_safe() -> None:
     assert calls == ["destroys 7"] * 2
 
 
-async def test_only_some_rules_are_asked_and_some_do_not_count() -> None:
+async def test_only_skip_and_baseline_limit_the_findings() -> None:
     server = silent_server()
     report = await check(server, browser=False, only=["NEG", "mcp-apps-res-08"])
     assert ids(report) == {"NEG-03", "NEG-04", "NEG-05", "RES-08"}
@@ -396,7 +394,7 @@ async def test_only_some_rules_are_asked_and_some_do_not_count() -> None:
 
 
 @pytest.mark.process
-async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_a_server_that_cannot_start_is_reported_with_its_output(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("raise SystemExit('out of cheese')", encoding="utf-8")
     with pytest.raises(ConnectError, match="out of cheese"):
@@ -407,7 +405,7 @@ async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-async def test_a_server_that_is_a_command_speaks_what_it_speaks(tmp_path: Path) -> None:
+async def test_a_server_command_is_checked_with_the_versions_it_supports(tmp_path: Path) -> None:
     from support.connected import RAW_SERVER
 
     script = tmp_path / "raw.py"

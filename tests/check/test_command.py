@@ -1,4 +1,4 @@
-"""The command `fanlight check`: exit codes, and what it writes."""
+"""The command `fanlight check`: exit codes and output formats."""
 
 import errno
 import json
@@ -34,30 +34,30 @@ def check(*words: object) -> int:
 
 
 @pytest.mark.process
-def test_the_exit_code_tells_how_it_went(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(saved) == 0
     assert "No violations of the standard" in capsys.readouterr().out
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     assert check(saved) == 1
-    said = capsys.readouterr().out
-    assert "RES-05   ui://saved/bad: does not begin with <!doctype html>" in said
-    assert "Begin the document with <!doctype html>." in said
-    assert "REV-09   bad.html:1 [high]: contains what looks like an AWS access key" in said
-    assert "\x1b" not in said
+    output = capsys.readouterr().out
+    assert "RES-05   ui://saved/bad: does not begin with <!doctype html>" in output
+    assert "Begin the document with <!doctype html>." in output
+    assert "REV-09   bad.html:1 [high]: contains what looks like an AWS access key" in output
+    assert "\x1b" not in output
     broken = tmp_path / "broken.py"
     broken.write_text("raise SystemExit(1)", encoding="utf-8")
     assert check(broken) == 3
     assert "exited with code 1" in capsys.readouterr().err
 
 
-def test_a_program_that_calls_it_keeps_its_log_and_its_signals(saved: Path) -> None:
+def test_calling_main_keeps_the_log_level_and_signal_handlers(saved: Path) -> None:
     before = logging.getLogger("fanlight").level, signal.getsignal(signal.SIGTERM)
     check(saved)
     assert (logging.getLogger("fanlight").level, signal.getsignal(signal.SIGTERM)) == before
 
 
 @pytest.mark.process
-def test_a_missing_browser_is_one_clear_line(
+def test_a_missing_browser_is_one_line_on_stderr(
     saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
@@ -67,7 +67,7 @@ def test_a_missing_browser_is_one_clear_line(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["nothing.py"], "nothing.py does not exist"),
         ([], "Name what to check"),
@@ -82,17 +82,17 @@ def test_a_missing_browser_is_one_clear_line(
         (["saved", "--baseline", "none.json"], "cannot be read"),
     ],
 )
-def test_what_makes_no_sense_is_exit_code_2(
-    words: list[str], said: str, saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_invalid_usage_is_exit_code_2(
+    words: list[str], output: str, saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(saved.parent)
     entry = {"command": "python", "args": ["x.py"]}
     Path("server.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": entry}}), encoding="utf-8")
     assert check(*words) == 2
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
-def test_what_is_skipped_and_what_is_known_does_not_count(saved: Path, tmp_path: Path) -> None:
+def test_skipped_and_known_findings_do_not_count(saved: Path, tmp_path: Path) -> None:
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     known = tmp_path / "known.json"
     assert check(saved, "--only", "RES") == 1
@@ -130,7 +130,7 @@ def test_findings_in_libraries_and_guesses_are_labelled_and_count_on_request(
     assert "REV-15   view.html:1 [low, guess]: inserts data of a tool as HTML" in capsys.readouterr().out
 
 
-def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_junit_and_sarif_are_written(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     junit, sarif = tmp_path / "junit.xml", tmp_path / "out.sarif"
     assert check(saved, "--json", "--junit", junit, "--sarif", sarif) == 1
@@ -152,22 +152,22 @@ def test_it_writes_json_junit_and_sarif(saved: Path, tmp_path: Path, capsys: pyt
     assert secret["level"] == "error"
 
 
-def test_what_is_the_same_in_several_places_is_one_line_for_people_and_each_counts() -> None:
+def test_equal_findings_share_a_line_of_text_but_count_separately() -> None:
     rule = BY_NAME["RES-05"]
     problems = [Problem(f"ui://x/{number}", "is empty.", "Fill it.") for number in range(3)]
     other = Problem("ui://x/0", "is full.", "Fill it.")
     findings = tuple(Finding(rule, "it", problem) for problem in (*problems, other))
     report = Report((CheckedServer("it", ("2025-11-25",)),), findings)
-    said = str(report)
-    assert "  RES-05   ui://x/0, ui://x/1, ui://x/2: is empty.\n           Fill it.\n" in said
-    assert "  RES-05   ui://x/0: is full.\n" in said
-    assert "(4)" in said
+    output = str(report)
+    assert "  RES-05   ui://x/0, ui://x/1, ui://x/2: is empty.\n           Fill it.\n" in output
+    assert "  RES-05   ui://x/0: is full.\n" in output
+    assert "(4)" in output
     assert len(json.loads(as_json(report))["findings"]) == 4
     many = tuple(Finding(rule, "it", Problem(f"v{number}", "is empty.", "Fill it.")) for number in range(14))
     assert "and 2 more: is empty." in str(Report(report.servers, many))
 
 
-def test_sarif_names_files_of_the_checkout_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sarif_only_names_files_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "server.py").touch()
@@ -179,11 +179,9 @@ def test_sarif_names_files_of_the_checkout_alone(tmp_path: Path, monkeypatch: py
     assert place["logicalLocations"] == [{"fullyQualifiedName": "ui://x/y"}]
 
 
-def test_what_strict_counts_is_a_failure_in_junit_too() -> None:
+def test_strict_findings_are_failures_in_junit() -> None:
     rule = next(rule for rule in RULES if rule.strength == "implied" and rule.is_checked)
-    report = Report(
-        (CheckedServer("it", ("2025-11-25",)),), (Finding(rule, "it", Problem("x", "is odd.", "Mend it.")),)
-    )
+    report = Report((CheckedServer("it", ("2025-11-25",)),), (Finding(rule, "it", Problem("x", "is odd.", "Fix it.")),))
     assert 'failures="0"' in as_junit(report)
     assert 'failures="1"' in as_junit(report, strict=True)
 
@@ -199,20 +197,20 @@ def test_what_strict_counts_is_a_failure_in_junit_too() -> None:
         ["--baseline", ".", "--write-baseline"],
     ],
 )
-def test_a_file_that_cannot_be_written_is_told_before_the_work(
+def test_an_unwritable_output_file_is_reported_before_the_check(
     words: list[str], saved: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(saved.parent)
     (saved.parent / "long").mkdir()
     assert check(saved, *words) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
+    output = capsys.readouterr()
+    assert output.out == ""
+    (line,) = output.err.splitlines()
     assert line.startswith(f"fanlight check: {words[1]} cannot be written: ")
     assert list((saved.parent / "long").iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_after_the_work_loses_no_report(
+def test_a_failed_write_still_prints_the_report(
     saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*given: object, **more: object) -> int:
@@ -220,12 +218,12 @@ def test_a_file_that_cannot_be_written_after_the_work_loses_no_report(
 
     monkeypatch.setattr(Path, "write_text", full)
     assert check(saved, "--junit", tmp_path / "x.xml") == 2
-    said = capsys.readouterr()
-    assert "No violations of the standard" in said.out
-    assert said.err == f"fanlight check: {tmp_path / 'x.xml'} cannot be written: No space left on device.\n"
+    output = capsys.readouterr()
+    assert "No violations of the standard" in output.out
+    assert output.err == f"fanlight check: {tmp_path / 'x.xml'} cannot be written: No space left on device.\n"
 
 
-def test_skipped_findings_are_in_every_form_with_their_reason() -> None:
+def test_skipped_findings_are_in_every_format_with_their_reason() -> None:
     rule = BY_NAME["RES-05"]
     finding = Finding(rule, "it", Problem("ui://x/y", "is empty.", "Fill it."), ("2025-11-25",), "we know")
     report = Report((CheckedServer("it", ("2025-11-25",)),), (finding,))
@@ -236,17 +234,17 @@ def test_skipped_findings_are_in_every_form_with_their_reason() -> None:
     assert json.loads(as_sarif(report))["runs"][0]["results"][0]["suppressions"][0]["justification"] == "we know"
 
 
-def test_the_rules_are_listed_with_those_that_are_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_includes_rules_that_are_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--list"]) == 0
-    said = capsys.readouterr().out
-    assert all(f"  {rule.id:<9}" in said for rule in RULES)
-    assert "checked by fanlight probe\n" in said
-    assert "checked by fanlight probe, with your help" in said
-    assert "not checked: It allows something, so nothing can break it." in said
+    output = capsys.readouterr().out
+    assert all(f"  {rule.id:<9}" in output for rule in RULES)
+    assert "checked by fanlight probe\n" in output
+    assert "checked by fanlight probe, with your help" in output
+    assert "not checked: It allows something, so nothing can break it." in output
 
 
 @pytest.mark.process
-def test_a_reader_that_has_read_enough_is_no_error() -> None:
+def test_a_closed_stdout_is_exit_code_141_without_a_message() -> None:
     command = [sys.executable, "-m", "fanlight.cli", "check", "--list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -257,14 +255,14 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
 
 
 @pytest.mark.process
-def test_help_needs_nothing_heavy() -> None:
+def test_help_imports_no_heavy_modules() -> None:
     code = "import sys; from fanlight.cli import main\ntry: main(['check', '--help'])\nexcept SystemExit: pass\n"
     code += "print([name for name in ('mcp', 'playwright', 'starlette', 'anyio') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.endswith("[]\n")
 
 
-def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_need_a_terminal_and_respect_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     from fanlight.check.report import uses_colour
 
     class Terminal:
@@ -278,15 +276,15 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert not uses_colour(Terminal())  # type: ignore[arg-type]
 
 
-def test_the_text_tells_what_does_not_count_and_why(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_lists_skipped_rules_with_their_reasons(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     check(saved, "--skip", "RES-08=either is fine", "--skip", "RES-01=not yet")
-    said = capsys.readouterr().out
-    assert "Skipped (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in said
+    output = capsys.readouterr().out
+    assert "Skipped (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in output
 
 
-def test_one_is_no_plural(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_count_of_one_is_singular(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(saved, "--only", "RES-08", "--baseline", tmp_path / "known.json", "--write-baseline") == 0
-    said = capsys.readouterr()
-    assert said.out.endswith(" 1 rule checked.\n")
-    assert said.err.startswith("1 finding is now in ")
+    output = capsys.readouterr()
+    assert output.out.endswith(" 1 rule checked.\n")
+    assert output.err.startswith("1 finding is now in ")

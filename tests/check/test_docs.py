@@ -11,10 +11,10 @@ from support.docs import ROOT, blocks, write_files
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 
-async def test_the_how_to_shows_what_is_found(browser: Browser, tmp_path: Path) -> None:
+async def test_the_how_to_shows_the_actual_output(browser: Browser, tmp_path: Path) -> None:
     page = ROOT / "docs" / "how-to" / "check-an-app.md"
     files = write_files(page, tmp_path)
     (shown,) = [code for language, _, code in blocks(page) if language == "text"]
-    said = str(await check(files["server.py"], browser=browser))
+    output = str(await check(files["server.py"], browser=browser))
     for line in shown.splitlines():
-        assert line in said.splitlines(), said
+        assert line in output.splitlines(), output

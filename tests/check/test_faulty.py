@@ -1,4 +1,4 @@
-"""Servers that do not answer as they should: what is found, and that the rest is checked all the same."""
+"""Servers with invalid responses, crashes and timeouts: each is reported, and the rest is still checked."""
 
 import subprocess
 import sys
@@ -28,13 +28,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def checked(*what: str, seconds: float = 15.0, **options: object) -> Report:
-    command = [sys.executable, str(FAULTY), *what]
+async def checked(*faults: str, seconds: float = 15.0, **options: object) -> Report:
+    command = [sys.executable, str(FAULTY), *faults]
     return await check(None, command=command, browser=False, timeout=seconds, **options)  # type: ignore[arg-type]
 
 
 def broken(report: Report) -> dict[str, str]:
-    """Return what is broken that the standard demands, as text by rule."""
+    """Return the violations of MUST rules that occur in every version, as text by rule id."""
     return {
         each.rule.id: f"{each.problem.where}: {each.problem.message}"
         for each in report.findings
@@ -42,46 +42,46 @@ def broken(report: Report) -> dict[str, str]:
     }
 
 
-async def test_a_server_that_does_nothing_wrong_breaks_nothing() -> None:
+async def test_the_server_without_faults_conforms() -> None:
     report = await checked()
     assert report.conforms, report
     assert report.servers[0].called == ALL
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("fault", "expected"),
     [
         ("no-schema", "tool second: has no inputSchema."),
         ("number", "tool number 2: has the name 7, where MCP wants a string."),
         ("no-list", "the list of tools: has the tools {"),
     ],
 )
-async def test_a_list_that_is_no_mcp_is_a_finding_in_words(what: str, said: str) -> None:
-    report = await checked(what)
+async def test_an_invalid_tool_list_is_a_readable_finding(fault: str, expected: str) -> None:
+    report = await checked(fault)
     (found,) = broken(report).values()
-    assert found.startswith(said)
+    assert found.startswith(expected)
     assert "pydantic" not in str(report)
 
 
-def test_a_server_with_such_a_list_fails_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_tool_list_fails_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["check", "--no-browser", "--quiet", "--", sys.executable, str(FAULTY), "no-schema"]
     assert main(words) == 1
     assert 'if only "inputSchema": {"type": "object"' in capsys.readouterr().out
 
 
-async def test_the_other_tools_of_such_a_list_are_called() -> None:
+async def test_valid_tools_of_an_invalid_list_are_called() -> None:
     assert (await checked("number")).servers[0].called == ("first", "third")
 
 
-async def test_a_result_that_is_no_mcp_is_a_finding() -> None:
+async def test_an_invalid_tool_result_is_a_finding() -> None:
     assert "number 1 is {" in broken(await checked("no-text"))["LNT-16"]
 
 
-async def test_a_tool_that_ends_the_server_is_named_with_its_last_words_and_the_others_are_called() -> None:
+async def test_a_tool_that_crashes_the_server_is_reported_with_stderr_and_other_tools_are_called() -> None:
     report = await checked("die")
-    (said,) = broken(report).values()
-    assert said.startswith("tool second: ends the server when it is called with {}: ")
-    assert "exited with code 3. It last wrote: Traceback | out of cheese" in said
+    (message,) = broken(report).values()
+    assert message.startswith("tool second: ends the server when it is called with {}: ")
+    assert "exited with code 3. It last wrote: Traceback | out of cheese" in message
     assert report.servers[0].called == ALL
     (finding,) = report.named("LNT-13")
     assert "out of cheese" not in finding.key
@@ -126,7 +126,7 @@ def dying() -> Iterator[str]:
             process.kill()
 
 
-async def test_a_tool_that_ends_a_server_at_an_address_is_named_and_the_check_goes_on(dying: str) -> None:
+async def test_a_tool_that_crashes_an_http_server_is_reported_and_the_check_completes(dying: str) -> None:
     report = await check(dying, browser=False)
     (finding,) = report.named("LNT-13")
     assert finding.problem.where == "tool first"
@@ -134,14 +134,14 @@ async def test_a_tool_that_ends_a_server_at_an_address_is_named_and_the_check_go
     assert report.servers[0].called == ("first",)
 
 
-async def test_a_tool_that_leaves_without_an_error_is_not_taken_for_a_server_that_never_served() -> None:
-    (said,) = broken(await checked("leave")).values()
-    assert said.startswith("tool second: ends the server when it is called with {}: ")
-    assert "exited with code 0." in said
-    assert "before it served" not in said
+async def test_a_tool_that_exits_with_code_0_is_reported_as_ending_the_server() -> None:
+    (message,) = broken(await checked("exit")).values()
+    assert message.startswith("tool second: ends the server when it is called with {}: ")
+    assert "exited with code 0." in message
+    assert "before it served" not in message
 
 
-async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
+async def test_a_tool_that_hangs_is_reported_and_other_tools_are_called() -> None:
     report = await checked("hang", seconds=1.0)
     (finding,) = report.named("LNT-14")
     assert finding.problem.where == "tool second"
@@ -151,7 +151,7 @@ async def test_a_tool_that_hangs_is_found_and_the_others_are_called() -> None:
     assert report.conforms
 
 
-async def test_a_server_that_never_answers_is_given_up() -> None:
+async def test_a_silent_server_raises_connect_error_after_the_timeout() -> None:
     with pytest.raises(ConnectError, match=r"did not answer as an MCP server within 1\.3 seconds.*--timeout"):
         await checked("mute", seconds=1.0)
 
@@ -176,7 +176,7 @@ class Unreliable:
         return InMemoryTransport(server)
 
 
-async def test_a_connection_that_fails_once_is_tried_again() -> None:
+async def test_a_connection_that_fails_once_is_retried() -> None:
     opener = Unreliable(2)
     report = await check(opener, browser=False)
     assert report.named("LNT-08") == []
@@ -191,24 +191,24 @@ async def test_a_connection_that_fails_twice_is_a_finding() -> None:
     assert "out of cheese" in finding.problem.message
 
 
-async def test_what_is_printed_to_stdout_is_found() -> None:
+async def test_text_on_stdout_is_a_finding() -> None:
     assert broken(await checked("print")) == {
         "LNT-15": "server: writes text to its stdout that is not MCP: 'Called first'."
     }
 
 
-async def test_a_name_that_two_tools_have_is_found() -> None:
+async def test_a_duplicate_tool_name_is_a_finding() -> None:
     (finding,) = (await checked("twice")).named("LNT-12")
     assert finding.problem.message.startswith("is listed 2 times")
 
 
-async def test_arguments_for_a_tool_that_there_is_not_name_those_that_there_are() -> None:
+async def test_unknown_tool_in_args_lists_the_known_tools() -> None:
     with pytest.raises(UsageError, match=r"no tool 'frist' to give arguments to\. The tools are first, second, third"):
         await checked(arguments={"frist": {}})
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "soon", "inf", "nan"])
-def test_a_timeout_that_is_none_is_a_usage_error(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_timeout_is_a_usage_error(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["check", "server.py", "--timeout", given])
     assert ended.value.code == 2
@@ -216,17 +216,19 @@ def test_a_timeout_that_is_none_is_a_usage_error(given: str, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("schema", "result", "said"),
+    ("schema", "result", "expected"),
     [
         (dict[str, list[int]], {"tools": [None]}, ["tool number 1: is null, where MCP wants something else"]),
         (dict[str, str], {"nextCursor": 7}, [": has the nextCursor 7, where MCP wants a string."]),
         (dict[str, bool], {"isError": "x" * 90}, [': has the isError "xxx']),
     ],
 )
-def test_a_flaw_is_told_in_words(schema: type, result: dict[str, object], said: list[str]) -> None:
+def test_schema_errors_are_described_in_plain_words(
+    schema: type, result: dict[str, object], expected: list[str]
+) -> None:
     with pytest.raises(ValidationError) as failed:
         TypeAdapter(schema).validate_python(result)
     schema_errors = [f"{each.where}: {each.message}" for each in schema_errors_in(result, failed.value)]
-    assert len(schema_errors) == len(said)
-    for each, words in zip(schema_errors, said, strict=True):
+    assert len(schema_errors) == len(expected)
+    for each, words in zip(schema_errors, expected, strict=True):
         assert each.startswith(words)

@@ -36,7 +36,7 @@ async def test_known(assert_conforms):
 """
 
 
-def test_a_server_that_breaks_a_must_fails_the_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assert_conforms_fails_for_a_broken_must(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     pytester.makepyfile(TESTS)

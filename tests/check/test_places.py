@@ -1,4 +1,4 @@
-"""What the review finds is told at the line of the author's own file, and not of the bundled document."""
+"""Findings of the review have the line in the author's file, not in the bundled document."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run in the folder, with esbuild and its Node, by which both modules become one."""
+    """Run in the folder, with esbuild and Node on the path, so that the modules are bundled."""
     paths = [ROOT / "node_modules/.bin", Path(sys.executable).parent, os.environ["PATH"]]
     monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
     monkeypatch.chdir(folder)
@@ -74,7 +74,7 @@ _reports: dict[Path, Report] = {}
 
 @pytest.fixture
 async def report(folder: Path) -> Report:
-    """What `check` finds there, checked once."""
+    """The report of `check` on the folder, made once."""
     if folder not in _reports:
         _reports[folder] = await check("app/server.py", browser=False, only=["REV"])
     return _reports[folder]
@@ -89,7 +89,7 @@ EXPECTED = {
 }
 
 
-async def test_each_finding_is_at_the_line_that_its_author_wrote(report: Report) -> None:
+async def test_findings_have_the_line_in_the_source_file(report: Report) -> None:
     found = [each for each in json.loads(as_json(report))["findings"] if each["line"] is not None]
     mine = [each for each in found if each["where"] != "ui://places/text"]
     assert {(each["rule"], each["file"], each["line"]) for each in mine} == EXPECTED
@@ -97,10 +97,10 @@ async def test_each_finding_is_at_the_line_that_its_author_wrote(report: Report)
     assert (in_text["rule"], in_text["file"], in_text["line"]) == ("REV-04", None, 3)
 
 
-async def test_people_and_code_scanning_are_told_the_same(report: Report) -> None:
-    said = str(report)
-    assert "app/view/parts/two.js:3 (ui://places/view) [low]: evaluates text as code" in said
-    assert "ui://places/text:3, app/view/index.html:6 (ui://places/view) [low]: has code in an attribute" in said
+async def test_text_and_sarif_name_the_same_places(report: Report) -> None:
+    output = str(report)
+    assert "app/view/parts/two.js:3 (ui://places/view) [low]: evaluates text as code" in output
+    assert "ui://places/text:3, app/view/index.html:6 (ui://places/view) [low]: has code in an attribute" in output
     places = set()
     for result in json.loads(as_sarif(report, "app/server.py"))["runs"][0]["results"]:
         place = result["locations"][0]["physicalLocation"]
@@ -109,7 +109,7 @@ async def test_people_and_code_scanning_are_told_the_same(report: Report) -> Non
     assert places == EXPECTED
 
 
-async def test_a_line_that_moves_is_the_same_finding(report: Report) -> None:
+async def test_the_key_of_a_finding_does_not_depend_on_its_line(report: Report) -> None:
     (finding,) = report.named("REV-03")
     assert "two.js" not in finding.key
     assert finding.key.startswith("REV-03 ")

@@ -4,8 +4,8 @@ CLIENT = """
 const waiting = new Map();
 let next = 1;
 const post = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
-const tell = (method, params = {}) => post({ method, params });
-const ask = (method, params = {}) =>
+const notify = (method, params = {}) => post({ method, params });
+const request = (method, params = {}) =>
   new Promise((done) => {
     waiting.set(next, done);
     post({ id: next++, method, params });
@@ -23,10 +23,11 @@ addEventListener("message", ({ data }) => {
 START = """
 const start = async (appCapabilities = {}) => {
   const appInfo = { name: "x", version: "1" };
-  await ask("ui/initialize", { protocolVersion: "2026-01-26", appInfo, appCapabilities });
-  tell("ui/notifications/initialized");
+  await request("ui/initialize", { protocolVersion: "2026-01-26", appInfo, appCapabilities });
+  notify("ui/notifications/initialized");
   const root = document.documentElement;
-  new ResizeObserver(() => tell("ui/notifications/size-changed", { height: root.scrollHeight })).observe(document.body);
+  const report = () => notify("ui/notifications/size-changed", { height: root.scrollHeight });
+  new ResizeObserver(report).observe(document.body);
 };
 """
 BODY = '<!doctype html><html lang="en"><title>x</title><body><p id="out">Hello</p>'
@@ -39,35 +40,35 @@ def raw(code: str, body: str = "") -> str:
 
 LOOP = """
 await start();
-const grow = () => { tell("ui/notifications/size-changed", { height: 100 + (next++ % 2) }); setTimeout(grow, 2); };
+const grow = () => { notify("ui/notifications/size-changed", { height: 100 + (next++ % 2) }); setTimeout(grow, 2); };
 grow();
 """
 WRONG: dict[str, tuple[str, str, set[str]]] = {
     "a good one": ("plain", raw("await start();"), set()),
     "does nothing": ("plain", f"{BODY}</html>", {"INI-04"}),
-    "old words": (
+    "uses methods of MCP": (
         "plain",
-        raw('await ask("initialize", {}); tell("notifications/initialized");'),
+        raw('await request("initialize", {}); notify("notifications/initialized");'),
         {"INI-04", "INI-05"},
     ),
-    "says nothing of itself": ("plain", raw("start(null);"), {"INI-01"}),
+    "has no appInfo": ("plain", raw("start(null);"), {"INI-01"}),
     "asks for display modes": (
         "bare",
-        raw('await start(); ask("ui/request-display-mode", { mode: "fullscreen" });'),
+        raw('await start(); request("ui/request-display-mode", { mode: "fullscreen" });'),
         {"DSP-01", "DSP-02"},
     ),
     "asks when a button is clicked": (
         "bare",
         raw(
             'await start(); document.querySelector("button").onclick = () =>'
-            ' ask("ui/request-display-mode", { mode: "pip" });',
+            ' request("ui/request-display-mode", { mode: "pip" });',
             "<button>Picture in picture</button>",
         ),
         {"DSP-01", "DSP-02"},
     ),
     "buys on partial arguments": (
         "partial",
-        raw('on["tool-input-partial"] = () => ask("tools/call", { name: "buy" }); await start();'),
+        raw('on["tool-input-partial"] = () => request("tools/call", { name: "buy" }); await start();'),
         {"TIP-07"},
     ),
     "fails on partial arguments": (
@@ -89,7 +90,7 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
     "loops": ("plain", raw(LOOP), {"QUA-04"}),
     "does not report its size": (
         "plain",
-        raw('await ask("ui/initialize", { appCapabilities: {} }); tell("ui/notifications/initialized");'),
+        raw('await request("ui/initialize", { appCapabilities: {} }); notify("ui/notifications/initialized");'),
         {"SIZ-01"},
     ),
     "has pale text": (
@@ -117,16 +118,16 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
     ),
     "does not catch a denial": (
         "odd",
-        raw('await start(); const denied = await ask("tools/call", {}); throw new Error(denied.error.message);'),
+        raw('await start(); const denied = await request("tools/call", {}); throw new Error(denied.error.message);'),
         {"QUA-22"},
     ),
     "uses fragments": ("plain", raw('await start(); location.hash = "#a"; history.pushState({}, "", "?b");'), set()),
     "calls a tool without looking at the capabilities": (
         "bare",
-        raw('await start(); ask("tools/call", { name: "show" });'),
+        raw('await start(); request("tools/call", { name: "show" });'),
         {"ADV-13"},
     ),
-    "requests sampling": ("plain", raw('await start(); ask("sampling/createMessage", {});'), {"D-SMP-01"}),
+    "requests sampling": ("plain", raw('await start(); request("sampling/createMessage", {});'), {"D-SMP-01"}),
     "declares tools": ("plain", raw("await start({ tools: {} });"), {"D-APT-01", "D-APT-02"}),
     "accepts any tool call": (
         "plain",

@@ -1,4 +1,4 @@
-"""Our host, driven as other people's suites would."""
+"""`HostUnderTest`, driven as external test suites drive it, in process and over HTTP."""
 
 import subprocess
 import sys
@@ -21,20 +21,20 @@ from support.docs import ROOT, write_files
 pytestmark = pytest.mark.anyio
 
 PAGE = """<!doctype html><title>notes</title>
-<p id="said"></p><p id="theme"></p><button id="say">say</button><button id="open">open</button>
+<p id="output"></p><p id="theme"></p><button id="say">say</button><button id="open">open</button>
 <script type="module">
   import { App } from "fanlight";
-  const said = document.getElementById("said");
+  const output = document.getElementById("output");
   const app = new App({ name: "notes", version: "1" });
   const show = () => (document.getElementById("theme").textContent = app.getHostContext()?.theme ?? "");
-  app.ontoolresult = ({ content }) => (said.textContent = content[0].text);
-  app.ontoolcancelled = ({ reason }) => (said.textContent = `cancelled: ${reason}`);
+  app.ontoolresult = ({ content }) => (output.textContent = content[0].text);
+  app.ontoolcancelled = ({ reason }) => (output.textContent = `cancelled: ${reason}`);
   app.onhostcontextchanged = show;
-  const tell = (work) =>
-    work.then(({ isError }) => !isError, () => false).then((done) => (said.textContent = done ? "done" : "refused"));
+  const report = (work) =>
+    work.then(({ isError }) => !isError, () => false).then((done) => (output.textContent = done ? "done" : "refused"));
   document.getElementById("say").onclick = () =>
-    tell(app.sendMessage({ role: "user", content: [{ type: "text", text: "from the View" }] }));
-  document.getElementById("open").onclick = () => tell(app.openLink({ url: "https://example.com/" }));
+    report(app.sendMessage({ role: "user", content: [{ type: "text", text: "from the View" }] }));
+  document.getElementById("open").onclick = () => report(app.openLink({ url: "https://example.com/" }));
   const inputSchema = { type: "object", properties: { n: { type: "number" } } };
   app.registerTool("double", { description: "Doubles a number.", inputSchema }, ({ n }) => ({
     content: [{ type: "text", text: String(n * 2) }],
@@ -72,7 +72,7 @@ async def host() -> AsyncIterator[HostUnderTest]:
 
 
 class Remote:
-    """The interface over HTTP, by its own names."""
+    """A client of the interface over HTTP, by its method names."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str, token: str) -> None:
         self.client, self.url, self.token = client, url, token
@@ -93,7 +93,7 @@ async def remote(host: HostUnderTest) -> AsyncIterator[Remote]:
         yield Remote(client, url, host.token)
 
 
-async def test_a_suite_plays_the_model_without_a_browser(host: HostUnderTest) -> None:
+async def test_a_suite_can_act_as_the_model_without_a_browser(host: HostUnderTest) -> None:
     context = await host.get_conversation_context()
     assert [tool["name"] for tool in context["tools"]] == ["notes__show", "notes__plain"]
     assert (await host.call_tool("notes/plain"))["result"]["content"][0]["text"] == "plain"
@@ -110,13 +110,13 @@ async def test_a_suite_plays_the_model_without_a_browser(host: HostUnderTest) ->
     assert host.get_conversation() == []
 
 
-async def test_a_call_that_is_given_up_says_so(host: HostUnderTest) -> None:
+async def test_a_cancelled_call_is_reported_as_cancelled(host: HostUnderTest) -> None:
     called = await host.call_tool("notes/show", {"seconds": 60}, cancel_after=0.05)
     assert called["cancelled"] == "The test cancelled it."
     assert host.get_conversation()[-1] == {"role": "tool", "cancelled": "The test cancelled it."}
 
 
-async def test_each_view_that_a_result_brings_has_a_page_and_is_in_the_conversation() -> None:
+async def test_each_view_of_a_result_has_a_page_and_is_in_the_conversation() -> None:
     server: MCPServer[Any] = MCPServer("old")
 
     @server.tool()
@@ -129,12 +129,12 @@ async def test_each_view_that_a_result_brings_has_a_page_and_is_in_the_conversat
         assert called["url"] == called["views"][0]["url"]
         for shown in called["views"]:
             assert shown["view"] in (await client.get(shown["url"])).text
-        told = host.get_conversation()[-1]["views"]
-        assert [view["uri"] for view in told] == ["ui://old/one", "ui://old/two"]
-        assert [view["view"] for view in told] == [shown["view"] for shown in called["views"]]
+        views = host.get_conversation()[-1]["views"]
+        assert [view["uri"] for view in views] == ["ui://old/one", "ui://old/two"]
+        assert [view["view"] for view in views] == [shown["view"] for shown in called["views"]]
 
 
-async def test_suites_are_named_tools_with_a_view_unless_they_are_given() -> None:
+async def test_suites_default_to_the_tools_with_views() -> None:
     async with HostUnderTest({"notes": notes()}) as host:
         assert (await host.display_test_app("notes/show")).conversation == "test-2"
         with pytest.raises(SuiteError, match=r"There are: notes/show\."):
@@ -148,13 +148,13 @@ async def test_suites_are_named_tools_with_a_view_unless_they_are_given() -> Non
 
 
 @pytest.mark.process
-async def test_a_server_that_does_not_start_is_named() -> None:
+async def test_a_server_that_does_not_start_is_named_in_the_error() -> None:
     async with HostUnderTest({"notes": notes(), "gone": ["no-such-command-anywhere"]}) as host:
         with pytest.raises(SuiteError, match=r"There are: notes/show\. gone is "):
             await host.display_test_app("gone/show")
 
 
-async def test_nobody_answers_what_was_not_asked() -> None:
+async def test_confirming_an_action_that_was_not_requested_raises() -> None:
     async with HostUnderTest({"notes": notes()}, patience=0.05) as host:
         with pytest.raises(SuiteError, match="did not ask about link"):
             await host.confirm_action("link")
@@ -164,7 +164,7 @@ async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnder
     shown = await remote("displayTestApp", suite="notes/show", arguments={"text": "good day"})
     await page.goto(shown["url"])
     view = await view_frame(page)
-    await expect(view.locator("#said")).to_have_text("good day")
+    await expect(view.locator("#output")).to_have_text("good day")
     frame = page.locator(shown["frame"])
     assert {"allow-scripts", "allow-same-origin"} <= set((await frame.get_attribute("sandbox") or "").split())
 
@@ -176,13 +176,13 @@ async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnder
     await view.locator("#say").click()
     asked = await remote("confirmAction", kind="message")
     assert asked["details"] == [["Message", "from the View"]]
-    await expect(view.locator("#said")).to_have_text("done")
-    said = [entry for entry in await remote("getConversation") if entry.get("from") == "view"]
-    assert [entry["content"][0]["text"] for entry in said] == ["from the View"]
+    await expect(view.locator("#output")).to_have_text("done")
+    sent = [entry for entry in await remote("getConversation") if entry.get("from") == "view"]
+    assert [entry["content"][0]["text"] for entry in sent] == ["from the View"]
 
     await view.locator("#open").click()
     assert (await remote("confirmAction", allow=False))["kind"] == "link"
-    await expect(view.locator("#said")).to_have_text("refused")
+    await expect(view.locator("#output")).to_have_text("refused")
 
     turn = await remote("sendMessage", text="What is the secret?")
     assert turn["modelContext"][0]["content"][0]["text"] == "the secret is 42"
@@ -191,7 +191,7 @@ async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnder
 
     cancelled = await remote("callTool", name="notes/show", arguments={"seconds": 60}, cancelAfter=0.05)
     await page.goto(cancelled["url"])
-    await expect((await view_frame(page)).locator("#said")).to_have_text("cancelled: The test cancelled it.")
+    await expect((await view_frame(page)).locator("#output")).to_have_text("cancelled: The test cancelled it.")
 
     await remote("resetEnvironment")
     assert await remote("getConversation") == []
@@ -199,7 +199,7 @@ async def test_a_suite_drives_the_host_over_http(remote: Remote, host: HostUnder
     await expect(page.locator("mcp-app iframe")).to_have_count(0)
 
 
-async def test_a_stranger_and_a_mistake_are_told_so(remote: Remote) -> None:
+async def test_invalid_tokens_methods_and_params_are_rejected(remote: Remote) -> None:
     assert (await remote.post("getConversation", {}, token="guess")).status_code == 401
     unknown = await remote.post("getEverything", {})
     assert unknown.status_code == 404
@@ -213,7 +213,7 @@ async def test_a_stranger_and_a_mistake_are_told_so(remote: Remote) -> None:
     assert (await remote.post("sendMessage", [])).status_code == 400
 
 
-async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: Remote, page: Page) -> None:
+async def test_resetting_the_environment_denies_pending_requests(remote: Remote, page: Page) -> None:
     shown = await remote("displayTestApp", suite="notes/show")
     await page.goto(shown["url"])
     view = await view_frame(page)
@@ -224,7 +224,7 @@ async def test_what_is_pending_is_denied_when_the_environment_is_reset(remote: R
 
 
 @pytest.mark.process
-async def test_the_page_of_the_documentation_serves_the_probe(tmp_path: Path) -> None:
+async def test_the_documented_program_serves_the_probe(tmp_path: Path) -> None:
     script = write_files(ROOT / "docs" / "reference" / "host-test-interface.md", tmp_path)["serve_host.py"]
     command = [sys.executable, str(script)]
     async with await anyio.open_process(command, stdin=subprocess.PIPE, stderr=None) as process:
@@ -245,7 +245,7 @@ async def test_the_model_calls_a_tool_of_a_view_by_its_full_name(host: HostUnder
         displayed = await host.display_test_app("notes/show")
         await page.goto(displayed.url)
         view = page.frame_locator(displayed.frame).frame_locator("iframe")
-        await expect(view.locator("#said")).to_have_text("hello")
+        await expect(view.locator("#output")).to_have_text("hello")
         name = ""
         with anyio.fail_after(20):
             while not name:

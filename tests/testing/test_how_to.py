@@ -1,4 +1,4 @@
-"""The pages on testing, done as they say."""
+"""The documentation on testing: its workflow, programs and options work."""
 
 import json
 import os
@@ -21,7 +21,7 @@ SHOT = ROOT / "docs" / "how-to" / "take-pictures.md"
 REFERENCE = ROOT / "docs" / "reference" / "testing.md"
 
 
-def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -35,10 +35,10 @@ def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.process
-def test_the_workflow_is_one_and_its_tests_pass(tmp_path: Path) -> None:
+def test_the_documented_ci_workflow_is_valid_and_its_tests_pass(tmp_path: Path) -> None:
     files = write_files(CI, tmp_path)
     workflow = yaml.safe_load(files[".github/workflows/test.yml"].read_text(encoding="utf-8"))
-    assert workflow[True] == ["push", "pull_request"]  # "on" is a truth of YAML
+    assert workflow[True] == ["push", "pull_request"]  # YAML reads the key "on" as True
     (job,) = workflow["jobs"].values()
     assert job["runs-on"] == "ubuntu-latest"
     steps = job["steps"]
@@ -50,29 +50,29 @@ def test_the_workflow_is_one_and_its_tests_pass(tmp_path: Path) -> None:
     assert install == ["pip", "install", "fanlight[browser]", "pytest"]
     python, *words = test
     assert python == "python"
-    first = ran(tmp_path, *words)
+    first = run_python(tmp_path, *words)
     assert "2 failed, 2 passed" in first.stdout, first.stdout
     places = re.findall(r"^\| `(.*\.actual\.png)` \| `(.*)` \|$", CI.read_text(encoding="utf-8"), re.MULTILINE)
-    assert {Path(to).name for _, to in places} == {"light.png", "dark.png"}
-    for found, to in places:
-        (tmp_path / to).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / ".fanlight" / found).rename(tmp_path / to)
-    compared = ran(tmp_path, *words)
+    assert {Path(target).name for _, target in places} == {"light.png", "dark.png"}
+    for found, target in places:
+        (tmp_path / target).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".fanlight" / found).rename(tmp_path / target)
+    compared = run_python(tmp_path, *words)
     assert "4 passed" in compared.stdout, compared.stdout
 
 
 @pytest.mark.process
-def test_the_programs_of_the_reference_run(tmp_path: Path) -> None:
+def test_the_programs_of_the_testing_reference_run(tmp_path: Path) -> None:
     write_files(CI, tmp_path)
     write_files(REFERENCE, tmp_path)  # its conftest.py shares one browser
-    shown = ran(tmp_path, "shown.py")
+    shown = run_python(tmp_path, "shown.py")
     assert shown.returncode == 0, shown.stderr
     assert (tmp_path / "counter.png").read_bytes().startswith(b"\x89PNG")
-    shared = ran(tmp_path, "-m", "pytest", "-k", "click or may_add")
+    shared = run_python(tmp_path, "-m", "pytest", "-k", "click or may_add")
     assert "2 passed" in shared.stdout, shared.stdout
 
 
-def test_the_page_on_pictures_calls_the_tool_of_the_readme_as_it_is() -> None:
+def test_the_page_on_pictures_passes_the_parameter_of_the_readme_tool() -> None:
     (arguments,) = re.findall(r"get_time --args '(.*)'", SHOT.read_text(encoding="utf-8"))
     (parameter,) = re.findall(r"def get_time\((\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert [*json.loads(arguments)] == [parameter]

@@ -1,4 +1,4 @@
-"""Pictures made here, point by point."""
+"""Comparing pictures and arranging them on a contact sheet, with generated PNGs."""
 
 import struct
 import zlib
@@ -30,7 +30,7 @@ def size(data: bytes) -> tuple[int, int]:
     return width, height
 
 
-async def test_points_that_differ_are_counted_and_shown(browser: Browser) -> None:
+async def test_different_pixels_are_counted_and_shown(browser: Browser) -> None:
     found = await compare(browser, png(10, 10), png(10, 10, {(1, 1): (0, 0, 0), (2, 2): (255, 255, 240)}))
     assert (found.different, found.total, found.share) == (2, 100, 0.02)
     assert str(found) == "2 of 100 pixels differ (2.00%)"
@@ -38,25 +38,25 @@ async def test_points_that_differ_are_counted_and_shown(browser: Browser) -> Non
     assert size(found.picture)[0] > 3 * 80
 
 
-async def test_a_shade_that_nobody_sees_is_no_difference(browser: Browser) -> None:
+async def test_an_invisible_difference_in_shade_is_ignored(browser: Browser) -> None:
     nearly = png(10, 10, {(1, 1): (250, 255, 255)})
     found = await compare(browser, png(10, 10), nearly)
     assert (found.different, found.picture) == (0, None)
     assert (await compare(browser, png(10, 10), nearly, colour=2)).different == 1
 
 
-async def test_another_size_is_a_difference_that_is_said(browser: Browser) -> None:
+async def test_a_different_size_is_reported(browser: Browser) -> None:
     found = await compare(browser, png(10, 10), png(10, 12))
     assert str(found) == "its size changed from 10x10 to 10x12"
     assert found.different == 20
 
 
-async def test_one_colour_is_blank_and_one_point_is_not(browser: Browser) -> None:
+async def test_a_picture_of_one_colour_is_blank(browser: Browser) -> None:
     assert await is_blank(browser, png(20, 20, ground=(3, 3, 3)))
     assert not await is_blank(browser, png(20, 20, {(19, 19): (254, 255, 255)}))
 
 
-async def test_a_sheet_holds_all_pictures_each_under_its_caption(browser: Browser) -> None:
+async def test_a_contact_sheet_contains_all_pictures(browser: Browser) -> None:
     named = [(f"number {i}", png(400, 100, ground=(i, 0, 0))) for i in range(5)]
     width, height = size(await contact_sheet(browser, named))
     assert width <= 1700

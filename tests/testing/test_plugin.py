@@ -250,7 +250,9 @@ async def test_browser(open_view, fanlight_browser):
     result.assert_outcomes(passed=2)
 
 
-def test_a_failed_test_leaves_pictures_and_messages_under_its_name_and_says_so(inner_pytest: InnerPytest) -> None:
+def test_a_failed_test_leaves_pictures_and_messages_in_a_folder_that_the_report_names(
+    inner_pytest: InnerPytest,
+) -> None:
     result = inner_pytest(
         """
 @pytest.mark.parametrize("word", ["a/b"])

@@ -1,4 +1,4 @@
-"""Views of published servers that nobody here wrote, on the stage."""
+"""Views of published servers on the stage."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -39,7 +39,7 @@ async def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> A
 
 
 @pytest.mark.parametrize("name", TOOLS)
-async def test_a_published_view_comes_to_rest_and_is_rendered(name: str, stage: Stage) -> None:
+async def test_a_published_view_settles_and_is_rendered(name: str, stage: Stage) -> None:
     async with stage.open(name, TOOLS[name]) as view:
         # The debug View is higher than the window, and none of it may be missing.
         assert await not_rendered(view, await view.screenshot()) is None
@@ -47,7 +47,7 @@ async def test_a_published_view_comes_to_rest_and_is_rendered(name: str, stage: 
         assert [violation for violation in view.violations if not violation.is_probe] == []
 
 
-async def test_a_scene_that_turns_without_end_stands_still_when_frozen(stage: Stage) -> None:
+async def test_freeze_stops_an_endless_animation(stage: Stage) -> None:
     async with stage.open("threejs", TOOLS["threejs"], freeze=True) as view:
         first = await view.screenshot()
         clock = await view.frame.evaluate("Date.now()")

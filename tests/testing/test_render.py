@@ -1,4 +1,4 @@
-"""What is called rendered, and what is not."""
+"""Which Views count as rendered."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -88,13 +88,13 @@ async def test_a_view_that_shows_something_is_rendered(name: str, stage: Stage) 
 
 
 @pytest.mark.parametrize("name", NOT_RENDERED)
-async def test_a_view_that_shows_an_error_or_nothing_is_not(name: str, stage: Stage) -> None:
+async def test_a_view_that_shows_an_error_or_nothing_is_not_rendered(name: str, stage: Stage) -> None:
     async with stage.open(name, "x") as view:
         reason = await not_rendered(view, await view.screenshot())
         assert NOT_RENDERED[name][3] in str(reason)
 
 
-async def test_its_picture_is_refused_unless_it_is_wanted(stage: Stage) -> None:
+async def test_picture_raises_for_an_unrendered_view_unless_may_fail(stage: Stage) -> None:
     async with stage.open("an alert", "x") as view:
         with pytest.raises(StageError, match="The data is missing") as raised:
             await picture(view)

@@ -1,4 +1,4 @@
-"""A View in Python, over the real bridge."""
+"""`scripted_view`: a View in Python, connected by the real bridge."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def shop(server: MCPServer[Any] | FastMCP[Any]) -> MCPServer[Any] | FastMCP[Any]
 
 
 @pytest.mark.parametrize("make", [MCPServer, FastMCP])
-async def test_a_scripted_view_gets_what_a_real_one_would(make: Any) -> None:
+async def test_a_scripted_view_gets_arguments_result_and_context(make: Any) -> None:
     async with scripted_view(shop(make("shop")), "show", {"item": "tea"}, context={"theme": "dark"}) as view:
         assert view.arguments == {"item": "tea"}
         assert view.result["structuredContent"] == {"item": "tea", "price": 3}
@@ -53,7 +53,7 @@ async def test_a_scripted_view_gets_what_a_real_one_would(make: Any) -> None:
         ]
 
 
-async def test_what_is_not_allowed_is_a_refusal_with_its_code() -> None:
+async def test_a_denied_request_raises_host_error_with_its_code() -> None:
     async with scripted_view(shop(MCPServer("shop")), "show", {"item": "tea"}) as view:
         with pytest.raises(HostError, match="no_such_tool") as raised:
             await view.call_tool("no_such_tool")
@@ -63,11 +63,11 @@ async def test_what_is_not_allowed_is_a_refusal_with_its_code() -> None:
             await view.request("ui/open-link", {"url": "https://example.com"})
 
 
-async def test_the_page_opens_links_and_modes_and_the_user_decides() -> None:
+async def test_links_messages_and_display_modes_follow_the_decision_of_the_user() -> None:
     policy = Policy({"links": "ask", "messages": "ask"})
     async with app_host(shop(MCPServer("shop")), policy=policy) as host:
-        said: list[Any] = []
-        host.on_message(lambda *words: said.append(words))
+        messages: list[Any] = []
+        host.on_message(lambda *message: messages.append(message))
         async with scripted_view(host, "show", {"item": "tea"}) as view:
             with pytest.raises(HostError):
                 await view.open_link("https://example.com/a")
@@ -76,12 +76,12 @@ async def test_the_page_opens_links_and_modes_and_the_user_decides() -> None:
             await view.send_message("Hello")
             assert view.links == ["https://example.com/b"]
             assert len(view.questions) == 3
-            assert said == [(None, "user", [{"type": "text", "text": "Hello"}])]
+            assert messages == [(None, "user", [{"type": "text", "text": "Hello"}])]
             assert await view.request_display_mode("fullscreen") == "fullscreen"
             assert view.context["displayMode"] == "fullscreen"
 
 
-async def test_the_model_hears_what_the_view_says_and_can_call_its_tools() -> None:
+async def test_the_model_gets_the_context_of_a_view_and_calls_its_tools() -> None:
     async with app_host(shop(MCPServer("shop"))) as host:
         tools = {"tools": [{"name": "zoom", "inputSchema": {"type": "object"}}]}
         async with scripted_view(host, "show", {"item": "x"}, capabilities={"tools": {}}, initialize=False) as view:
@@ -100,7 +100,7 @@ async def test_the_model_hears_what_the_view_says_and_can_call_its_tools() -> No
             assert result["content"][0]["text"] == "zoom"
 
 
-async def test_a_change_of_the_host_is_expected_and_what_does_not_come_is_said() -> None:
+async def test_expect_returns_a_notification_or_lists_what_was_sent() -> None:
     async with scripted_view(shop(MCPServer("shop")), "show", {"item": "tea"}, within=0.5) as view:
         view.host.set_context(theme="dark")
         assert await view.expect("ui/notifications/host-context-changed") == {"theme": "dark"}
@@ -110,7 +110,7 @@ async def test_a_change_of_the_host_is_expected_and_what_does_not_come_is_said()
             await view.expect("ui/x")
 
 
-async def test_a_call_that_only_began_can_be_cancelled() -> None:
+async def test_a_call_that_has_not_run_can_be_cancelled() -> None:
     async with scripted_view(shop(MCPServer("shop")), "show", run=False) as view:
         await view.call.cancel("enough")
         assert (await view.expect("ui/notifications/tool-cancelled"))["reason"] == "enough"
@@ -124,7 +124,7 @@ async def test_a_tool_without_a_view_is_an_error() -> None:
             pass
 
 
-async def test_an_error_of_the_test_goes_on_as_it_came() -> None:
+async def test_exceptions_of_the_test_are_not_wrapped() -> None:
     with pytest.raises(ZeroDivisionError):
         async with scripted_view(shop(MCPServer("shop")), "show", {"item": "tea"}):
             raise ZeroDivisionError

@@ -148,16 +148,16 @@ def size(path: str) -> tuple[int, int]:
     return width, height
 
 
-def test_a_picture_is_taken_and_frozen_ones_are_the_same_byte_for_byte(whole_shot: Any) -> None:
+def test_frozen_shots_are_identical(whole_shot: Any) -> None:
     assert whole_shot(TODO, "show_todos", "--freeze", "-o", "a.png") == (0, "a.png  800x298  1 picture\n")
     assert whole_shot(TODO, "show_todos", "--freeze", "-o", "b.png")[0] == 0
     assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
 
 
-def test_several_looks_become_one_sheet_that_is_the_same_each_time(shot: Any) -> None:
+def test_several_looks_become_one_reproducible_contact_sheet(shot: Any) -> None:
     looks = ["--theme", "both", "--size", "500x400", "--locale", "en-US", "--locale", "de-DE", "--freeze"]
-    code, said = shot(TODO, "show_todos", *looks, "-o", "a.png")
-    assert (code, said.endswith("4 pictures\n")) == (0, True)
+    code, output = shot(TODO, "show_todos", *looks, "-o", "a.png")
+    assert (code, output.endswith("4 pictures\n")) == (0, True)
     width, height = size("a.png")
     assert width > 1000
     assert height > 300
@@ -166,10 +166,10 @@ def test_several_looks_become_one_sheet_that_is_the_same_each_time(shot: Any) ->
 
 
 def test_mode_scale_and_full_change_the_size_of_the_picture(shot: Any, server: str) -> None:
-    code, said = shot(server, "tall", "-o", "a.png")
+    code, output = shot(server, "tall", "-o", "a.png")
     assert (code, size("a.png")) == (0, (800, 600))
-    assert "The View is 15" in said
-    assert "--full shows all of it" in said
+    assert "The View is 15" in output
+    assert "--full shows all of it" in output
     assert shot(server, "tall", "--full", "--scale", "2", "--size", "300x200", "-o", "b.png")[0] == 0
     width, height = size("b.png")
     assert width == 600
@@ -178,36 +178,37 @@ def test_mode_scale_and_full_change_the_size_of_the_picture(shot: Any, server: s
     assert size("c.png")[1] > 500
 
 
-def test_a_view_that_does_not_render_is_exit_code_1_with_the_step_and_the_reason(shot: Any, server: str) -> None:
-    code, said = shot(server, "alert")
+def test_a_view_that_does_not_render_is_exit_code_1_with_step_and_reason(shot: Any, server: str) -> None:
+    code, output = shot(server, "alert")
     where = "light, 800x600, inline, en-US"
-    assert (code, f"not rendered (render): {where}: The View shows an error: The data is missing." in said) == (1, True)
+    assert (code, f"not rendered (render): {where}: The View shows an error: The data is missing." in output) == (
+        1,
+        True,
+    )
     assert Path("shot.failed.png").exists()
     assert not Path("shot.png").exists()
 
 
 @pytest.mark.parametrize("more", [(), ("--allow-error",), ("--theme", "both")])
-def test_a_view_that_never_connects_leaves_a_picture_of_what_could_be_seen(
-    more: tuple[str], shot: Any, server: str
-) -> None:
-    code, said = shot(server, "silent", "--timeout", "3", *more)
+def test_a_view_that_never_connects_leaves_a_picture_of_the_page(more: tuple[str], shot: Any, server: str) -> None:
+    code, output = shot(server, "silent", "--timeout", "3", *more)
     assert code == 1
     picture = "shot.failed.png  800x600  1 picture\n"
     reason = "The View did not send ui/initialize within 3 seconds."
-    assert said == f"{picture}fanlight shot: not rendered (initialize): {reason}\n"
+    assert output == f"{picture}fanlight shot: not rendered (initialize): {reason}\n"
     assert size("shot.failed.png") == (800, 600)
     assert not Path("shot.png").exists()
 
 
-def test_a_view_that_cannot_be_opened_leaves_a_picture_of_the_page_that_says_why(shot: Any, server: str) -> None:
-    code, said = shot(server, "gone", "--timeout", "3")
-    assert (code, "not rendered (open): The View cannot be shown" in said) == (1, True)
+def test_a_view_that_cannot_be_read_leaves_a_picture_of_the_error(shot: Any, server: str) -> None:
+    code, output = shot(server, "gone", "--timeout", "3")
+    assert (code, "not rendered (open): The View cannot be shown" in output) == (1, True)
     assert size("shot.failed.png") == (800, 600)
 
 
-def test_a_view_that_the_result_brings_is_shown_in_every_look(shot: Any, server: str) -> None:
-    code, said = shot(server, "card", "--theme", "both", "--freeze")
-    assert (code, said.endswith("2 pictures\n")) == (0, True)
+def test_an_embedded_view_is_shown_in_every_look(shot: Any, server: str) -> None:
+    code, output = shot(server, "card", "--theme", "both", "--freeze")
+    assert (code, output.endswith("2 pictures\n")) == (0, True)
     assert shot(server, "plain") == (
         2,
         "fanlight shot: The tool 'plain' has no View: there is no ui.resourceUri in its _meta, "
@@ -215,7 +216,7 @@ def test_a_view_that_the_result_brings_is_shown_in_every_look(shot: Any, server:
     )
 
 
-def test_a_picture_of_an_error_can_be_wanted(shot: Any, server: str) -> None:
+def test_allow_error_accepts_a_view_that_shows_an_error(shot: Any, server: str) -> None:
     assert shot(server, "alert", "--allow-error")[0] == 0
     assert Path("shot.png").exists()
 
@@ -236,25 +237,25 @@ def test_a_picture_of_an_error_can_be_wanted(shot: Any, server: str) -> None:
         ((TODO, "x", "--mode", "big"), "--mode is 'big', expected one of: inline, fullscreen, pip"),
     ],
 )
-def test_a_command_line_without_sense_is_one_line_and_exit_code_2(
-    words: tuple[str], reason: str, whole_shot: Any
+def test_an_invalid_option_is_one_line_and_exit_code_2(words: tuple[str], reason: str, whole_shot: Any) -> None:
+    code, output = whole_shot(*words)
+    assert (code, output.count("\n")) == (2, 1)
+    assert output.startswith("fanlight shot: ")
+    assert reason in output
+
+
+def test_an_unknown_tool_or_one_without_a_view_is_exit_code_2(process_shot: Any, server: str) -> None:
+    code, output = process_shot("none", "--", *shlex.split(f"{sys.executable} {server}"))
+    assert (code, "has no tool 'none'. Its tools are: fine, " in output) == (2, True)
+    code, output = process_shot("plain", "--", sys.executable, server)
+    assert (code, "The tool 'plain' has no View" in output) == (2, True)
+
+
+def test_a_missing_server_or_browser_is_exit_code_3(
+    process_shot: Any, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, said = whole_shot(*words)
-    assert (code, said.count("\n")) == (2, 1)
-    assert said.startswith("fanlight shot: ")
-    assert reason in said
-
-
-def test_a_tool_that_is_none_or_has_no_view_is_exit_code_2(process_shot: Any, server: str) -> None:
-    code, said = process_shot("none", "--", *shlex.split(f"{sys.executable} {server}"))
-    assert (code, "has no tool 'none'. Its tools are: fine, " in said) == (2, True)
-    code, said = process_shot("plain", "--", sys.executable, server)
-    assert (code, "The tool 'plain' has no View" in said) == (2, True)
-
-
-def test_what_cannot_start_is_exit_code_3(process_shot: Any, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, said = process_shot("x", "--", "there-is-no-such-program")
-    assert (code, said.count("\n")) == (3, 1)
+    code, output = process_shot("x", "--", "there-is-no-such-program")
+    assert (code, output.count("\n")) == (3, 1)
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
     assert process_shot(server, "fine") == (
         3,
@@ -262,7 +263,7 @@ def test_what_cannot_start_is_exit_code_3(process_shot: Any, server: str, monkey
     )
 
 
-def test_the_exception_of_a_tool_comes_first_with_the_authors_line(process_shot: Any, server: str) -> None:
+def test_the_exception_of_a_tool_is_printed_with_its_source_line(process_shot: Any, server: str) -> None:
     code, output = process_shot(server, "raises")
     assert code == 1
     assert "The tool raised ZeroDivisionError: division by zero\n" in output
@@ -270,7 +271,7 @@ def test_the_exception_of_a_tool_comes_first_with_the_authors_line(process_shot:
     assert "return 1 / 0" in output
 
 
-def test_a_script_that_dies_is_named_with_its_line_long_before_the_timeout(process_shot: Any, server: str) -> None:
+def test_a_script_that_fails_is_reported_with_its_line_before_the_timeout(process_shot: Any, server: str) -> None:
     code, output = process_shot(server, "dead", "--timeout", "90")
     assert code == 1
     assert "not rendered (initialize): A script of the View died before ui/initialize. ReferenceError: app is" in output
@@ -284,7 +285,7 @@ def test_an_exception_in_a_handler_is_printed_with_its_line_and_fails_if_strict(
     assert process_shot(server, "throws", "--strict")[0] == 1
 
 
-def test_what_is_blocked_is_printed_with_a_fix_and_fails_if_strict(process_shot: Any, server: str) -> None:
+def test_a_blocked_request_is_printed_with_a_fix_and_fails_if_strict(process_shot: Any, server: str) -> None:
     code, output = process_shot(server, "blocked")
     assert code == 0
     assert "Blocked: img-src blocked https://icons.example/a.png" in output

@@ -53,7 +53,7 @@ async def text(view: Any) -> str:
     return shown
 
 
-async def test_a_view_is_shown_with_its_result_and_every_message_is_noted(browser: Browser) -> None:
+async def test_a_view_is_shown_with_its_result_and_messages_are_recorded(browser: Browser) -> None:
     async with open_view(server_of(SHOWS), "show", {"word": "tea"}, browser=browser) as view:
         assert await text(view) == "tea"
         methods = [(each.by, each.method) for each in view.messages][:5]
@@ -70,7 +70,7 @@ async def test_a_view_is_shown_with_its_result_and_every_message_is_noted(browse
         assert (await view.screenshot()).startswith(b"\x89PNG")
 
 
-async def test_a_click_that_calls_a_tool_is_waited_for(browser: Browser) -> None:
+async def test_settled_waits_for_the_tool_call_of_a_click(browser: Browser) -> None:
     script = SHOWS + (
         "p.onclick = async () => {\n"
         "  const { content } = await app.callServerTool({ name: 'again', arguments: {} });\n"
@@ -89,7 +89,7 @@ async def test_a_click_that_calls_a_tool_is_waited_for(browser: Browser) -> None
         assert view.conversation == [{"role": "user", "content": content}]
 
 
-async def test_a_policy_is_carried_out(browser: Browser) -> None:
+async def test_the_policy_is_enforced(browser: Browser) -> None:
     script = (
         SHOWS + "await app.callServerTool({ name: 'again', arguments: {} }).catch((e) => (p.textContent = e.message));"
     )
@@ -103,11 +103,11 @@ async def test_theme_size_locale_zone_mode_and_context_reach_the_view(browser: B
     async with Stage({"x": server_of(SHOWS)}, browser=browser) as stage:
         async with stage.open("x", "show", mode="fullscreen", context=own, **options) as view:
             (answer,) = [each.message["result"] for each in view.messages if "result" in each.message]
-            told = answer["hostContext"]
-            assert (told["theme"], told["locale"], told["timeZone"]) == ("dark", "de-DE", "Asia/Tokyo")
-            assert (told["displayMode"], told["userAgent"]) == ("fullscreen", "mine")
-            assert told["styles"] == own["styles"]
-            assert told["containerDimensions"]["width"] == 500
+            context = answer["hostContext"]
+            assert (context["theme"], context["locale"], context["timeZone"]) == ("dark", "de-DE", "Asia/Tokyo")
+            assert (context["displayMode"], context["userAgent"]) == ("fullscreen", "mine")
+            assert context["styles"] == own["styles"]
+            assert context["containerDimensions"]["width"] == 500
             assert await view.frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
             assert await view.frame.evaluate("innerHeight") > 300
         async with stage.open("x", "show") as view:
@@ -116,7 +116,7 @@ async def test_theme_size_locale_zone_mode_and_context_reach_the_view(browser: B
             assert "styles" not in answer["hostContext"]
 
 
-async def test_errors_violations_and_console_lines_say_where_they_come_from(browser: Browser) -> None:
+async def test_errors_violations_and_console_lines_have_their_source_lines(browser: Browser) -> None:
     script = SHOWS + (
         "console.error('one');\n"
         "fetch('https://elsewhere.example/').catch(() => {});\n"
@@ -157,7 +157,7 @@ async def test_errors_violations_and_console_lines_say_where_they_come_from(brow
         ),
     ],
 )
-async def test_a_view_that_does_not_come_is_an_error_that_says_at_which_step(
+async def test_a_view_that_does_not_appear_raises_with_the_failed_step(
     tool: str, script: str, step: str, words: str, browser: Browser
 ) -> None:
     with pytest.raises(StageError) as raised:
@@ -167,21 +167,21 @@ async def test_a_view_that_does_not_come_is_an_error_that_says_at_which_step(
     assert words in str(raised.value)
 
 
-async def test_a_server_that_does_not_start_is_an_error_of_its_own(browser: Browser) -> None:
+async def test_a_server_that_does_not_start_raises_with_the_step_connect(browser: Browser) -> None:
     with pytest.raises(StageError) as raised:
         async with open_view("there-is-no-such-program --at-all", "show", browser=browser):
             pass
     assert raised.value.step == "connect"
 
 
-async def test_a_view_that_never_rests_is_said_so_and_shown_all_the_same(browser: Browser) -> None:
+async def test_a_view_that_never_settles_is_shown_and_reported(browser: Browser) -> None:
     script = SHOWS + "setInterval(() => (p.textContent = Math.random()), 5);"
     async with open_view(server_of(script), "show", browser=browser, within=2) as view:
         with pytest.raises(UnsettledError, match="keeps changing"):
             await view.settled(1)
 
 
-async def test_an_animation_without_end_does_not_keep_a_view_from_resting(browser: Browser) -> None:
+async def test_an_endless_animation_does_not_prevent_settling(browser: Browser) -> None:
     script = SHOWS + "const draw = () => requestAnimationFrame(draw);\ndraw();"
     async with open_view(server_of(script), "show", browser=browser) as view:
         await view.settled()
@@ -207,7 +207,7 @@ await app.connect();
 """
 
 
-async def test_frozen_pictures_are_the_same_byte_for_byte(browser: Browser) -> None:
+async def test_frozen_pictures_are_identical(browser: Browser) -> None:
     async with Stage({"x": server_of(MOVES)}, browser=browser) as stage:
         pictures, words = [], []
         for freeze in (True, True, False):
@@ -220,7 +220,7 @@ async def test_frozen_pictures_are_the_same_byte_for_byte(browser: Browser) -> N
     assert pictures[0] == pictures[1] != pictures[2]
 
 
-async def test_a_call_that_only_began_goes_on_when_the_test_says_so(browser: Browser) -> None:
+async def test_a_call_that_has_not_run_is_run_by_the_test(browser: Browser) -> None:
     async with (
         Stage({"x": server_of(SHOWS)}, browser=browser) as stage,
         stage.open("x", "show", run=False) as view,
@@ -231,7 +231,7 @@ async def test_a_call_that_only_began_goes_on_when_the_test_says_so(browser: Bro
         assert await text(view) == "late"
 
 
-async def test_a_result_can_be_given_instead_of_called_for(browser: Browser) -> None:
+async def test_a_result_can_be_supplied_instead_of_a_call(browser: Browser) -> None:
     result = {"content": [{"type": "text", "text": "made up"}]}
     async with (
         Stage({"x": server_of(SHOWS)}, browser=browser) as stage,
@@ -241,13 +241,13 @@ async def test_a_result_can_be_given_instead_of_called_for(browser: Browser) -> 
         assert view.received("ui/notifications/tool-input") == [{"arguments": {"word": "asked"}}]
 
 
-async def test_an_error_of_the_test_goes_on_as_it_came(browser: Browser) -> None:
+async def test_exceptions_of_the_test_are_not_wrapped(browser: Browser) -> None:
     with pytest.raises(ZeroDivisionError):
         async with open_view(server_of(SHOWS), "show", browser=browser):
             raise ZeroDivisionError
 
 
-async def test_views_that_are_open_at_once_are_told_apart(browser: Browser) -> None:
+async def test_messages_of_several_open_views_are_kept_apart(browser: Browser) -> None:
     script = (
         "app.ontoolresult = ({ content }) => {\n  p.textContent = content[0].text;\n"
         "  app.updateModelContext({ content });\n};\nawait app.connect();"
@@ -263,7 +263,7 @@ async def test_views_that_are_open_at_once_are_told_apart(browser: Browser) -> N
             assert view.model_context == {"content": [{"type": "text", "text": word}]}
 
 
-async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_playwright_raises_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     with pytest.raises(BrowserMissingError, match=r"^Playwright is missing: pip install 'fanlight\[browser\]'$"):
         async with launched():
@@ -271,7 +271,7 @@ async def test_playwright_that_is_not_installed_is_one_clear_line(monkeypatch: p
 
 
 @pytest.mark.process
-async def test_a_browser_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_browser_raises_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FANLIGHT_BROWSER", "no-such-browser")
     with pytest.raises(
         BrowserMissingError, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"
