@@ -1,5 +1,6 @@
 """The nginx of the documentation, in front of a program that is run as the documentation says."""
 
+import re
 import shlex
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +27,14 @@ def documented(*paths: str) -> dict[str, str]:
     """Return files of the documentation by their paths."""
     files = {name: code for language, name, code in blocks(PAGE) if language == "nginx"}
     return {path: files[path] for path in ("snippets/chat-proxy.conf", "conf.d/chat.conf", *paths)}
+
+
+def without(header: str, configuration: dict[str, str]) -> dict[str, str]:
+    """Return a configuration that does not forward a header."""
+    path = "snippets/chat-proxy.conf"
+    text, count = re.subn(rf"^proxy_set_header {header} .*\n", "", configuration[path], flags=re.MULTILINE)
+    assert count == 1
+    return {**configuration, path: text}
 
 
 def uvicorn_arguments() -> list[str]:
@@ -77,13 +86,24 @@ async def test_a_view_is_shown_through_nginx(tmp_path: Path) -> None:
 
 async def test_a_view_is_shown_if_nothing_forwards_the_scheme(tmp_path: Path) -> None:
     """Goes red if the scheme of a page is that of the request."""
-    configuration = documented("conf.d/sandbox.conf")
-    snippet = configuration["snippets/chat-proxy.conf"]
-    configuration["snippets/chat-proxy.conf"] = "".join(
-        line for line in snippet.splitlines(keepends=True) if "X-Forwarded" not in line
-    )
+    configuration = without("X-Forwarded-Proto", documented("conf.d/sandbox.conf"))
     async with uvicorn_process("app", **HOST) as port, proxied(tmp_path, port, configuration) as browser:
         await assert_shown(browser, "https://chat.example.com/")
+
+
+async def test_a_page_says_what_is_wrong_if_nothing_forwards_the_name(tmp_path: Path) -> None:
+    configuration = without("Host", documented("conf.d/sandbox.conf"))
+    async with (
+        uvicorn_process("app", sandbox_origin=HOST["sandbox_origin"]) as port,
+        proxied(tmp_path, port, configuration) as browser,
+    ):
+        page = await browser.new_page(ignore_https_errors=True)
+        await page.goto("https://chat.example.com/")
+        reason = (
+            "its Origin header is 'https://chat.example.com', and the Host header is 'chat'. Expected the same name"
+        )
+        await expect(page.get_by_role("alert")).to_contain_text(reason)
+        await page.close()
 
 
 @pytest.mark.parametrize("arguments", [[], ["--root-path", "/chat"]], ids=["without root_path", "with root_path"])
