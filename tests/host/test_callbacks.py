@@ -34,9 +34,9 @@ def asking() -> MCPServer[Any]:
         return Elicit("How large?", Size)
 
     @server.tool()
-    def think(said: Annotated[types.CreateMessageResult, Resolve(why)]) -> str:
-        assert isinstance(said.content, types.TextContent)
-        return said.content.text
+    def think(reply: Annotated[types.CreateMessageResult, Resolve(why)]) -> str:
+        assert isinstance(reply.content, types.TextContent)
+        return reply.content.text
 
     @server.tool()
     def order(size: Annotated[ElicitationResult[Size], Resolve(how_large)]) -> str:
@@ -53,12 +53,12 @@ def asking() -> MCPServer[Any]:
 
 def text(result: dict[str, Any]) -> str:
     assert not result.get("isError"), result
-    said: str = result["content"][0]["text"]
-    return said
+    reply: str = result["content"][0]["text"]
+    return reply
 
 
 @modes
-async def test_a_server_that_samples_is_answered_by_the_hosts_model(mode: str) -> None:
+async def test_sampling_requests_are_answered_by_the_model_of_the_host(mode: str) -> None:
     asked: list[tuple[str, Any]] = []
 
     async def sample(server: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ async def test_a_server_that_samples_is_answered_by_the_hosts_model(mode: str) -
 
 
 @modes
-async def test_a_server_that_elicits_is_answered_by_the_hosts_user(mode: str) -> None:
+async def test_elicitation_requests_are_answered_by_the_user_of_the_host(mode: str) -> None:
     replies: Iterator[dict[str, Any]] = iter(
         [{"action": "accept", "content": {"size": 3}}, {"action": "decline"}, {"action": "cancel"}]
     )
@@ -91,7 +91,9 @@ async def test_a_server_that_elicits_is_answered_by_the_hosts_user(mode: str) ->
 
 @modes
 @pytest.mark.parametrize("tool", ["think", "order"])
-async def test_without_a_handler_nothing_is_offered_and_the_call_fails_as_the_server_says(mode: str, tool: str) -> None:
+async def test_without_a_handler_the_capability_is_missing_and_the_call_fails_with_the_servers_error(
+    mode: str, tool: str
+) -> None:
     async with connected(asking(), mode=mode) as connection:
         assert text(await connection.call_tool("offered")) == "{}"
         with pytest.raises(ServerError, match="capability"):
@@ -99,7 +101,7 @@ async def test_without_a_handler_nothing_is_offered_and_the_call_fails_as_the_se
 
 
 @pytest.mark.parametrize("method", ["sampling/createMessage", "elicitation/create", "roots/list", "nobody/knows"])
-async def test_a_server_that_asks_for_what_was_not_offered_gets_an_error(raw: list[str], method: str) -> None:
+async def test_a_request_for_a_missing_capability_gets_an_error(raw: list[str], method: str) -> None:
     params = {"sampling/createMessage": ASKING, "elicitation/create": {"message": "?", "requestedSchema": FORM}}
     async with connected(raw) as connection:
         arguments = {"method": method, "params": params.get(method, {})}
@@ -129,7 +131,7 @@ async def misunderstands(server: str, params: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("method", ["sampling/createMessage", "elicitation/create"])
-async def test_a_handler_that_gives_no_answer_is_an_error_to_the_server(
+async def test_a_failing_handler_is_an_error_for_the_server(
     raw: list[str], handler: Any, code: int, message: str, data: Any, method: str
 ) -> None:
     params = ASKING if method == "sampling/createMessage" else {"message": "?", "requestedSchema": FORM}
@@ -138,7 +140,7 @@ async def test_a_handler_that_gives_no_answer_is_an_error_to_the_server(
     assert answer["error"] == {"code": code, "message": message, **({} if data is None else {"data": data})}
 
 
-async def test_a_call_whose_question_was_declined_fails_with_the_reason_and_is_not_lost() -> None:
+async def test_a_call_with_a_declined_request_fails_with_the_reason() -> None:
     with serving(asking().streamable_http_app()) as address:
         async with connected(f"{address}/mcp", on_sampling=declines) as connection:
             assert connection.protocol_version == "2026-07-28"

@@ -19,21 +19,21 @@ def written(folder: Path, document: object) -> Path:
     return path
 
 
-def test_a_command_line_is_split_as_a_shell_would() -> None:
+def test_a_command_line_is_split_like_in_a_shell() -> None:
     assert parse_target("python 'my server.py' --port 3") == Command("python", ("my server.py", "--port", "3"))
 
 
-def test_on_windows_a_backslash_stays_part_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_windows_backslashes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fanlight.host.upstream.config.os.name", "nt")
     assert parse_target(r'C:\py\python.exe "C:\my files\s.py"') == Command(r"C:\py\python.exe", (r"C:\my files\s.py",))
 
 
-def test_a_list_is_a_command_line_whose_words_may_be_paths(tmp_path: Path) -> None:
+def test_a_list_is_a_command_line_and_may_contain_paths(tmp_path: Path) -> None:
     assert parse_target(["python", tmp_path / "s.py"]) == Command("python", (str(tmp_path / "s.py"),))
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8000/mcp", "https://maps.example/mcp"])
-def test_a_url_is_a_server_over_http(url: str) -> None:
+def test_a_url_is_an_http_server(url: str) -> None:
     assert parse_target(url) == Url(url)
 
 
@@ -58,17 +58,17 @@ def test_a_transport_can_be_opened_once_and_a_function_again() -> None:
     assert once.open() is transport
 
 
-def test_what_signs_requests_is_given_with_a_url() -> None:
+def test_auth_is_passed_with_a_url() -> None:
     auth = httpx2.BasicAuth("user", "secret")
     assert parse_target({"url": "https://a.example/mcp", "auth": auth}) == Url("https://a.example/mcp", auth=auth)
 
 
-def test_the_auth_of_a_file_is_not_ours(tmp_path: Path) -> None:
+def test_auth_in_a_configuration_file_is_ignored(tmp_path: Path) -> None:
     document = {"mcpServers": {"a": {"url": "https://a.example/mcp", "auth": "oauth"}}}
     assert load_config(written(tmp_path, document)) == {"a": Url("https://a.example/mcp")}
 
 
-def test_secrets_are_not_shown_with_a_target() -> None:
+def test_the_repr_of_a_target_hides_secrets() -> None:
     shown = f"{Url('https://u:pw@a.example/mcp?key=k1', {'Authorization': 'k2'})!s}"
     shown += repr(Command("a", env={"TOKEN": "k2"})) + repr(Url("https://a.example", {"Authorization": "k2"}))
     assert not any(secret in shown for secret in ("pw", "k1", "k2"))
@@ -91,13 +91,13 @@ def test_secrets_are_not_shown_with_a_target() -> None:
         ({"command": "x", "auth": httpx2.BasicAuth("u", "p")}, 'clock.auth is for a server with a "url"'),
     ],
 )
-def test_what_cannot_be_connected_to_is_refused_with_what_to_write(given: Any, words: str) -> None:
+def test_an_invalid_target_raises_with_what_to_write(given: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=r"^clock: |^clock has|^clock\.") as refused:
         parse_target(given, "clock")
     assert words in str(refused.value)
 
 
-def test_the_file_of_claude_desktop_is_read(tmp_path: Path) -> None:
+def test_a_claude_desktop_file_is_read(tmp_path: Path) -> None:
     document = {
         "mcpServers": {
             "clock": {"command": "python", "args": ["s.py"], "env": {"A": "1"}, "cwd": "servers"},
@@ -113,7 +113,7 @@ def test_the_file_of_claude_desktop_is_read(tmp_path: Path) -> None:
     }
 
 
-def test_the_file_of_vs_code_is_read_and_its_variables_are_filled_in(tmp_path: Path) -> None:
+def test_a_vs_code_file_is_read_and_its_variables_are_expanded(tmp_path: Path) -> None:
     document = {"servers": {"a": {"type": "stdio", "command": "${env:BIN}/a", "env": {"KEY": "${env:KEY}"}}}}
     found = load_config(written(tmp_path, document), environ={"BIN": "/opt", "KEY": "k"})
     assert found == {"a": Command("/opt/a", (), {"KEY": "k"})}
@@ -134,7 +134,7 @@ def test_the_file_of_vs_code_is_read_and_its_variables_are_filled_in(tmp_path: P
         ({"mcpServers": {"a": {"command": "${env:NOPE}"}}}, "NOPE, which is not set"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place_and_what_to_write(tmp_path: Path, document: Any, words: str) -> None:
+def test_an_invalid_file_raises_with_the_place_and_what_to_write(tmp_path: Path, document: Any, words: str) -> None:
     path = written(tmp_path, document)
     with pytest.raises(ConfigError) as refused:
         load_config(path, environ={})
@@ -142,6 +142,6 @@ def test_a_wrong_file_is_refused_with_the_place_and_what_to_write(tmp_path: Path
     assert words in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.json cannot be read: No such file"):
         load_config(tmp_path / "nowhere.json")

@@ -41,7 +41,7 @@ server.run("stdio") if {kind!r} == "MCPServer" else server.run(transport="stdio"
 async def assert_serves(connection: Connection, mode: str) -> None:
     assert connection.protocol_version == ERAS[mode]
     assert connection.info["name"] == "shop"
-    # Only a client that advertised the extension sees it, the metadata, and the tool that is for Views alone.
+    # Only a client that advertised the extension sees it, the metadata, and the tool for Views only.
     assert connection.capabilities["extensions"] == {EXTENSION_ID: {"mimeTypes": [MIME_TYPE]}}
     tools = {tool["name"]: tool for tool in connection.tools}
     assert tools["show_cart"]["_meta"]["ui"]["resourceUri"] == CART_URI
@@ -55,7 +55,7 @@ async def assert_serves(connection: Connection, mode: str) -> None:
 
 @modes
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_an_in_process_server_sees_a_client_with_apps_in_both_eras(kind: Kind, mode: str) -> None:
+async def test_an_in_process_server_negotiates_apps_in_both_eras(kind: Kind, mode: str) -> None:
     async with connected(build(kind), mode=mode) as connection:
         await assert_serves(connection, mode)
 
@@ -63,7 +63,7 @@ async def test_an_in_process_server_sees_a_client_with_apps_in_both_eras(kind: K
 @modes
 @pytest.mark.parametrize("kind", HIGH_LEVEL)
 @pytest.mark.process
-async def test_a_server_over_stdio_sees_a_client_with_apps_in_both_eras(kind: Kind, mode: str, tmp_path: Path) -> None:
+async def test_a_stdio_server_negotiates_apps_in_both_eras(kind: Kind, mode: str, tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(SHOP_SERVER.format(tests=str(SHOP), kind=kind), encoding="utf-8")
     async with connected([sys.executable, script], mode=mode) as connection:
@@ -72,19 +72,19 @@ async def test_a_server_over_stdio_sees_a_client_with_apps_in_both_eras(kind: Ki
 
 @modes
 @pytest.mark.parametrize("kind", HIGH_LEVEL)
-async def test_a_server_over_http_sees_a_client_with_apps_in_both_eras(kind: Kind, mode: str) -> None:
+async def test_an_http_server_negotiates_apps_in_both_eras(kind: Kind, mode: str) -> None:
     server = build(kind)
     with serving(server.streamable_http_app() if kind == "MCPServer" else server.http_app()) as address:
         async with connected(f"{address}/mcp", mode=mode) as connection:
             await assert_serves(connection, mode)
 
 
-async def test_a_server_of_the_handshake_era_is_met_in_its_era(raw: list[str]) -> None:
+async def test_a_server_with_a_handshake_is_connected_with_one(raw: list[str]) -> None:
     async with connected(raw) as connection:
         assert connection.protocol_version == "2025-11-25"
         assert connection.info == {"name": "raw", "version": "7"}
         assert connection.instructions == "Be kind."
-        hello = (await connection.call_tool("heard"))["heard"][0]["params"]
+        hello = (await connection.call_tool("received"))["received"][0]["params"]
     assert hello["capabilities"]["extensions"] == {
         EXTENSION_ID: {"mimeTypes": [MIME_TYPE]},
         "modelcontextprotocol.io/ui": {"mimeTypes": [MIME_TYPE, "text/html+mcp", "text/html"]},
@@ -98,7 +98,7 @@ from mcp.server.mcpserver import Context
 server = MCPServer("reporting")
 
 @server.tool()
-def told(ctx: Context) -> str:
+def capabilities(ctx: Context) -> str:
     return ctx.session.client_capabilities.model_dump_json()
 
 if __name__ == "__main__":
@@ -110,7 +110,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("dialects", [True, False])
 @pytest.mark.process
-async def test_a_server_is_told_of_the_extension_under_experimental_too_if_dialects_are_spoken(
+async def test_with_dialects_the_extension_is_also_declared_as_experimental(
     dialects: bool, transport: str, mode: str, tmp_path: Path
 ) -> None:
     script = tmp_path / "server.py"
@@ -119,15 +119,15 @@ async def test_a_server_is_told_of_the_extension_under_experimental_too_if_diale
     with serving(server.streamable_http_app()) as address:
         to = f"{address}/mcp" if transport == "http" else [sys.executable, script]
         async with connected(to, mode=mode, dialects=dialects) as connection:
-            told = json.loads((await connection.call_tool("told"))["content"][0]["text"])
+            declared = json.loads((await connection.call_tool("capabilities"))["content"][0]["text"])
             assert connection.protocol_version == ERAS[mode]
-    assert EXTENSION_ID in told["extensions"]
-    assert told["experimental"] == (told["extensions"] if dialects else None)
+    assert EXTENSION_ID in declared["extensions"]
+    assert declared["experimental"] == (declared["extensions"] if dialects else None)
 
 
-async def test_without_dialects_a_server_is_told_todays_name_alone(raw: list[str]) -> None:
+async def test_without_dialects_only_the_current_extension_name_is_declared(raw: list[str]) -> None:
     async with connected(raw, dialects=False) as connection:
-        hello = (await connection.call_tool("heard"))["heard"][0]["params"]
+        hello = (await connection.call_tool("received"))["received"][0]["params"]
     assert hello["capabilities"]["extensions"] == {EXTENSION_ID: {"mimeTypes": [MIME_TYPE]}}
     assert "experimental" not in hello["capabilities"]
 
@@ -140,7 +140,7 @@ async def test_a_function_that_opens_a_transport_is_used_for_each_attempt(raw: l
         assert (await connection.call_tool("echo"))["content"]
 
 
-async def test_a_transport_that_was_opened_once_fails_for_good_and_says_what_to_give(raw: list[str]) -> None:
+async def test_a_single_use_transport_fails_permanently_and_the_error_names_the_alternative(raw: list[str]) -> None:
     transport = stdio_client(StdioServerParameters(command=raw[0], args=raw[1:]))
     async with connected(transport) as connection:
         with pytest.raises(ConnectionLostError):
@@ -153,7 +153,7 @@ async def test_a_transport_that_was_opened_once_fails_for_good_and_says_what_to_
 # Changes
 
 
-async def test_what_changed_while_a_server_was_away_is_told_when_it_is_back() -> None:
+async def test_changes_during_a_disconnect_are_reported_after_the_reconnect() -> None:
     news: list[ServerEvent] = []
 
     async def tool(exchange: Exchange) -> None:
@@ -166,11 +166,11 @@ async def test_what_changed_while_a_server_was_away_is_told_when_it_is_back() ->
             with pytest.raises(ConnectionLostError):
                 await connection.call_tool("new")
             await connection.call_tool("new")
-    told = [type(each) for each in news if not isinstance(each, StatusChanged)]
-    assert told == [ToolsChanged, ResourcesChanged, PromptsChanged, ResourcesChanged, PromptsChanged]
+    kinds = [type(each) for each in news if not isinstance(each, StatusChanged)]
+    assert kinds == [ToolsChanged, ResourcesChanged, PromptsChanged, ResourcesChanged, PromptsChanged]
 
 
-async def test_a_listener_that_fails_disturbs_nobody(raw: list[str]) -> None:
+async def test_a_failing_listener_does_not_affect_others(raw: list[str]) -> None:
     def fails(news: ServerEvent) -> None:
         raise ValueError("no")
 
@@ -183,31 +183,31 @@ async def test_a_listener_that_fails_disturbs_nobody(raw: list[str]) -> None:
         stop()
 
 
-# What goes wrong in a call
+# Failing calls
 
 
-async def test_an_error_of_the_server_keeps_its_code_message_and_data(raw: list[str]) -> None:
+async def test_a_server_error_keeps_its_code_message_and_data(raw: list[str]) -> None:
     async with connected(raw) as connection:
         with pytest.raises(ServerError) as refused:
             await connection.call_tool("refuse")
     assert (refused.value.code, refused.value.message, refused.value.data) == (-32000, "Refused", {"why": "because"})
 
 
-async def test_an_answer_that_mcp_does_not_allow_is_an_error_of_the_server(raw: list[str]) -> None:
+async def test_an_invalid_response_is_a_server_error(raw: list[str]) -> None:
     async with connected(raw) as connection:
         with pytest.raises(InvalidResponseError, match="the tool empty is not valid MCP: content: Field required"):
             await connection.call_tool("empty")
 
 
-async def test_a_call_that_takes_too_long_is_cancelled_at_the_server_too(raw: list[str]) -> None:
+async def test_a_call_that_times_out_is_cancelled_on_the_server(raw: list[str]) -> None:
     async with connected(raw) as connection:
         with pytest.raises(CallTimeoutError, match=r"the tool hang did not answer within 0\.2 seconds"):
             await connection.call_tool("hang", timeout=0.2)
-        heard = (await connection.call_tool("heard"))["heard"]
-    assert heard[-1]["method"] == "notifications/cancelled"
+        received = (await connection.call_tool("received"))["received"]
+    assert received[-1]["method"] == "notifications/cancelled"
 
 
-async def test_cancelling_the_task_cancels_the_call_at_the_server(raw: list[str]) -> None:
+async def test_cancelling_the_task_cancels_the_call_on_the_server(raw: list[str]) -> None:
     async with connected(raw) as connection:
         started = anyio.Event()
         async with anyio.create_task_group() as tasks:
@@ -218,14 +218,14 @@ async def test_cancelling_the_task_cancels_the_call_at_the_server(raw: list[str]
             tasks.start_soon(call)
             await started.wait()
             tasks.cancel_scope.cancel()
-        heard = (await connection.call_tool("heard"))["heard"]
-    assert heard[-1]["method"] == "notifications/cancelled"
+        received = (await connection.call_tool("received"))["received"]
+    assert received[-1]["method"] == "notifications/cancelled"
 
 
-# What goes wrong with a connection
+# Failing connections
 
 
-async def test_the_states_of_a_connection_are_told_in_their_order(raw: list[str]) -> None:
+async def test_state_changes_of_a_connection_are_reported_in_order(raw: list[str]) -> None:
     states: list[str] = []
     with anyio.fail_after(60):
         async with Servers({"it": raw}, backoff=Backoff(first=0.05)) as servers:
@@ -238,12 +238,12 @@ async def test_the_states_of_a_connection_are_told_in_their_order(raw: list[str]
             states.append("answered")
     assert states == [
         *("connecting", "ready"),
-        *("retrying", "retrying"),  # at once, and again with the cause
+        *("retrying", "retrying"),  # immediately, and again with the cause
         *("connecting", "ready", "answered", "closed"),
     ]
 
 
-async def test_the_reason_of_a_lost_connection_is_kept_while_it_is_retried(raw: list[str]) -> None:
+async def test_the_reason_of_a_lost_connection_is_kept_during_retries(raw: list[str]) -> None:
     reasons: list[str | None] = []
     async with connected(raw) as connection:
         connection.add_listener(
@@ -257,7 +257,7 @@ async def test_the_reason_of_a_lost_connection_is_kept_while_it_is_retried(raw: 
     assert reasons[2] == reasons[1]
 
 
-def test_each_further_attempt_waits_longer_up_to_a_bound() -> None:
+def test_retries_back_off_up_to_a_limit() -> None:
     backoff = Backoff(first=1, maximum=8)
     for attempt, longest in enumerate([1, 2, 4, 8, 8, 8], start=1):
         assert all(longest / 2 <= backoff.delay(attempt) <= longest for _ in range(50))
@@ -266,9 +266,7 @@ def test_each_further_attempt_waits_longer_up_to_a_bound() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("retries", [True, False])
-async def test_a_process_that_exits_at_once_is_started_again_only_if_the_connection_retries(
-    tmp_path: Path, retries: bool
-) -> None:
+async def test_a_process_that_exits_immediately_is_restarted_only_with_retry(tmp_path: Path, retries: bool) -> None:
     script, starts = tmp_path / "server.py", tmp_path / "starts"
     script.write_text(f"open({str(starts)!r}, 'a').write('x')\nraise SystemExit('broken')\n", encoding="utf-8")
     servers = Servers({"it": [sys.executable, str(script)]}, backoff=Backoff(first=0.01, maximum=0.02), call_wait=20)
@@ -284,7 +282,7 @@ async def test_a_process_that_exits_at_once_is_started_again_only_if_the_connect
                 await third.wait()
                 assert len(starts.read_text()) >= 3
                 return
-            with pytest.raises(NotConnectedError, match="broken"):  # at once: nothing would change while it waits
+            with pytest.raises(NotConnectedError, match="broken"):  # immediately, because waiting would change nothing
                 await connection.call_tool("echo")
             assert (connection.status.state, connection.status.delay) == ("retrying", None)
             assert starts.read_text() == "x"
@@ -295,12 +293,12 @@ async def test_a_process_that_exits_at_once_is_started_again_only_if_the_connect
 
 
 @pytest.mark.parametrize(("delay", "shortest"), [(0.25, 0.25), (1, 1), (2, 1), (4, 1), (8, 2), (30, 7.5)])
-def test_calls_that_wait_shorten_a_pause_but_do_not_defeat_the_backoff(delay: float, shortest: float) -> None:
+def test_waiting_calls_shorten_a_pause_but_keep_the_backoff(delay: float, shortest: float) -> None:
     assert Backoff.shortened(delay) == shortest
 
 
 @pytest.mark.process
-async def test_a_call_waits_for_a_connection_no_longer_than_its_limit() -> None:
+async def test_a_call_waits_for_a_connection_until_its_timeout() -> None:
     with anyio.fail_after(20):
         async with Servers({"it": [sys.executable, "-c", "while True: input()"]}, call_wait=0.2) as servers:
             with pytest.raises(NotConnectedError, match="it: not connected: it is connecting"):

@@ -182,8 +182,8 @@ async def test_requests_that_leave_the_view_are_asked_about_each_time(
     method: str, params: Any, kind: list[str]
 ) -> None:
     host = Host({"board": board()})
-    heard: list[Any] = []
-    host.on_message(lambda *said: heard.append(said))
+    messages: list[Any] = []
+    host.on_message(lambda *message: messages.append(message))
 
     @host.on_sampling
     async def sample(conversation: str | None, asked: dict[str, Any]) -> dict[str, Any]:
@@ -280,7 +280,7 @@ async def ended_question(host: Host) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_a_question_ends_when_its_page_is_closed() -> None:
+async def test_closing_the_page_ends_a_consent_question() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:
         await call(page, "move")

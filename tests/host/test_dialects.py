@@ -1,4 +1,4 @@
-"""Other dialects in the host, without a browser: what is shown, kept, refused, and written down."""
+"""Other dialects in the host, without a browser: what is shown, stored, rejected and audited."""
 
 import base64
 import gzip
@@ -52,7 +52,7 @@ async def opened(host: Host, call: Any) -> Page:
     return page
 
 
-async def greeted(host: Host, call: Any) -> Page:
+async def initialized(host: Host, call: Any) -> Page:
     page = await opened(host, call)
     await page.ask("ui/initialize", HELLO, id=0)
     await page.say({"method": "ui/notifications/initialized"})
@@ -98,25 +98,25 @@ LINKS = [row.older for row in ROWS if row.kind == "key" and row.today == "ui.res
 
 
 @pytest.mark.parametrize("key", LINKS)
-async def test_a_tool_that_is_linked_by_an_older_key_has_its_view_and_the_audit_says_so(key: str) -> None:
+async def test_a_tool_linked_by_an_older_key_has_its_view_and_is_audited(key: str) -> None:
     async with running(linked({key: "ui://made/view"})) as host:
         call = await host.call_tool("made", "show", {})
         assert "<title>View" in served(host, await opened(host, call)).body.decode()
         assert dialects(host) == {key}
 
 
-async def test_a_view_of_the_first_draft_that_only_greets_hears_its_own_words() -> None:
+async def test_a_view_of_the_first_draft_gets_the_method_names_of_that_draft() -> None:
     async with running(linked({"mcp-ui/resourceUri": "ui://made/view"}, "text/html")) as host:
         page = await opened(host, await host.call_tool("made", "show", {}))
         hello = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "version": "1"}, "capabilities": {}}
         await page.ask("initialize", hello, id=0)
         await page.say({"method": "notifications/initialized"})
-        heard = [(await page.message())["method"] for _ in range(2)]
-        assert heard == ["mcp-ui/notifications/tool-input", "mcp-ui/tool-result"]
+        methods = [(await page.message())["method"] for _ in range(2)]
+        assert methods == ["mcp-ui/notifications/tool-input", "mcp-ui/tool-result"]
 
 
 @pytest.mark.parametrize("key", LINKS)
-async def test_without_dialects_such_a_tool_has_no_view_and_the_audit_says_why(key: str) -> None:
+async def test_without_dialects_a_tool_linked_by_an_older_key_has_no_view_and_is_audited(key: str) -> None:
     async with running(linked({key: "ui://made/view"}), dialects=False) as host:
         call = await host.call_tool("made", "show", {})
         assert (call.view, call.for_model[0]["text"]) == (None, "shown")
@@ -126,7 +126,7 @@ async def test_without_dialects_such_a_tool_has_no_view_and_the_audit_says_why(k
 
 
 @pytest.mark.parametrize("prefix", ["mcp-ui", "openai"])
-async def test_older_metadata_of_a_view_is_heeded(prefix: str) -> None:
+async def test_older_metadata_of_a_view_is_applied(prefix: str) -> None:
     about = {
         f"{prefix}/widgetCSP": {
             "connect_domains": ["https://api.example"],
@@ -158,7 +158,7 @@ HTML_TYPES = [row.older for row in ROWS if row.kind == "type" and row.older.star
 
 
 @pytest.mark.parametrize("mime", HTML_TYPES)
-async def test_a_linked_view_of_an_older_type_is_shown_and_without_dialects_refused(mime: str) -> None:
+async def test_a_linked_view_with_an_older_mime_type_needs_dialects(mime: str) -> None:
     server = linked({"ui": {"resourceUri": "ui://made/view"}}, mime)
     async with running(server) as host:
         body = served(host, await opened(host, await host.call_tool("made", "show", {}))).body.decode()
@@ -170,7 +170,7 @@ async def test_a_linked_view_of_an_older_type_is_shown_and_without_dialects_refu
             await opened(host, call)
 
 
-async def test_a_view_of_the_standard_is_served_as_it_is() -> None:
+async def test_a_standard_view_is_served_unchanged() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
         page = await opened(host, await host.call_tool("made", "show", {}))
         assert served(host, page).body == b"<!doctype html><title>View</title>"
@@ -178,10 +178,10 @@ async def test_a_view_of_the_standard_is_served_as_it_is() -> None:
         assert dialects(host) == set()
 
 
-async def test_an_older_word_of_a_view_is_written_down_once() -> None:
+async def test_an_older_method_of_a_view_is_audited_once() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
         call = await host.call_tool("made", "show", {})
-        page = await greeted(host, call)
+        page = await initialized(host, call)
         for height in range(3):
             await page.say({"method": "ui/size-change", "params": {"height": height}})
         (record,) = host.audit(kind="dialect")
@@ -192,7 +192,7 @@ async def test_an_older_word_of_a_view_is_written_down_once() -> None:
         )
 
 
-async def test_without_dialects_an_older_word_of_a_view_is_refused_and_the_audit_says_why() -> None:
+async def test_without_dialects_an_older_method_is_rejected_and_audited() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}), dialects=False) as host:
         page = await opened(host, await host.call_tool("made", "show", {}))
         answer = await page.ask("initialize", {"clientInfo": {"name": "Old", "version": "1"}}, id=0)
@@ -206,7 +206,7 @@ async def test_without_dialects_an_older_word_of_a_view_is_refused_and_the_audit
         assert records[-1].outcome.startswith("dropped: ui/size-change belongs to an older dialect")
 
 
-async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
+async def test_visibility_of_chatgpt_tools_follows_their_keys() -> None:
     server: MCPServer[Any] = MCPServer("made")
     template = {"openai/outputTemplate": "ui://made/view"}
     metas: dict[str, dict[str, Any]] = {
@@ -223,7 +223,7 @@ async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
 
     async with running(server, policy=Policy({"tools": "allow"})) as host:
         assert {tool.tool for tool in await host.tools()} == {"public", "both"}
-        page = await greeted(host, await host.call_tool("made", "both", {}))
+        page = await initialized(host, await host.call_tool("made", "both", {}))
         await page.message()
         await page.message()
         for name, allowed in (("public", False), ("both", True), ("private", True)):
@@ -231,7 +231,7 @@ async def test_the_tools_of_a_chatgpt_app_are_for_whom_its_keys_say() -> None:
             assert ("result" in answer) is allowed, name
 
 
-# Results that bring a View
+# Embedded Views
 
 EMBEDDED = html_resource("<p>Hello</p>")
 (EMBEDDED_WORD,) = (row.older for row in ROWS if row.kind == "result")
@@ -243,14 +243,14 @@ async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest(
         assert call.view is None
         await call.run({})
         assert [block["type"] for block in call.for_model] == ["text"]
-        page = await greeted(host, call)
+        page = await initialized(host, call)
         assert served(host, page).body.decode().endswith("<p>Hello</p>")
         assert (await page.message())["params"] == {"arguments": {}}
         assert (await page.message())["params"] == call.result
         assert {EMBEDDED_WORD, "text/html"} == dialects(host)
 
 
-async def test_without_dialects_a_result_that_embeds_a_view_opens_none_and_the_audit_says_why() -> None:
+async def test_without_dialects_an_embedded_view_is_not_opened_and_is_audited() -> None:
     async with running(embedding("made", show=EMBEDDED), dialects=False) as host:
         call = await host.call_tool("made", "show", {})
         assert call.view is None
@@ -273,7 +273,7 @@ def several(*resources: dict[str, Any]) -> MCPServer[Any]:
     return server
 
 
-async def test_a_result_that_embeds_several_views_opens_each_and_the_audit_names_each() -> None:
+async def test_each_of_several_embedded_views_is_opened_and_audited() -> None:
     uris = ["ui://made/one", "ui://made/two", "ui://made/three"]
     async with running(several(*(html_resource(f"<p>{uri}</p>", uri=uri) for uri in uris))) as host:
         call = await host.call_tool("made", "show", {"a": 1}, "c")
@@ -281,7 +281,7 @@ async def test_a_result_that_embeds_several_views_opens_each_and_the_audit_names
         assert (call.view, call.token) == call.views[0][:2]
         assert [block["type"] for block in call.for_model] == ["text"]
         for view in call.views:
-            page = await greeted(host, view)
+            page = await initialized(host, view)
             assert served(host, page).body.decode().endswith(f"<p>{view.uri}</p>")
             assert (await page.message())["params"] == {"arguments": {"a": 1}}
             assert (await page.message())["params"] == call.result
@@ -292,7 +292,7 @@ async def test_a_result_that_embeds_several_views_opens_each_and_the_audit_names
         assert [record.data and record.data["uri"] for record in host.audit(kind="document")] == uris
 
 
-async def test_a_uri_that_a_result_embeds_twice_is_one_view_and_the_audit_says_so() -> None:
+async def test_a_uri_that_is_embedded_twice_is_one_view_and_is_audited() -> None:
     async with running(several(EMBEDDED, html_resource("<p>Other</p>"))) as host:
         call = await host.call_tool("made", "show", {})
         (view,) = call.views
@@ -303,7 +303,7 @@ async def test_a_uri_that_a_result_embeds_twice_is_one_view_and_the_audit_says_s
         assert "another resource of this URI before it" in record.data["reason"]
 
 
-async def test_a_result_that_embeds_too_many_views_opens_as_many_as_are_allowed_and_the_audit_says_so() -> None:
+async def test_embedded_views_beyond_the_limit_are_not_opened_and_are_audited() -> None:
     resources = [html_resource("<p>", uri=f"ui://made/{number}") for number in range(5)]
     async with running(several(*resources), limits=Limits(result_views=2)) as host:
         call = await host.call_tool("made", "show", {})
@@ -312,7 +312,7 @@ async def test_a_result_that_embeds_too_many_views_opens_as_many_as_are_allowed_
         assert record.data == {"reason": "The result brings 5 Views, and no more than 2 are opened."}
 
 
-async def test_views_of_one_result_come_back_from_the_store_each_with_its_own_document(tmp_path: Path) -> None:
+async def test_embedded_views_are_restored_from_the_store_with_their_own_documents(tmp_path: Path) -> None:
     resources = [html_resource(f"<p>{number}</p>", uri=f"ui://made/{number}") for number in range(2)]
     store = f"sqlite:///{tmp_path / 'host.db'}"
     async with running(several(*resources), store=store) as host:
@@ -322,7 +322,7 @@ async def test_views_of_one_result_come_back_from_the_store_each_with_its_own_do
             assert served(host, await opened(host, view)).body.decode().endswith(f"<p>{number}</p>")
 
 
-async def test_a_tool_with_a_link_shows_that_whatever_its_result_embeds() -> None:
+async def test_a_linked_view_takes_precedence_over_embedded_ones() -> None:
     server: MCPServer[Any] = MCPServer("made")
     apps = Apps(server)
 
@@ -343,7 +343,7 @@ async def test_a_tool_with_a_link_shows_that_whatever_its_result_embeds() -> Non
         {"type": "text", "text": "ui://made/view"},
     ],
 )
-async def test_other_content_opens_nothing(block: dict[str, Any]) -> None:
+async def test_content_that_is_not_a_view_opens_nothing(block: dict[str, Any]) -> None:
     async with running(embedding("made", show=block)) as host:
         assert (await host.call_tool("made", "show", {})).view is None
         assert dialects(host) == set()
@@ -361,14 +361,14 @@ async def test_other_content_opens_nothing(block: dict[str, Any]) -> None:
         (html_resource(r"https://a.example\@b.example/", "text/uri-list"), "a page that cannot be framed"),
     ],
 )
-async def test_what_cannot_be_shown_says_why(resource: dict[str, Any], reason: str) -> None:
+async def test_an_embedded_view_that_cannot_be_shown_has_a_reason(resource: dict[str, Any], reason: str) -> None:
     async with running(embedding("made", show=resource)) as host:
         call = await host.call_tool("made", "show", {})
         with pytest.raises(ViewRefusedError, match=reason):
             await opened(host, call)
 
 
-async def test_an_embedded_view_comes_back_from_the_store(tmp_path: Path) -> None:
+async def test_an_embedded_view_is_restored_from_the_store(tmp_path: Path) -> None:
     server = embedding("made", show=EMBEDDED)
     store = f"sqlite:///{tmp_path / 'host.db'}"
     async with running(server, store=store) as host:
@@ -397,12 +397,12 @@ ALLOWED: list[tuple[str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("origin", "rule", "allowed"), ALLOWED)
-def test_which_external_pages_a_rule_allows(origin: str, rule: str, allowed: bool) -> None:
+def test_rules_for_external_pages(origin: str, rule: str, allowed: bool) -> None:
     decision = Policy({"external_domains": [rule]}).external(APP, f"{origin}/x", origin)
     assert isinstance(decision, Allow if allowed else Deny)
 
 
-def test_a_page_of_a_blocked_domain_is_not_framed_and_none_is_unless_told() -> None:
+def test_external_pages_are_framed_only_if_allowed_and_never_from_blocked_domains() -> None:
     rules = {"external_domains": ["*.example"], "block_domains": ["a.example"]}
     assert Policy(rules).external(APP, "https://a.example/", "https://a.example") == Deny(
         "https://a.example is blocked here."
@@ -439,8 +439,8 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
 @pytest.mark.parametrize(
     "origin", ["http://localhost:8000", "http://sandbox.localhost:8000", "https://app.example.com"]
 )
-async def test_a_page_of_the_program_itself_is_never_framed(origin: str) -> None:
-    """Goes red without `ours` in `ViewOpener._external`."""
+async def test_pages_of_the_host_program_are_never_framed(origin: str) -> None:
+    """Fails without `ours` in `ViewOpener._external`."""
     resource = html_resource(f"{origin}/page", "text/uri-list")
     policy = Policy({"external_domains": [origin]})
     options: Any = {"policy": policy, "origins": ["https://app.example.com"]}
@@ -450,7 +450,7 @@ async def test_a_page_of_the_program_itself_is_never_framed(origin: str) -> None
             await opened(host, call)
 
 
-async def test_a_framed_page_is_in_an_attribute_and_in_the_policy_and_nowhere_else() -> None:
+async def test_the_url_of_a_framed_page_is_only_in_an_attribute_and_the_policy() -> None:
     listed = "# for people\r\nftp://a.example/\r\nhttps://a.example/?a=1&quot;b='2'\r\nhttps://b.example/\r\n"
     policy = Policy({"external_domains": ["a.example", "b.example"]})
     async with running(embedding("made", show=html_resource(listed, "text/uri-list")), policy=policy) as host:
@@ -471,10 +471,10 @@ def known(page: Page) -> dict[str, Any]:
     return found
 
 
-async def test_a_state_is_kept_for_its_view_and_given_back_and_the_model_is_not_told() -> None:
+async def test_widget_state_is_stored_and_returned_but_not_sent_to_the_model() -> None:
     async with running(widget()) as host:
         call = await host.call_tool("made", "show", {}, conversation="c")
-        page = await greeted(host, call)
+        page = await initialized(host, call)
         assert "state" not in known(page)
         await page.message()
         await page.message()
@@ -488,12 +488,12 @@ async def test_a_state_is_kept_for_its_view_and_given_back_and_the_model_is_not_
 
 
 @pytest.mark.parametrize(
-    ("rule", "answer", "told"), [("allow", "deny", True), ("ask", "deny", False), ("ask", "once", True)]
+    ("rule", "answer", "is_sent"), [("allow", "deny", True), ("ask", "deny", False), ("ask", "once", True)]
 )
-async def test_the_model_is_told_a_state_if_the_policy_says_so(rule: str, answer: str, told: bool) -> None:
+async def test_the_policy_can_send_widget_state_to_the_model(rule: str, answer: str, is_sent: bool) -> None:
     async with running(widget(), policy=Policy({"widget_state": rule})) as host:
         call = await host.call_tool("made", "show", {}, conversation="c")
-        page = await greeted(host, call)
+        page = await initialized(host, call)
         await page.message()
         await page.message()
         await page.say({"id": 7, "method": "fanlight/save-state", "params": {"state": 5}})
@@ -502,17 +502,17 @@ async def test_the_model_is_told_a_state_if_the_policy_says_so(rule: str, answer
                 await page.tell({"type": "command-result", "id": frame["id"], "result": {"answer": answer}})
         assert frame["message"]["result"] == {}
         assert known(await opened(host, call))["state"] == 5
-        assert bool(host.model_context("c")) is told
+        assert bool(host.model_context("c")) is is_sent
 
 
-async def test_no_other_view_keeps_a_state_and_none_keeps_too_much() -> None:
+async def test_widget_state_is_per_view_and_limited_in_size() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
-        page = await greeted(host, await host.call_tool("made", "show", {}))
+        page = await initialized(host, await host.call_tool("made", "show", {}))
         await page.message()
         await page.message()
         assert (await page.ask("fanlight/save-state", {"state": 1}))["error"]["code"] == -32601
     async with running(widget(), limits=Limits(state_bytes=100)) as host:
-        page = await greeted(host, await host.call_tool("made", "show", {}))
+        page = await initialized(host, await host.call_tool("made", "show", {}))
         await page.message()
         await page.message()
         assert (
@@ -520,7 +520,7 @@ async def test_no_other_view_keeps_a_state_and_none_keeps_too_much() -> None:
         )
 
 
-def test_what_is_too_much_for_an_address_is_left_to_the_messages() -> None:
+def test_data_that_is_too_long_for_a_url_is_sent_by_message() -> None:
     small, large = {"a": 1}, {"text": "x" * 1_200_000}
     for input, result, kept in ((small, small, {"input", "result"}), (small, large, {"input"}), (large, large, set())):
         text = initial_state_fragment({"theme": "dark"}, {"serverTools": {}}, input, result, None)
@@ -540,14 +540,14 @@ FRONT = [
 
 
 @pytest.mark.parametrize("front", FRONT)
-def test_a_shim_stands_behind_the_doctype_and_before_everything_else(front: str) -> None:
+def test_a_shim_is_inserted_right_after_the_doctype(front: str) -> None:
     document = embedded_document(html_resource(f"{front}<html lang=de><p>x")["resource"])
     text = served_html(document)
     assert text.startswith(f"{front or '<!doctype html>'}<script>")
     assert text.endswith("</script><html lang=de><p>x")
 
 
-def test_what_a_server_gives_a_shim_cannot_end_its_script() -> None:
+def test_data_of_a_server_cannot_close_the_script_of_a_shim() -> None:
     data = {"</script><script>evil()": "<!--", "__proto__": {"polluted": 1}, "\u2028": "\u2029"}
     meta = {"mcpui.dev/ui-initial-render-data": data}
     text = served_html(embedded_document(html_resource("<p>", meta=meta)["resource"]))
@@ -557,7 +557,7 @@ def test_what_a_server_gives_a_shim_cannot_end_its_script() -> None:
 
 
 @pytest.mark.parametrize("name", ["mcpui", "openai"])
-def test_a_shim_is_small_and_in_one_line_so_that_a_documents_lines_keep_their_numbers(
+def test_a_shim_is_small_and_keeps_line_numbers(
     name: Literal["mcpui", "openai"],
 ) -> None:
     text = shim(name, {})
@@ -580,12 +580,12 @@ def test_a_shim_is_small_and_in_one_line_so_that_a_documents_lines_keep_their_nu
         ([1, float("inf")], None),
     ],
 )
-def test_the_height_that_a_server_prefers(size: object, height: float | None) -> None:
+def test_the_preferred_height_of_a_server_is_parsed(size: object, height: float | None) -> None:
     document = embedded_document(html_resource("<p>", meta={"mcpui.dev/ui-preferred-frame-size": size})["resource"])
     assert document.height == height
 
 
-def test_an_address_that_is_served_as_html_is_a_page_and_text_with_one_is_not() -> None:
+def test_only_a_url_with_an_html_type_is_an_external_page() -> None:
     def form(html: str) -> tuple[str, str | None]:
         document: ViewDocument = embedded_document(html_resource(html, "text/html;profile=mcp-app")["resource"])
         return document.form, document.url
@@ -597,6 +597,6 @@ def test_an_address_that_is_served_as_html_is_a_page_and_text_with_one_is_not() 
         form("https://a_b.example/")
 
 
-def test_a_link_of_another_kind_is_not_followed() -> None:
+def test_links_of_other_kinds_are_not_followed() -> None:
     for uri in ("https://a.example", "ui://", 7, None):
         assert view_uri({"_meta": {"openai/outputTemplate": uri}}) is None

@@ -1,4 +1,4 @@
-"""Views of other dialects in a real browser, as their makers publish or describe them."""
+"""Views of other dialects in a real browser, as published or documented by their authors."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("mcp-ui-server-5", "mcp-ui-server-6")
 ALLOW = dict.fromkeys(("tools", "links", "messages"), "allow")
 
-# All that mcp-ui's documentation says a document can say, and a log of what it hears.
+# Sends every message that the documentation of mcp-ui lists, and logs what it receives.
 ACTING = """<h1>Acting</h1><ol id="log"></ol><script>
 const log = (words) => document.getElementById("log").append(
   Object.assign(document.createElement("li"), {textContent: words}));
@@ -45,8 +45,8 @@ say({type: "ui-lifecycle-iframe-ready"});
 </script>"""
 
 
-class Heard:
-    """What a host's program and page were asked for."""
+class Received:
+    """Messages and links that reached the host's program and page."""
 
     def __init__(self, host: Host) -> None:
         self.messages: list[str] = []
@@ -68,18 +68,18 @@ def raw_html(html: str, adapter: str | None, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("encoding", ["text", "blob"])
 @pytest.mark.parametrize("adapter", [None, "mcpApps", "appsSdk"])
 @pytest.mark.parametrize("package", PACKAGES)
-async def test_raw_html_of_the_published_package_is_shown_and_its_actions_arrive(
+async def test_raw_html_of_mcp_ui_is_shown_and_its_actions_arrive(
     package: str, adapter: str | None, encoding: str, browser: Browser
 ) -> None:
     (resource,) = made(package, raw_html(ACTING, adapter, encoding=encoding))
     assert resource is not None
     host = Host({"made": embedding("made", show=resource)}, policy=Policy(ALLOW))
-    heard = Heard(host)
+    received = Received(host)
     with program_of(host) as program:
         async with program.shown(browser, "made", "show", {}) as (page, problems):
             view = await view_frame(page)
             await expect(view.get_by_role("heading")).to_have_text("Acting")
-            await heard.links(page)
+            await received.links(page)
 
             async def acted(type: str, payload: dict[str, Any], answer: str) -> None:
                 await view.evaluate("(message) => say(message)", {"type": type, "messageId": type, "payload": payload})
@@ -89,10 +89,10 @@ async def test_raw_html_of_the_published_package_is_shown_and_its_actions_arrive
             await acted("tool", {"toolName": "look", "params": {"at": "it"}}, "looked at it")
             await acted("prompt", {"prompt": "Tell me more"}, "")
             await acted("intent", {"intent": "buy", "params": {"id": 7}}, "")
-            assert heard.messages[0] == "Tell me more"
-            assert "buy" in heard.messages[1]
-            assert '{"id":7}' in heard.messages[1]
-            if adapter != "appsSdk":  # which refuses links, and has no word for sizes
+            assert received.messages[0] == "Tell me more"
+            assert "buy" in received.messages[1]
+            assert '{"id":7}' in received.messages[1]
+            if adapter != "appsSdk":  # which rejects links and has no message for sizes
                 await acted("link", {"url": "https://a.example/x"}, "{}")
                 assert await page.evaluate("links") == ["https://a.example/x"]
                 await view.evaluate("say({type: 'ui-size-change', payload: {height: 432}})")
@@ -137,7 +137,7 @@ async def test_an_external_page_is_framed_if_the_policy_allows_its_origin_and_it
         address = address.replace("127.0.0.1", "pages.localhost")
         server = embedding("made", show=external(package, f"{address}/page?x=1"))
         host = Host({"made": server}, policy=Policy({**ALLOW, "external_domains": [address]}))
-        heard = Heard(host)
+        received = Received(host)
         with program_of(host) as program:
             async with program.shown(browser, "made", "show", {}) as (page, problems):
                 view = await view_frame(page)
@@ -152,7 +152,7 @@ async def test_an_external_page_is_framed_if_the_policy_allows_its_origin_and_it
                 await inner.evaluate("say({type: 'prompt', payload: {prompt: 'from elsewhere'}})")
                 await inner.evaluate("say({type: 'ui-size-change', payload: {height: 222}})")
                 await expect(page.locator("mcp-app").locator("iframe")).to_have_css("height", "222px")
-                assert heard.messages == ["from elsewhere"]
+                assert received.messages == ["from elsewhere"]
                 assert await inner.evaluate("origin") == address
                 (shown,) = host.audit(kind="document")
                 assert shown.data is not None
@@ -162,10 +162,8 @@ async def test_an_external_page_is_framed_if_the_policy_allows_its_origin_and_it
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at once", "late"])
-async def test_an_external_page_that_speaks_the_standard_is_heard_under_the_policy_and_nobody_else_is(
-    waits: bool, browser: Browser
-) -> None:
-    """Goes red without the check of source and origin in shim-mcpui.js, whose halves the attack shim-external has."""
+async def test_only_an_allowed_external_page_can_use_the_standard(waits: bool, browser: Browser) -> None:
+    """Fails without the check of source and origin in shim-mcpui.js, whose halves the attack shim-external has."""
     html = bundled(BOTH.replace("WAITS", str(waits).lower()))
 
     async def standard(request: Request) -> Response:
@@ -176,14 +174,14 @@ async def test_an_external_page_that_speaks_the_standard_is_heard_under_the_poli
         resource = html_resource(f"{pages}/page", "text/uri-list")
         rules = {**ALLOW, "external_domains": [pages], "messages": "deny"}
         host = Host({"made": embedding("made", show=resource)}, policy=Policy(rules))
-        heard = Heard(host)
+        received = Received(host)
         with program_of(host) as program:
             async with program.shown(browser, "made", "show", {}) as (page, problems):
                 view = await view_frame(page)
                 (inner,) = view.child_frames
                 root = inner.locator("#root")
                 for again in (False, True):
-                    if again:  # another page in the same frame, which is told the same
+                    if again:  # another page in the same frame, which gets the same
                         await inner.goto(f"{pages}/page?again")
                     if waits:
                         await until(inner, "document.readyState === 'complete' && window.later")
@@ -213,14 +211,12 @@ async def test_an_external_page_that_speaks_the_standard_is_heard_under_the_poli
                 for frame in (view, page.main_frame, view, page.main_frame):
                     await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
                 assert len(list(host.audit(kind="message", name="tools/call"))) == 2
-                assert heard.messages == []
+                assert received.messages == []
                 assert problems == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-async def test_an_external_page_that_the_policy_does_not_name_is_not_framed_and_the_page_says_why(
-    package: str, browser: Browser
-) -> None:
+async def test_an_external_page_that_is_not_allowed_is_replaced_by_the_reason(package: str, browser: Browser) -> None:
     host = Host({"made": embedding("made", show=external(package, "https://pages.example/x"))})
     with program_of(host) as program:
         async with program.shown(browser, "made", "show", {}) as (page, _):
@@ -231,9 +227,7 @@ async def test_an_external_page_that_the_policy_does_not_name_is_not_framed_and_
 
 
 @pytest.mark.parametrize("framework", ["react", "webcomponents"])
-async def test_remote_dom_of_the_published_package_is_shown_as_source_and_not_run(
-    framework: str, browser: Browser
-) -> None:
+async def test_remote_dom_of_mcp_ui_is_shown_as_source_and_not_run(framework: str, browser: Browser) -> None:
     script = "parent.postMessage({type: 'prompt', payload: {prompt: 'run'}}, '*') // <b>&amp;</pre><script>stop()"
     content = {"type": "remoteDom", "script": script, "framework": framework}
     options = {"uri": "ui://made/dom", "content": content, "encoding": "text"}
@@ -241,13 +235,13 @@ async def test_remote_dom_of_the_published_package_is_shown_as_source_and_not_ru
     assert resource is not None
     assert none is None, "6.1 makes no Remote DOM any more"
     host = Host({"made": embedding("made", show=resource)}, policy=Policy(ALLOW))
-    heard = Heard(host)
+    received = Received(host)
     with program_of(host) as program:
         async with program.shown(browser, "made", "show", {}) as (page, problems):
             view = await view_frame(page)
             await expect(view.get_by_role("note")).to_contain_text("which this host does not run")
             await expect(view.locator("pre")).to_have_text(script)
-            assert heard.messages == []
+            assert received.messages == []
             assert problems == []
 
 
@@ -383,13 +377,13 @@ async def test_a_plain_widget_for_chatgpt_runs_unchanged(browser: Browser) -> No
             assert problems == []
 
 
-async def test_a_react_widget_for_chatgpt_runs_unchanged_and_finds_its_state_again(browser: Browser) -> None:
+async def test_a_react_widget_for_chatgpt_runs_unchanged_and_restores_its_state(browser: Browser) -> None:
     host = Host({"chatgpt": chatgpt(bundled(REACT_WIDGET))}, policy=Policy(ALLOW))
-    heard = Heard(host)
+    received = Received(host)
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", {"owner": "me"}) as (page, problems):
             view = await view_frame(page)
-            await heard.links(page)
+            await received.links(page)
             await expect(view.locator("#facts")).to_have_text("light inline 1 1 me")
             await expect(view.get_by_text("no more")).to_be_visible()
             await view.get_by_role("button", name="Count 0").click()
@@ -400,7 +394,7 @@ async def test_a_react_widget_for_chatgpt_runs_unchanged_and_finds_its_state_aga
             await view.get_by_role("button", name="Open").click()
             await page.wait_for_function("links.length === 1")
             assert await page.evaluate("links") == ["https://a.example/"]
-            assert heard.messages == ["Draft a plan"]
+            assert received.messages == ["Draft a plan"]
             program.soon(lambda: host.set_context(locale="de"))
             await until(view, "openai.locale === 'de'")
             await page.reload()
@@ -411,7 +405,7 @@ async def test_a_react_widget_for_chatgpt_runs_unchanged_and_finds_its_state_aga
             assert problems == []
 
 
-async def test_a_widget_that_is_shown_while_its_tool_runs_is_told_what_comes(browser: Browser) -> None:
+async def test_a_widget_opened_during_the_call_gets_the_result(browser: Browser) -> None:
     host = Host({"chatgpt": chatgpt(PLAIN_WIDGET)}, policy=Policy({"tools": "allow"}))
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", None) as (page, problems):
@@ -423,21 +417,21 @@ async def test_a_widget_that_is_shown_while_its_tool_runs_is_told_what_comes(bro
             assert problems == []
 
 
-async def test_window_openai_has_the_members_of_the_table_and_not_those_without_an_equivalent(browser: Browser) -> None:
+async def test_window_openai_has_exactly_the_documented_members(browser: Browser) -> None:
     host = Host({"chatgpt": chatgpt(PLAIN_WIDGET)}, policy=Policy(ALLOW))
-    Heard(host)
+    Received(host)
     members = [row for row in ROWS if row.kind == "member" and ":" not in row.older]
     none = {row.older for row in members if row.note.startswith("undefined")}
     with program_of(host) as program:
         async with program.shown(browser, "chatgpt", "list_todos", {"owner": "me"}) as (page, _):
             view = await view_frame(page)
             found = set(await view.evaluate("Object.keys(openai).filter((name) => openai[name] !== undefined)"))
-            # No page says how high a View may be unless it is told.
+            # Without a setting, the page reports no maximum height.
             assert found == {row.older for row in members} - none - {"maxHeight"}
             assert await view.evaluate("(names) => names.filter((name) => openai[name] !== undefined)", [*none]) == []
 
 
-# Documents that speak the standard, inside what another dialect brings
+# Documents of the standard, embedded by another dialect
 
 BOTH = """
 import { App } from "ext-apps-2";
@@ -455,7 +449,7 @@ if (!WAITS) window.later();
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at once", "late"])
 @pytest.mark.parametrize("mime", ["text/html", "text/html;profile=mcp-app", "text/html+skybridge"])
-async def test_the_published_app_runs_in_a_document_with_a_shim_also_if_it_connects_late(
+async def test_the_published_app_runs_with_a_shim_even_if_it_connects_late(
     mime: str, waits: bool, browser: Browser
 ) -> None:
     html = bundled(BOTH.replace("WAITS", str(waits).lower()))

@@ -1,4 +1,4 @@
-"""The host in a real browser: three origins, the examples as servers, and Views that others wrote."""
+"""The host in a real browser: three origins, the examples as servers, and Views by other authors."""
 
 import re
 import runpy
@@ -63,7 +63,7 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
 
 
 @pytest.mark.case("mcp-apps-sbox-01")
-async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_other(browser: Browser) -> None:
+async def test_page_proxy_and_view_have_isolated_origins(browser: Browser) -> None:
     async with shown(browser, Host(examples()), "clock", *CALLS["clock"]) as (page, _):
         view = await view_frame(page)
         await expect(view.locator("#day")).to_contain_text("Tokyo")
@@ -75,7 +75,7 @@ async def test_page_proxy_and_view_are_three_origins_that_cannot_touch_each_othe
         assert await view.evaluate("parent !== top") is True
 
 
-async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Browser) -> None:
+async def test_a_reloaded_page_restores_the_view_with_its_data(browser: Browser) -> None:
     async with shown(browser, Host(examples()), "chart", *CALLS["chart"]) as (page, problems):
         await expect((await view_frame(page)).get_by_role("heading")).to_have_text("Heights")
         await page.reload()
@@ -83,8 +83,8 @@ async def test_a_reloaded_page_brings_the_view_back_with_its_data(browser: Brows
         assert problems == []
 
 
-async def test_a_refused_socket_says_why_in_the_page_and_is_not_retried(browser: Browser) -> None:
-    """Goes red if the socket is refused before it is accepted: a browser then reports a lost connection."""
+async def test_a_rejected_socket_shows_the_reason_and_is_not_retried(browser: Browser) -> None:
+    """Fails if the socket is refused before it is accepted: a browser then reports a lost connection."""
     async with shown(browser, Host(examples()), "clock", *CALLS["clock"]) as (page, _):
         sockets: list[str] = []
         page.on("websocket", lambda socket: sockets.append(socket.url))
@@ -97,7 +97,7 @@ async def test_a_refused_socket_says_why_in_the_page_and_is_not_retried(browser:
         await expect(page.get_by_role("status")).to_be_empty()
 
 
-async def test_a_document_that_the_host_does_not_have_is_an_error_in_the_page(browser: Browser) -> None:
+async def test_a_missing_document_is_an_error_in_the_page(browser: Browser) -> None:
     host = Host(examples())
     async with shown(browser, host, "clock", *CALLS["clock"]) as (page, _):
         await view_frame(page)
@@ -110,7 +110,7 @@ async def test_a_document_that_the_host_does_not_have_is_an_error_in_the_page(br
         assert [record.name for record in host.audit(kind="document")].count("failed") == 1
 
 
-async def test_a_view_in_two_windows_is_live_in_the_newest_and_the_other_can_take_it_back(browser: Browser) -> None:
+async def test_a_view_in_two_windows_is_live_in_the_newest_and_can_be_taken_back(browser: Browser) -> None:
     async with shown(browser, Host(examples()), "chart", *CALLS["chart"]) as (first, problems):
         await expect((await view_frame(first)).get_by_role("heading")).to_have_text("Heights")
         second = await browser.new_page(viewport=first.viewport_size)
@@ -135,8 +135,8 @@ window.WebSocket = class extends WebSocket {
 """
 
 
-async def test_a_page_that_lost_its_socket_leaves_the_view_to_the_page_that_was_opened_since(browser: Browser) -> None:
-    """Goes red without the epoch: both Views would have the same frames, and each gets answers of the other."""
+async def test_a_page_that_lost_its_socket_does_not_take_the_view_from_a_newer_page(browser: Browser) -> None:
+    """Fails without the epoch: both Views would have the same frames, and each gets answers of the other."""
     host = Host(examples(), policy=Policy({"tools": "allow"}))
     async with shown(browser, host, "todo", *CALLS["todo"]) as (first, _):
         await first.add_init_script(KEEP_SOCKETS)
@@ -160,7 +160,7 @@ async def test_a_page_that_lost_its_socket_leaves_the_view_to_the_page_that_was_
 
 
 @pytest.mark.parametrize("how", ["closed", "left", "reloaded", "removed"])
-async def test_a_question_ends_when_its_page_is_closed(how: str, browser: Browser) -> None:
+async def test_closing_the_page_ends_a_consent_question(how: str, browser: Browser) -> None:
     host = Host(examples())
     async with shown(browser, host, "todo", *CALLS["todo"]) as (page, _):
         await (await view_frame(page)).get_by_role("checkbox").first.click()
@@ -181,7 +181,7 @@ async def test_a_question_ends_when_its_page_is_closed(how: str, browser: Browse
     assert [(record.outcome, record.by) for record in decided] == [("denied", "nobody")]
 
 
-async def test_a_view_that_cannot_be_read_says_why_in_the_page(browser: Browser) -> None:
+async def test_a_view_that_cannot_be_read_shows_the_reason_in_the_page(browser: Browser) -> None:
     server: MCPServer[Any] = MCPServer("broken")
 
     @server.tool(meta={"ui": {"resourceUri": "ui://broken/none"}})
@@ -230,7 +230,7 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
         assert problems == []
 
 
-async def test_what_is_declared_and_granted_works_and_its_neighbour_does_not(browser: Browser) -> None:
+async def test_only_declared_and_granted_permissions_work(browser: Browser) -> None:
     """The policy follows the declaration: one address answers, another does not, and one permission is delegated."""
 
     async def answer(request: Request) -> Response:

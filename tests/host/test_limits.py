@@ -1,4 +1,4 @@
-"""What one View may do, and that only it feels the limit."""
+"""Limits of one View, which do not affect other Views."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 OPEN = Policy({"tools": "allow"})
 
 
-def test_a_rate_lets_a_seconds_worth_through_at_once_and_then_its_share() -> None:
+def test_a_rate_limit_allows_a_burst_of_one_second() -> None:
     rate = RateLimit(10, 0.0)
     assert sum(rate.take(0.0) for _ in range(100)) == 10
     assert sum(rate.take(0.5) for _ in range(100)) == 5
@@ -23,7 +23,7 @@ def test_a_rate_lets_a_seconds_worth_through_at_once_and_then_its_share() -> Non
     assert [slow.take(0.0), slow.take(1.0), slow.take(2.0)] == [True, False, True]
 
 
-async def test_a_view_that_floods_gets_errors_and_no_other_view_does() -> None:
+async def test_a_flooding_view_gets_errors_and_other_views_do_not() -> None:
     host = Host({"board": board()}, policy=OPEN, limits=Limits(messages_per_second=20))
     async with opened(host) as page:
         other = await view(host)
@@ -37,7 +37,7 @@ async def test_a_view_that_floods_gets_errors_and_no_other_view_does() -> None:
         assert (await other.ask("ping", {}))["result"] == {}
 
 
-async def test_so_many_requests_wait_and_no_more() -> None:
+async def test_the_number_of_waiting_requests_is_limited() -> None:
     host = Host({"board": board()}, limits=Limits(requests_in_flight=3))
     async with opened(host) as page:
         for id in range(4):
@@ -48,7 +48,7 @@ async def test_so_many_requests_wait_and_no_more() -> None:
         assert "has 3 requests without a response" in refused["error"]["message"]
 
 
-async def test_a_result_that_is_too_large_is_an_error_in_its_place() -> None:
+async def test_a_result_that_is_too_large_is_replaced_by_an_error() -> None:
     host = Host({"board": board()}, policy=OPEN, limits=Limits(result_bytes=2000))
     async with opened(host) as page:
         await call(page, "look")
@@ -58,7 +58,7 @@ async def test_a_result_that_is_too_large_is_an_error_in_its_place() -> None:
         assert "a View is given at most 2,000" in error["message"]
 
 
-async def test_what_a_view_has_kept_is_bounded() -> None:
+async def test_the_model_context_of_a_view_is_limited_in_size() -> None:
     host = Host({"board": board()}, limits=Limits(state_bytes=100))
     async with opened(host) as page:
         update = {"content": [{"type": "text", "text": "x" * 100}]}
@@ -67,7 +67,7 @@ async def test_what_a_view_has_kept_is_bounded() -> None:
         assert host.model_context("c1") == []
 
 
-async def test_of_many_heights_the_last_one_counts() -> None:
+async def test_only_the_last_of_many_size_changes_is_reported() -> None:
     host = Host({"board": board()}, limits=Limits(size_changes_per_second=5))
     async with opened(host) as page:
         for height in range(1, 101):
@@ -80,7 +80,7 @@ async def test_of_many_heights_the_last_one_counts() -> None:
         assert len(heights) < 20
 
 
-async def test_a_view_over_a_limit_is_heard_more_slowly() -> None:
+async def test_messages_of_a_view_over_its_limit_are_throttled() -> None:
     host = Host({"board": board()}, limits=Limits(messages_per_second=5))
     async with opened(host) as page:
         with anyio.move_on_after(0.3) as scope:

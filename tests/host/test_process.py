@@ -12,7 +12,7 @@ from support.connected import assert_gone, connected, failure, pids_of, watch
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 
-async def test_a_command_that_does_not_exist_is_named_and_calls_fail_at_once() -> None:
+async def test_a_missing_command_is_named_and_calls_fail_immediately() -> None:
     with anyio.fail_after(10):
         async with Servers({"it": "no-such-command --now"}, call_wait=60) as servers:
             await servers.settled()
@@ -22,17 +22,17 @@ async def test_a_command_that_does_not_exist_is_named_and_calls_fail_at_once() -
                 await servers["it"].call_tool("echo")
 
 
-async def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+async def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
     reason = await failure({"command": sys.executable, "cwd": str(tmp_path / "nowhere")})
     assert f"The folder {tmp_path / 'nowhere'} does not exist" in reason
 
 
-async def test_a_file_that_cannot_be_run_is_explained(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_executable_is_explained(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("no program")
     assert "cannot be started: [Errno 13] Permission denied" in await failure([tmp_path / "data"])
 
 
-async def test_what_is_not_json_on_stdout_is_passed_over(raw: list[str]) -> None:
+async def test_lines_on_stdout_that_are_not_json_are_ignored(raw: list[str]) -> None:
     async with connected(raw) as connection:
         assert (await connection.call_tool("noisy"))["content"][0]["text"] == "after noise"
 
@@ -47,7 +47,7 @@ async def test_stopping_ends_every_child_process(child: list[str], behaviour: li
         await assert_gone(watched)
 
 
-async def test_a_cancelled_block_ends_every_child_process_too(child: list[str]) -> None:
+async def test_cancelling_the_block_ends_every_child_process(child: list[str]) -> None:
     watched: list[int] = []
     with anyio.fail_after(30), anyio.CancelScope() as scope:
         async with Servers({"a": [*child, "ignore-sigterm"]}) as servers:
@@ -58,7 +58,7 @@ async def test_a_cancelled_block_ends_every_child_process_too(child: list[str]) 
     await assert_gone(watched)
 
 
-async def test_stopping_while_servers_still_connect_ends_them_too() -> None:
+async def test_stopping_ends_servers_that_are_still_connecting() -> None:
     with anyio.fail_after(30):
         async with Servers({"silent": [sys.executable, "-c", "import signal; signal.pause()"]}) as servers:
             with pytest.raises(NotConnectedError, match="it is connecting"):
@@ -66,7 +66,7 @@ async def test_stopping_while_servers_still_connect_ends_them_too() -> None:
         assert servers["silent"].status.state == "closed"
 
 
-async def test_a_child_that_writes_much_is_not_stuck_when_it_is_stopped(child: list[str]) -> None:
+async def test_a_process_that_writes_much_output_can_be_stopped(child: list[str]) -> None:
     with anyio.fail_after(30):
         async with Servers({"a": [*child, "flood"]}) as servers, anyio.create_task_group() as tasks:
             watched = watch(await pids_of(servers, "a"))

@@ -1,4 +1,4 @@
-"""A host that offers less, as others do; and what a developer's tool asks of a host."""
+"""Profiles that restrict a host, and the taps and interceptors for developer tools."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def counter() -> MCPServer[Any]:
 
 
 async def shown(host: Host) -> tuple[Page, dict[str, Any], str]:
-    """Open the View of a call, and return its page, the answer to its greeting, and its id."""
+    """Open the View of a call, and return its page, the result of ui/initialize, and its id."""
     call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
     assert call.view is not None
     page = Page()
@@ -43,7 +43,7 @@ async def shown(host: Host) -> tuple[Page, dict[str, Any], str]:
     return page, answer["result"], call.view
 
 
-async def heard(page: Page, method: str) -> dict[str, Any]:
+async def received(page: Page, method: str) -> dict[str, Any]:
     with anyio.fail_after(5):
         while True:
             frame = await page.next()
@@ -52,7 +52,7 @@ async def heard(page: Page, method: str) -> dict[str, Any]:
                 return params
 
 
-async def test_a_profile_narrows_what_a_view_is_offered() -> None:
+async def test_a_profile_restricts_the_capabilities_of_a_view() -> None:
     profile = Profile(
         capabilities={"openLinks": {}, "sampling": {}},
         refused=["serverResources"],
@@ -61,11 +61,11 @@ async def test_a_profile_narrows_what_a_view_is_offered() -> None:
         suppressed=["ui/notifications/tool-input", "ui/notifications/tool-result"],
     )
     async with Host({"counter": counter()}, profile=profile) as host:
-        page, greeting, view = await shown(host)
-        assert greeting["hostCapabilities"] == {"openLinks": {}}  # sampling is not what this host has
-        assert greeting["hostContext"]["availableDisplayModes"] == ["inline"]
-        assert not {"toolInfo", "platform"} & greeting["hostContext"].keys()
-        served = await page.ask("tools/list", {})  # it is served without being told of
+        page, welcome, view = await shown(host)
+        assert welcome["hostCapabilities"] == {"openLinks": {}}  # this host has no sampling
+        assert welcome["hostContext"]["availableDisplayModes"] == ["inline"]
+        assert not {"toolInfo", "platform"} & welcome["hostContext"].keys()
+        served = await page.ask("tools/list", {})  # not declared, but served
         assert [tool["name"] for tool in served["result"]["tools"]] == ["add"]
         refused = await page.ask("resources/read", {"uri": "ui://counter/view"})
         assert "does not offer serverResources" in refused["error"]["message"]
@@ -84,21 +84,21 @@ async def test_a_suppressed_method_is_never_sent_and_teardown_does_not_wait_for_
         assert (await page.next())["type"] == "closed"
 
 
-async def test_pinned_context_holds_against_the_page_until_it_is_let_go() -> None:
+async def test_pinned_context_overrides_the_page_until_it_is_unpinned() -> None:
     async with Host({"counter": counter()}) as host:
         host.pin_context(theme="dark")
-        page, greeting, _ = await shown(host)
-        assert greeting["hostContext"]["theme"] == "dark"
+        page, welcome, _ = await shown(host)
+        assert welcome["hostContext"]["theme"] == "dark"
         await page.receive_by_host({"type": "context", "context": {"theme": "light", "locale": "de"}, "n": 3})
-        assert await heard(page, "ui/notifications/host-context-changed") == {"locale": "de"}
+        assert await received(page, "ui/notifications/host-context-changed") == {"locale": "de"}
         host.pin_context(safeAreaInsets={"top": 40, "right": 0, "bottom": 0, "left": 0})
-        changed = await heard(page, "ui/notifications/host-context-changed")
+        changed = await received(page, "ui/notifications/host-context-changed")
         assert changed["safeAreaInsets"]["top"] == 40
         host.pin_context(theme=None)
-        assert await heard(page, "ui/notifications/host-context-changed") == {"theme": "light"}
+        assert await received(page, "ui/notifications/host-context-changed") == {"theme": "light"}
 
 
-async def test_a_server_that_is_not_told_of_views_offers_none() -> None:
+async def test_without_the_extension_a_server_offers_no_views() -> None:
     async with Host({"counter": counter()}) as host:
         connection = host.servers["counter"]
         await connection.ready()
@@ -112,7 +112,7 @@ async def test_a_server_that_is_not_told_of_views_offers_none() -> None:
         assert call.view is None
 
 
-async def test_a_profile_from_the_start_does_not_connect_twice() -> None:
+async def test_an_initial_profile_connects_once() -> None:
     connected = 0
 
     def count(news: Any) -> None:
@@ -126,7 +126,7 @@ async def test_a_profile_from_the_start_does_not_connect_twice() -> None:
     assert connected == 1
 
 
-async def test_a_tap_hears_both_directions(child: list[str]) -> None:
+async def test_a_tap_receives_both_directions(child: list[str]) -> None:
     messages: list[tuple[str, dict[str, Any]]] = []
     servers = Servers({"child": child})
     servers["child"].on_message = lambda direction, message: messages.append((direction, message))
@@ -138,7 +138,7 @@ async def test_a_tap_hears_both_directions(child: list[str]) -> None:
         assert any(message["id"] == listed[0]["id"] and "tools" in message["result"] for message in answers)
 
 
-async def test_an_interceptor_answers_delays_or_fails_in_the_servers_place() -> None:
+async def test_an_interceptor_can_answer_delay_or_fail_requests() -> None:
     async with Host({"counter": counter()}) as host:
         connection = host.servers["counter"]
         asked: list[tuple[str, dict[str, Any]]] = []
@@ -146,7 +146,7 @@ async def test_an_interceptor_answers_delays_or_fails_in_the_servers_place() -> 
         async def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             asked.append((method, params))
             if params["arguments"]["a"] == 7:
-                raise ServerError("counter", -32603, "told to fail")
+                raise ServerError("counter", -32603, "made to fail")
             return {"content": [], "structuredContent": {"sum": 99}} if params["arguments"]["a"] == 5 else None
 
         connection.intercept = answer
@@ -158,6 +158,6 @@ async def test_an_interceptor_answers_delays_or_fails_in_the_servers_place() -> 
         assert call.result["isError"]
 
 
-def test_a_profile_is_checked() -> None:
+def test_an_invalid_profile_raises() -> None:
     with pytest.raises(TypeError, match=r"profile is 'ChatGPT', expected a Profile"):
         Host({"x": str(Path("x"))}, profile="ChatGPT")  # type: ignore[arg-type]

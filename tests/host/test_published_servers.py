@@ -1,4 +1,4 @@
-"""Servers that others publish, in our host: what their Views show in a real browser, over stdio and over HTTP."""
+"""Published servers in our host: their Views in a real browser, over stdio and HTTP."""
 
 import asyncio
 import json
@@ -67,18 +67,18 @@ def program(published: dict[str, Published]) -> Iterator[Program]:
 
 @pytest.fixture
 def messages(program: Program) -> Messages:
-    """What Views put into conversations while the test runs."""
-    heard: Messages = []
-    program.host.on_message(lambda *message: heard.append(message))
-    return heard
+    """The messages that Views send during the test."""
+    received: Messages = []
+    program.host.on_message(lambda *message: received.append(message))
+    return received
 
 
 async def noted(page: Page) -> None:
-    """Let the page keep what the host says to the View, and keep links to itself."""
+    """Let the page record messages of the host to the View, and links instead of opening them."""
     await page.evaluate(
         """() => {
-          window.said = []; window.links = [];
-          addEventListener("mcp-message", ({detail}) => detail.from === "host" && said.push(detail.message));
+          window.fromHost = []; window.links = [];
+          addEventListener("mcp-message", ({detail}) => detail.from === "host" && fromHost.push(detail.message));
           addEventListener("mcp-link", (event) => { event.preventDefault(); links.push(event.detail.url); });
         }"""
     )
@@ -99,7 +99,7 @@ async def test_a_time_server_shows_the_time_and_a_click_shows_a_later_one(
         await noted(page)
         await view.get_by_role("button", name="Get Server Time").click()
         await expect(shown).not_to_have_text(first)
-        (answer,) = [message["result"] for message in await page.evaluate("said") if "result" in message]
+        (answer,) = [message["result"] for message in await page.evaluate("fromHost") if "result" in message]
         assert answer["content"][0]["text"] > first
         await expect(shown).to_have_text(answer["content"][0]["text"])
 
@@ -112,11 +112,11 @@ async def test_a_time_server_shows_the_time_and_a_click_shows_a_later_one(
         assert problems == []
 
 
-# The debug View has a log of all that happens to it.
+# The debug View logs every event.
 
 
 async def logged(view: Frame, kind: str, count: int = 1) -> Any:
-    """Wait until the View's log has so many entries of a kind; unfold the last, and return what it shows."""
+    """Wait until the log of the View has this many entries of a kind, and return the content of the last."""
     entries = view.locator(".log-entry", has=view.locator(f".log-type.{kind}"))
     await expect(entries).to_have_count(count)
     await entries.last.locator(".log-entry-header").click()
@@ -126,7 +126,7 @@ async def logged(view: Frame, kind: str, count: int = 1) -> Any:
 
 @pytest.mark.usefixtures("messages")
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_the_debug_view_shows_the_call_as_the_server_answered_it(
+async def test_the_debug_view_shows_arguments_and_result_of_the_call(
     transport: str, browser: Browser, program: Program, published: dict[str, Published]
 ) -> None:
     server, asked = f"debug-{transport}", {"contentType": "mixed", "largeInput": "x" * 1000, "simulateError": True}
@@ -150,7 +150,7 @@ async def test_the_debug_view_shows_the_call_as_the_server_answered_it(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_each_button_of_the_debug_view_reaches_the_host_and_gets_its_answer(
+async def test_each_button_of_the_debug_view_gets_a_response_of_the_host(
     transport: str, browser: Browser, program: Program, messages: Messages, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = f"debug-{transport}"
@@ -170,20 +170,20 @@ async def test_each_button_of_the_debug_view_reaches_the_host_and_gets_its_answe
         assert messages[0] == (server, "user", [{"type": "text", "text": "Hello, model"}])
         assert (messages[1][2][0]["type"], len(messages)) == ("image", 2)
 
-        def told() -> dict[str, Any]:
+        def model_context() -> dict[str, Any]:
             (context,) = [each for each in program.host.model_context(server) if each["view"] == program.call.view]
             return context
 
         await view.locator("#context-text").fill("Seen by the model")
         await press("Update (Text)")
         await logged(view, "update-context")
-        assert told()["content"] == [{"type": "text", "text": "Seen by the model"}]
+        assert model_context()["content"] == [{"type": "text", "text": "Seen by the model"}]
         await press("Update (Structured)")
         await logged(view, "update-context", 2)
-        assert (told()["content"], list(told()["structuredContent"])) == ([], ["debugState"])
+        assert (model_context()["content"], list(model_context()["structuredContent"])) == ([], ["debugState"])
         await press("Update (Image)")
         await logged(view, "update-context", 3)
-        assert told()["content"][0]["mimeType"] == "image/png"
+        assert model_context()["content"][0]["mimeType"] == "image/png"
 
         await view.locator("#log-data").fill("Something odd")
         await press("warning")
@@ -214,7 +214,7 @@ async def test_each_button_of_the_debug_view_reaches_the_host_and_gets_its_answe
         assert problems == []
 
 
-async def test_arguments_are_seen_as_they_grow_and_the_model_calls_only_what_a_view_offers(
+async def test_arguments_are_streamed_and_the_model_calls_only_tools_of_the_view(
     browser: Browser, program: Program
 ) -> None:
     async with program.shown(browser, "debug-stdio", "debug-tool", None) as (page, problems):
@@ -228,7 +228,7 @@ async def test_arguments_are_seen_as_they_grow_and_the_model_calls_only_what_a_v
         assert (await logged(view, "ontoolresult"))["structuredContent"]["largeInputLength"] == 5
         assert call.view is not None
         assert program.host.app_tools("debug-stdio") == []
-        with pytest.raises(RequestError, match="offers no tool 'anything'"):  # though it would answer any name
+        with pytest.raises(RequestError, match="offers no tool 'anything'"):  # although the View would answer any name
             await program.inside(program.host.call_app_tool(call.view, "anything", {"a": 1}))
         assert problems == []
 
@@ -237,7 +237,7 @@ async def test_arguments_are_seen_as_they_grow_and_the_model_calls_only_what_a_v
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_the_budget_is_shown_with_the_servers_data_and_moves_by_hand_and_by_the_model(
+async def test_the_budget_view_shows_data_and_is_changed_by_user_and_model(
     transport: str, browser: Browser, program: Program
 ) -> None:
     server = f"budget-allocator-{transport}"
@@ -276,7 +276,7 @@ async def test_the_budget_is_shown_with_the_servers_data_and_moves_by_hand_and_b
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_scene_is_really_drawn(transport: str, browser: Browser, program: Program) -> None:
+async def test_a_threejs_scene_is_drawn(transport: str, browser: Browser, program: Program) -> None:
     asked = {"code": SCENE, "height": 300}
     async with program.shown(browser, f"threejs-{transport}", "show_threejs_scene", asked) as (page, problems):
         canvas = (await view_frame(page)).locator("canvas")
@@ -291,17 +291,17 @@ async def test_a_scene_is_really_drawn(transport: str, browser: Browser, program
         assert problems == []
 
 
-# Servers that die.
+# Servers that crash
 
 
 async def refreshed(view: Frame, count: int = 1) -> Any:
-    """Let the debug View ask its server something: with the answer, what was asked before has reached the server."""
+    """Let the debug View send a request: when its response arrives, earlier requests have reached the server."""
     await view.get_by_role("button", name="Call debug-refresh").click()
     return await logged(view, "server-tool-result", count)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_call_of_the_model_is_cancelled_when_the_server_dies_and_later_ones_work(
+async def test_a_model_call_is_cancelled_when_the_server_dies_and_later_calls_work(
     transport: str, browser: Browser, program: Program, published: dict[str, Published]
 ) -> None:
     server = f"debug-{transport}"
@@ -324,7 +324,7 @@ async def test_a_call_of_the_model_is_cancelled_when_the_server_dies_and_later_o
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_call_of_the_view_fails_when_the_server_dies_and_later_ones_work(
+async def test_a_view_call_fails_when_the_server_dies_and_later_calls_work(
     transport: str, browser: Browser, program: Program, published: dict[str, Published]
 ) -> None:
     server = f"debug-{transport}"

@@ -22,7 +22,7 @@ from support.shop import build
 pytestmark = pytest.mark.anyio
 
 
-async def test_servers_connect_in_parallel_and_give_their_tools() -> None:
+async def test_servers_connect_in_parallel_and_list_their_tools() -> None:
     waiting = 0
     together = anyio.Event()
 
@@ -32,7 +32,7 @@ async def test_servers_connect_in_parallel_and_give_their_tools() -> None:
             waiting += 1
             if waiting == 3:
                 together.set()
-            await together.wait()  # one after the other would wait for ever
+            await together.wait()  # connecting one after the other would deadlock
             return await super().list_tools(*args, **options)
 
     def server(name: str) -> MCPServer[Any]:
@@ -47,7 +47,7 @@ async def test_servers_connect_in_parallel_and_give_their_tools() -> None:
     assert tools == {"a": ["tool_of_a"], "b": ["tool_of_b"], "c": ["tool_of_c"]}
 
 
-async def test_servers_that_fail_or_hang_leave_the_others_alone(child: list[str]) -> None:
+async def test_failing_and_hanging_servers_do_not_affect_others(child: list[str]) -> None:
     given = {
         "shop": build("MCPServer"),
         "child": child,
@@ -67,7 +67,7 @@ async def test_servers_that_fail_or_hang_leave_the_others_alone(child: list[str]
     assert "ready" not in (states["missing"], states["refused"], states["exits"])
 
 
-async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer(child: list[str]) -> None:
+async def test_a_crashed_server_is_reported_and_restarted_while_others_respond(child: list[str]) -> None:
     news: list[ServerEvent] = []
     with anyio.fail_after(30):
         async with Servers({"dies": child, "stays": child}, backoff=Backoff(first=0.05)) as servers:
@@ -81,13 +81,13 @@ async def test_a_server_that_dies_is_reported_and_comes_back_while_others_answer
             await back.wait()
             assert await pids_of(servers, "dies") != before
             assert await pids_of(servers, "stays") == other
-            told = [each for each in news if isinstance(each, StatusChanged)]
-    assert {each.server for each in told} == {"dies"}
-    assert any("ended by signal 9" in str(each.status.reason) for each in told)
+            changes = [each for each in news if isinstance(each, StatusChanged)]
+    assert {each.server for each in changes} == {"dies"}
+    assert any("ended by signal 9" in str(each.status.reason) for each in changes)
 
 
 @pytest.mark.process
-async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path: Path) -> None:
+async def test_a_server_that_starts_late_is_connected(tmp_path: Path) -> None:
     script = tmp_path / "late.py"
     with anyio.fail_after(30):
         backoff = Backoff(first=0.05, maximum=0.1)
@@ -101,7 +101,7 @@ async def test_a_server_that_cannot_start_yet_is_connected_once_it_can(tmp_path:
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
 @pytest.mark.process
-async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: str) -> None:
+async def test_a_silent_server_is_waited_for_once_and_its_status_is_connecting(over: str) -> None:
     async def hold(stream: SocketStream) -> None:
         async with stream:
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
@@ -123,7 +123,7 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: s
                 while over == "stdio" and "It last wrote: loading a model" not in str(status.reason):
                     await anyio.sleep(0.05)
                     status = servers["silent"].status
-                await servers.settled(within=math.inf)  # found to be slow, so nobody waits again
+                await servers.settled(within=math.inf)  # already known to be slow, so it returns immediately
                 with pytest.raises(NotConnectedError, match=r"(?s)silent: not connected: .* has not answered for \d+ "):
                     await servers["silent"].call_tool("x")
             tasks.cancel_scope.cancel()
@@ -131,7 +131,7 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_says_so(over: s
     assert re.search(r"has not answered for \d+ seconds\.", str(status.reason))
 
 
-async def test_an_error_in_the_block_comes_out_as_it_is() -> None:
+async def test_an_exception_in_the_block_is_not_wrapped() -> None:
     async def fails() -> None:
         async with Servers({"shop": build("MCPServer")}) as servers:
             await servers.settled()
@@ -141,14 +141,14 @@ async def test_an_error_in_the_block_comes_out_as_it_is() -> None:
         await fails()
 
 
-async def test_calls_after_the_end_fail_clearly() -> None:
+async def test_a_call_after_the_block_raises_not_connected() -> None:
     async with Servers({"shop": build("MCPServer")}) as servers:
         await servers.settled()
     with pytest.raises(NotConnectedError, match="shop: not connected: it is closed"):
         await servers["shop"].call_tool("plain")
 
 
-async def test_servers_are_connected_anew_in_a_second_block(child: list[str]) -> None:
+async def test_servers_reconnect_in_a_second_block(child: list[str]) -> None:
     servers = Servers({"shop": build("MCPServer"), "child": child})
     pids = []
     with anyio.fail_after(30):
@@ -162,13 +162,13 @@ async def test_servers_are_connected_anew_in_a_second_block(child: list[str]) ->
     assert pids[0] != pids[1]
 
 
-async def test_a_server_that_nobody_gave_is_refused_with_those_that_are_known() -> None:
+async def test_an_unknown_server_name_raises_with_the_known_names() -> None:
     servers = Servers({"shop": build("MCPServer")})
     with pytest.raises(UnknownServerError, match=r"There is no server 'shpo'\. The servers are: shop\."):
         servers["shpo"]
     assert "shpo" not in servers
 
 
-def test_what_cannot_be_connected_to_is_refused_where_it_is_given() -> None:
+def test_an_invalid_target_raises_on_construction() -> None:
     with pytest.raises(ConfigError, match="clock: expected a command line"):
         Servers({"clock": 3})

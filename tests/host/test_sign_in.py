@@ -1,4 +1,4 @@
-"""Servers that want to know who asks."""
+"""Servers that require authentication: headers, auth objects, OAuth."""
 
 import base64
 from collections.abc import AsyncIterator, Iterator
@@ -56,7 +56,7 @@ class Storage:
 
 
 def guarded(app: ASGIApp) -> ASGIApp:
-    """Return a program that wants the bearer token `good`."""
+    """Return an app that requires the bearer token `good`."""
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (b"authorization", b"Bearer good") not in scope["headers"]:
@@ -71,7 +71,7 @@ def guarded(app: ASGIApp) -> ASGIApp:
 
 @contextmanager
 def guarded_shop() -> Iterator[str]:
-    """Serve a shop behind an authorization server of its own; give the address of both."""
+    """Serve a shop behind an authorization server, and yield the address of both."""
     app = build("MCPServer").streamable_http_app()
 
     async def resource(request: Request) -> JSONResponse:
@@ -123,7 +123,7 @@ async def assert_serves(connection: Connection) -> None:
 
 
 @modes
-async def test_an_auth_object_signs_each_request(mode: str) -> None:
+async def test_an_auth_object_authenticates_each_request(mode: str) -> None:
     with guarded_shop() as address:
         async with connected(Url(f"{address}/mcp", auth=Bearer("good")), mode=mode) as connection:
             await assert_serves(connection)
@@ -131,14 +131,14 @@ async def test_an_auth_object_signs_each_request(mode: str) -> None:
             await assert_serves(connection)
 
 
-async def test_a_fixed_token_may_be_given_as_a_header() -> None:
+async def test_a_fixed_token_can_be_passed_as_a_header() -> None:
     with guarded_shop() as address:
         given = {"url": f"{address}/mcp", "headers": {"Authorization": "Bearer good"}}
         async with connected(given) as connection:
             await assert_serves(connection)
 
 
-async def test_a_server_that_wants_a_token_says_so() -> None:
+async def test_a_server_that_requires_a_token_is_reported() -> None:
     with guarded_shop() as address:
         for auth in (None, Bearer("bad")):
             assert "asks for authorization (HTTP 401)" in await failure(Url(f"{address}/mcp", auth=auth))
@@ -173,7 +173,7 @@ async def test_a_user_signs_in_with_the_sdks_oauth_provider(mode: str) -> None:
     assert len(visited) == 1
 
 
-async def test_a_sign_in_that_fails_is_explained_and_not_tried_again_at_once() -> None:
+async def test_a_failed_sign_in_is_explained_and_not_retried_immediately() -> None:
     with guarded_shop() as address:
         auth = ClientCredentialsOAuthProvider(f"{address}/mcp", Storage(), "robot", "wrong", issuer=address)
         connection = Connection("it", Url(f"{address}/mcp", auth=auth))

@@ -14,7 +14,7 @@ from support.wire import serving
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_changed_list_of_tools_is_followed_in_the_handshake_era(raw: list[str]) -> None:
+async def test_tool_list_changes_are_followed_with_a_handshake(raw: list[str]) -> None:
     async with connected(raw) as connection:
         changed = anyio.Event()
         connection.add_listener(lambda news: changed.set() if isinstance(news, ToolsChanged) else None)
@@ -24,7 +24,7 @@ async def test_a_changed_list_of_tools_is_followed_in_the_handshake_era(raw: lis
 
 
 @pytest.mark.parametrize("over", ["memory", "http"])
-async def test_a_changed_list_of_tools_is_followed_in_2026_07_28(over: str) -> None:
+async def test_tool_list_changes_are_followed_in_2026_07_28(over: str) -> None:
     server: MCPServer[Any] = MCPServer("grows")
 
     @server.tool()
@@ -48,7 +48,7 @@ async def test_a_changed_list_of_tools_is_followed_in_2026_07_28(over: str) -> N
 
 
 @pytest.mark.parametrize("over", ["memory", "http"])
-async def test_followed_resources_are_told_when_they_change_in_2026_07_28(over: str) -> None:
+async def test_changes_of_followed_resources_are_reported_in_2026_07_28(over: str) -> None:
     server: MCPServer[Any] = MCPServer("news")
 
     @server.resource("note://{name}")
@@ -62,19 +62,21 @@ async def test_followed_resources_are_told_when_they_change_in_2026_07_28(over: 
 
     async def follows(given: object) -> None:
         async with connected(given) as connection:
-            told: list[str] = []
-            connection.add_listener(lambda news: told.append(news.uri) if isinstance(news, ResourceUpdated) else None)
+            updated: list[str] = []
+            connection.add_listener(
+                lambda event: updated.append(event.uri) if isinstance(event, ResourceUpdated) else None
+            )
             for uri in ("note://a", "note://a", "note://b"):
                 connection.watch_resource(uri)
-                while uri not in told:  # following begins in its own time
+                while uri not in updated:  # following starts in the background
                     await connection.call_tool("change", {"uri": uri})
-            told.clear()
+            updated.clear()
             for uri in ("note://c", "note://a"):
                 await connection.call_tool("change", {"uri": uri})
-            while "note://a" not in told:
+            while "note://a" not in updated:
                 await anyio.lowlevel.checkpoint()
-            assert "note://c" not in told
-            assert told.count("note://a") == 1  # by the one stream that is left
+            assert "note://c" not in updated
+            assert updated.count("note://a") == 1  # from the one remaining stream
 
     if over == "memory":
         return await follows(server)
@@ -83,7 +85,7 @@ async def test_followed_resources_are_told_when_they_change_in_2026_07_28(over: 
 
 
 @pytest.mark.parametrize("offers", [True, False])
-async def test_followed_resources_are_subscribed_to_on_each_connection_where_the_server_offers_it(offers: bool) -> None:
+async def test_followed_resources_are_subscribed_on_each_connection_if_supported(offers: bool) -> None:
     subscribed: list[str] = []
     both, again = anyio.Event(), anyio.Event()
 

@@ -50,7 +50,7 @@ def ready_again(connection: Connection) -> anyio.Event:
     return ready
 
 
-async def test_a_server_killed_in_mid_call_loses_the_call_and_answers_later_ones(raw: list[str]) -> None:
+async def test_a_call_is_lost_when_its_server_is_killed_and_later_calls_work(raw: list[str]) -> None:
     async with connected(raw) as connection:
         pid = int((await connection.call_tool("pid"))["content"][0]["text"])
         started = anyio.Event()
@@ -73,7 +73,7 @@ async def test_a_server_killed_in_mid_call_loses_the_call_and_answers_later_ones
 
 @modes
 @pytest.mark.process
-async def test_an_http_server_killed_in_mid_call_loses_the_call(mode: str, tmp_path: Path) -> None:
+async def test_a_call_is_lost_when_its_http_server_is_killed(mode: str, tmp_path: Path) -> None:
     script = tmp_path / "web.py"
     script.write_text(HANGING_WEB_SERVER, encoding="utf-8")
     started = anyio.Event()
@@ -91,7 +91,7 @@ async def test_an_http_server_killed_in_mid_call_loses_the_call(mode: str, tmp_p
                 tasks.start_soon(call)
                 await started.wait()
                 web.kill()
-            with pytest.raises(ConnectionLostError):  # one lost answer is no lost server: only this call finds out
+            with pytest.raises(ConnectionLostError):  # losing one response does not mean that the server is lost
                 await connection.call_tool("hang")
             with pytest.raises(NotConnectedError, match="refused the connection"):
                 await connection.call_tool("hang")
@@ -130,14 +130,14 @@ async def nothing(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("hang_up", [events_that_end, events_that_are_cut, half_an_event, half_a_json_answer, nothing])
-async def test_an_http_response_without_its_answer_loses_the_call_and_later_ones_are_answered(hang_up: Tool) -> None:
+async def test_an_incomplete_http_response_loses_the_call_and_later_calls_work(hang_up: Tool) -> None:
     async with raw_web(hang_up=hang_up, ok=ok) as web, connected(web.url) as connection:
         with pytest.raises(ConnectionLostError, match="the connection was lost before the tool hang_up answered"):
             await connection.call_tool("hang_up")
         assert (await connection.call_tool("ok"))["content"][0]["text"] == "ok"
 
 
-async def test_a_cut_event_stream_loses_its_own_call_alone() -> None:
+async def test_a_truncated_event_stream_loses_only_its_own_call() -> None:
     waiting, cut = anyio.Event(), anyio.Event()
 
     async def slow(exchange: Exchange) -> None:
@@ -159,7 +159,7 @@ async def test_a_cut_event_stream_loses_its_own_call_alone() -> None:
         assert web.handshakes == 1
 
 
-async def test_an_event_stream_that_is_taken_up_again_brings_its_answer() -> None:
+async def test_a_resumed_event_stream_delivers_the_response() -> None:
     async def breaks(exchange: Exchange) -> None:
         async def resume(again: Exchange) -> None:
             assert again.headers["last-event-id"] == "7"
@@ -176,7 +176,7 @@ async def test_an_event_stream_that_is_taken_up_again_brings_its_answer() -> Non
         assert await connection.call_tool("breaks") == {"content": []}
 
 
-# Servers use the code of a lost connection for errors of their own, in whatever words.
+# Servers use the code of a lost connection for their own errors, with any message.
 
 
 async def says_so_in_json(exchange: Exchange) -> None:
@@ -199,7 +199,7 @@ async def says_so_in_an_unreadable_400(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("refuse", [says_so_in_json, says_so_in_an_event, says_so_in_400, says_so_in_an_unreadable_400])
-async def test_an_error_over_http_that_sounds_like_a_loss_is_the_servers_own(refuse: Tool) -> None:
+async def test_an_http_error_of_the_server_is_not_taken_for_a_lost_connection(refuse: Tool) -> None:
     async with raw_web(refuse=refuse) as web, connected(web.url) as connection:
         with pytest.raises(ServerError) as refused:
             await connection.call_tool("refuse")
@@ -208,7 +208,7 @@ async def test_an_error_over_http_that_sounds_like_a_loss_is_the_servers_own(ref
 
 
 @modes
-async def test_an_error_in_process_that_sounds_like_a_loss_is_the_servers_own(mode: str) -> None:
+async def test_an_in_process_error_of_the_server_is_not_taken_for_a_lost_connection(mode: str) -> None:
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool(name="refuse", input_schema={"type": "object"})])
 
@@ -222,10 +222,12 @@ async def test_an_error_in_process_that_sounds_like_a_loss_is_the_servers_own(mo
     assert (refused.value.code, refused.value.message, refused.value.data) == (-32000, "Connection closed", {"why": 1})
 
 
-@pytest.mark.parametrize("name", ["last_words", "close_stdout", "die"])
-async def test_over_stdio_a_last_word_is_an_error_and_silence_is_a_loss(raw: list[str], name: str) -> None:
+@pytest.mark.parametrize("name", ["error_then_exit", "close_stdout", "die"])
+async def test_an_error_before_exit_is_reported_and_an_exit_without_response_is_a_loss(
+    raw: list[str], name: str
+) -> None:
     async with connected(raw) as connection:
-        expected = ServerError if name == "last_words" else ConnectionLostError
+        expected = ServerError if name == "error_then_exit" else ConnectionLostError
         back = ready_again(connection)
         with pytest.raises(expected) as ended:
             await connection.call_tool(name)
@@ -234,7 +236,7 @@ async def test_over_stdio_a_last_word_is_an_error_and_silence_is_a_loss(raw: lis
         assert (await connection.call_tool("echo"))["content"]
 
 
-async def test_a_transport_that_can_no_longer_be_written_to_is_opened_anew(raw: list[str]) -> None:
+async def test_a_transport_that_cannot_be_written_to_is_reopened(raw: list[str]) -> None:
     opened: list[Any] = []
 
     @asynccontextmanager
@@ -251,7 +253,7 @@ async def test_a_transport_that_can_no_longer_be_written_to_is_opened_anew(raw: 
     assert len(opened) == 2
 
 
-async def test_a_call_in_process_ends_with_the_connection() -> None:
+async def test_closing_the_connection_ends_a_call_in_process() -> None:
     server: MCPServer[Any] = MCPServer("here")
     started = anyio.Event()
 
@@ -292,7 +294,7 @@ async def forgot_to_initialize(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("say", [forgot, forgot_in_json, forgot_with_400, forgot_to_initialize])
-async def test_a_server_that_forgot_the_session_is_greeted_anew(say: Tool) -> None:
+async def test_an_expired_session_is_initialized_again(say: Tool) -> None:
     reasons: list[str | None] = []
     async with raw_web(ok=ok) as web, connected(web.url) as connection:
         connection.add_listener(
@@ -306,8 +308,8 @@ async def test_a_server_that_forgot_the_session_is_greeted_anew(say: Tool) -> No
     assert "The server no longer knows our session; it was probably restarted." in reasons
 
 
-async def test_a_forgotten_session_is_noticed_without_any_call() -> None:
-    """The stream on which a server tells its news is asked for again when it ends."""
+async def test_an_expired_session_is_detected_without_a_call() -> None:
+    """The stream of server notifications is requested again when it ends."""
 
     async def news(exchange: Exchange) -> None:
         await exchange.begin("text/event-stream")
@@ -319,14 +321,14 @@ async def test_a_forgotten_session_is_noticed_without_any_call() -> None:
     async with raw_web(ok=ok) as web:
         web.on_get = news
         async with connected(web.url) as connection:
-            greeted = ready_again(connection)
+            reconnected = ready_again(connection)
             web.session = "two"
             restarted.set()
-            await greeted.wait()
+            await reconnected.wait()
             assert web.handshakes == 2
 
 
-async def test_a_restarted_http_server_that_forgot_the_session_is_met_anew() -> None:
+async def test_a_restarted_http_server_gets_a_new_session() -> None:
     """The first server's sessions die with it; the second one listens at the same address."""
     served: list[Any] = []
 
@@ -361,7 +363,7 @@ async def test_a_restarted_http_server_that_forgot_the_session_is_met_anew() -> 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
 @pytest.mark.parametrize("body", [b"<h1>Bad gateway</h1>", b'{"message": "Service Unavailable"}'])
-async def test_what_a_gateway_says_is_no_word_of_the_server(status: int, body: bytes) -> None:
+async def test_errors_of_a_gateway_are_not_errors_of_the_server(status: int, body: bytes) -> None:
     async def pay(exchange: Exchange) -> None:
         await exchange.answer(status, body, "application/json" if body.startswith(b"{") else "text/html")
 
@@ -373,11 +375,11 @@ async def test_what_a_gateway_says_is_no_word_of_the_server(status: int, body: b
             await connection.call_tool("pay")
         words = f"it: the server is not available: its gateway answered the tool pay with HTTP {status}."
         assert str(lost.value).startswith(words)
-        await connection.call_tool("look")  # a gateway may fail once; what else runs goes on
+        await connection.call_tool("look")  # a gateway may fail once without ending other calls
         assert web.handshakes == 1
 
 
-async def test_an_error_of_the_server_with_the_status_of_a_gateway_is_its_own() -> None:
+async def test_a_json_rpc_error_with_a_gateway_status_is_an_error_of_the_server() -> None:
     async def pay(exchange: Exchange) -> None:
         await exchange.error(-32050, "The till is closed.", 503)
 

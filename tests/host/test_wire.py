@@ -17,7 +17,7 @@ from support.wire import serving
 pytestmark = pytest.mark.anyio
 
 
-async def test_unknown_fields_and_meta_arrive_as_they_were_sent(raw: list[str]) -> None:
+async def test_unknown_fields_and_meta_are_kept(raw: list[str]) -> None:
     async with connected(raw) as connection:
         result = await connection.call_tool(
             "echo", {"a": None, "b": {"c": []}}, meta={"x/y": 1, "progressToken": "theirs"}
@@ -32,7 +32,7 @@ async def test_unknown_fields_and_meta_arrive_as_they_were_sent(raw: list[str]) 
     }
 
 
-def test_only_what_the_wire_needs_is_taken_off_a_result() -> None:
+def test_only_transport_fields_are_removed_from_a_result() -> None:
     stamp = {"io.modelcontextprotocol/serverInfo": {"name": "a"}}
     sent = {"content": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": {**stamp, "b": 1}}
     assert without_wire_fields(sent) == {"content": [], "_meta": {"b": 1}}
@@ -45,7 +45,7 @@ async def test_tools_of_all_pages_are_listed(raw: list[str]) -> None:
         assert [tool["name"] for tool in connection.tools] == ["echo", "hang", "die"]
 
 
-async def test_pages_that_never_end_are_left_after_a_bound() -> None:
+async def test_endless_pagination_stops_at_a_limit() -> None:
     asked = 0
 
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
@@ -92,7 +92,7 @@ async def test_progress_reaches_the_caller() -> None:
     assert seen == [(1, 2, "half")]
 
 
-async def test_lists_of_prompts_and_templates_arrive_raw() -> None:
+async def test_prompts_and_templates_are_listed_unchanged() -> None:
     server: FastMCP[Any] = FastMCP("lists")
 
     @server.prompt()
@@ -111,7 +111,7 @@ async def test_lists_of_prompts_and_templates_arrive_raw() -> None:
 # 2026-07-28
 
 
-async def test_a_tool_that_needs_another_round_is_asked_again_until_it_is_done() -> None:
+async def test_a_tool_that_requires_input_is_called_again_until_it_is_complete() -> None:
     states: list[str | None] = []
 
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
@@ -129,7 +129,7 @@ async def test_a_tool_that_needs_another_round_is_asked_again_until_it_is_done()
     assert states == [None, "round 1", "round 2"]
 
 
-async def test_a_tool_that_never_has_enough_is_an_error_of_the_server() -> None:
+async def test_a_tool_that_always_requires_more_input_is_a_server_error() -> None:
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool(name="more", input_schema={"type": "object"})])
 
@@ -141,7 +141,7 @@ async def test_a_tool_that_never_has_enough_is_an_error_of_the_server() -> None:
             await connection.call_tool("more")
 
 
-async def test_arguments_that_a_tool_wants_in_headers_are_sent_there() -> None:
+async def test_arguments_are_sent_in_the_headers_that_a_tool_declares() -> None:
     seen: list[str | None] = []
 
     def tool(name: str, header: str) -> types.Tool:
@@ -163,7 +163,7 @@ async def test_arguments_that_a_tool_wants_in_headers_are_sent_there() -> None:
     assert seen == ["eu"]
 
 
-async def test_a_tool_that_began_to_want_headers_is_listed_again_and_called() -> None:
+async def test_a_tool_that_newly_declares_headers_is_listed_again_and_called() -> None:
     wants = False
     calls = 0
 

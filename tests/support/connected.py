@@ -19,67 +19,67 @@ ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 RAW_SERVER = """
 import json, os, sys
 
-def say(**message):
+def send(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 def text(words, **more):
     return {"content": [{"type": "text", "text": words}], **more}
 
 tools = [{"name": name, "inputSchema": {"type": "object"}, "x-unknown": 1} for name in ("echo", "hang", "die")]
-heard = []
+received = []
 for line in sys.stdin:
     message = json.loads(line)
     if "method" not in message:
-        say(id=asked, result=text("answered", answer=message))
+        send(id=asked, result=text("answered", answer=message))
         continue
     method, params, id = message["method"], message.get("params", {}), message.get("id")
     if id is None:
-        heard.append(message)
+        received.append(message)
     elif method == "initialize":
-        heard.append(message)
-        say(id=id, result={
+        received.append(message)
+        send(id=id, result={
             "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}},
             "serverInfo": {"name": "raw", "version": "7"}, "instructions": "Be kind.",
         })
     elif method == "tools/list":
         at = int(params.get("cursor", 0))
         more = {"nextCursor": str(at + 1)} if at + 1 < len(tools) else {}
-        say(id=id, result={"tools": tools[at:at + 1], **more})
+        send(id=id, result={"tools": tools[at:at + 1], **more})
     elif method != "tools/call":
-        say(id=id, error={"code": -32601, "message": "Method not found"})
+        send(id=id, error={"code": -32601, "message": "Method not found"})
     elif params["name"] == "echo":
-        say(id=id, result=text("echo", unknown={"kept": [None, 1]}, _meta={"a/b": 1}, params=params))
-    elif params["name"] == "heard":
-        say(id=id, result=text("heard", heard=heard))
+        send(id=id, result=text("echo", unknown={"kept": [None, 1]}, _meta={"a/b": 1}, params=params))
+    elif params["name"] == "received":
+        send(id=id, result=text("received", received=received))
     elif params["name"] == "ask":
         asked = id
-        say(id="question", **params["arguments"])
+        send(id="question", **params["arguments"])
     elif params["name"] == "pid":
-        say(id=id, result=text(str(os.getpid())))
+        send(id=id, result=text(str(os.getpid())))
     elif params["name"] == "hang":
         token = params.get("_meta", {}).get("progressToken")
-        say(method="notifications/progress", params={"progressToken": token, "progress": 1, "message": str(id)})
+        send(method="notifications/progress", params={"progressToken": token, "progress": 1, "message": str(id)})
     elif params["name"] == "die":
         print("out of cheese", file=sys.stderr, flush=True)
         os._exit(3)
-    elif params["name"] == "last_words":
-        say(id=id, error={"code": -32000, "message": "Connection closed"})
+    elif params["name"] == "error_then_exit":
+        send(id=id, error={"code": -32000, "message": "Connection closed"})
         os._exit(0)
     elif params["name"] == "close_stdout":
         os.close(1)
     elif params["name"] == "grow":
         tools.append({"name": "new", "inputSchema": {"type": "object"}})
-        say(method="notifications/tools/list_changed")
-        say(id=id, result=text("grown"))
+        send(method="notifications/tools/list_changed")
+        send(id=id, result=text("grown"))
     elif params["name"] == "noisy":
         print("Starting up...", flush=True)
-        say(id=id, result=text("after noise"))
+        send(id=id, result=text("after noise"))
     elif params["name"] == "write":
         print(params["arguments"]["line"].replace("ID", json.dumps(id)), flush=True)
     elif params["name"] == "empty":
-        say(id=id, result={})
+        send(id=id, result={})
     else:
-        say(id=id, error={"code": -32000, "message": "Refused", "data": {"why": "because"}})
+        send(id=id, error={"code": -32000, "message": "Refused", "data": {"why": "because"}})
 """
 
 # Answers the handshake and one call, then behaves as its arguments say.
@@ -89,7 +89,7 @@ import json, os, signal, subprocess, sys
 if "ignore-sigterm" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-def say(**message):
+def send(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 pids = [os.getpid()]
@@ -101,17 +101,17 @@ for line in sys.stdin:
     message = json.loads(line)
     id, method = message.get("id"), message["method"]
     if method == "initialize":
-        say(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                            "serverInfo": {"name": "child", "version": "1"}})
     elif method == "tools/list":
-        say(id=id, result={"tools": [{"name": "pids", "inputSchema": {"type": "object"}}]})
+        send(id=id, result={"tools": [{"name": "pids", "inputSchema": {"type": "object"}}]})
     elif method == "tools/call":
         if "flood" in sys.argv:
             for i in range(2000):
-                say(method="notifications/message", params={"level": "info", "data": "x" * 1000})
-        say(id=id, result={"content": [], "pids": pids})
+                send(method="notifications/message", params={"level": "info", "data": "x" * 1000})
+        send(id=id, result={"content": [], "pids": pids})
     elif id is not None:
-        say(id=id, error={"code": -32601, "message": "Method not found"})
+        send(id=id, error={"code": -32601, "message": "Method not found"})
 
 while "ignore-sigterm" in sys.argv:
     signal.pause()
