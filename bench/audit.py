@@ -12,7 +12,7 @@ from bench.progress import say
 from bench.report import Goal, Options, Report, Table
 from bench.samples import ratio, rotated
 from bench.serving import freeze
-from bench.stage import SERVER, TOOL, Page, Stage
+from bench.stage import TOOL, Page, Stage
 from fanlight.host import AuditRecord, SqliteStore, Store
 
 ROUNDS = 40
@@ -46,7 +46,7 @@ async def _measure(folder: Path, rounds: int) -> dict[str, list[float]]:
         pages: dict[str, Page] = {}
         for name, store in stores.items():
             stage = await stack.enter_async_context(Stage({"small": {"content": []}}, store))
-            pages[name] = await stage.open(await stage.host.call_tool(SERVER, TOOL, {"name": "small"}))
+            pages[name] = await stage.open(await stage.call({"name": "small"}))
             await pages[name].ask("tools/call", {"name": TOOL, "arguments": {"name": "small"}})
         freeze()
         for turn in range(rounds):

@@ -46,7 +46,8 @@ async def _serve_host(limits: Limits) -> None:
         if order == "freeze":
             freeze()
             return {"frozen": True}
-        calls = [await host.call_tool(SERVER, TOOL, {"place": "Oslo"}, conversation=str(n)) for n in range(order)]
+        name = f"{SERVER}__{TOOL}"
+        calls = [await host.conversation(str(n)).call_tool(name, {"place": "Oslo"}) for n in range(order)]
         return {"views": [(call.view, call.token) for call in calls]}
 
     async with Host({SERVER: _server()}, limits=limits) as host:

@@ -19,7 +19,7 @@ from bench.progress import say
 from bench.report import Goal, Options, Report, Table
 from bench.samples import ratio, rotated
 from bench.serving import freeze
-from bench.stage import SERVER, TOOL, VERSION, Page, Stage
+from bench.stage import TOOL, VERSION, Page, Stage
 
 ROUNDS = 40
 QUICK_ROUNDS = 8
@@ -65,7 +65,7 @@ async def _measure(results: dict[str, JSONObject], rounds: int) -> Figures:
     figures: Figures = {}
     answers = {EMPTY: {"content": []}, **results}
     async with Stage(answers) as stage:
-        page = await stage.open(await stage.host.call_tool(SERVER, TOOL, {"name": EMPTY}))
+        page = await stage.open(await stage.call({"name": EMPTY}))
         for name, result in answers.items():
             await _call(page, name, result)
         freeze()

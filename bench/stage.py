@@ -45,11 +45,15 @@ class Stage:
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(self._tasks.cancel_scope.cancel)
         await self._stack.enter_async_context(self.host)
-        await self.host.tools()
+        await self.host.conversation().tools()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    async def call(self, arguments: dict[str, Any]) -> Call:
+        """Call the tool."""
+        return await self.host.conversation().call_tool(f"{SERVER}__{TOOL}", arguments)
 
     async def open(self, call: Call) -> "Page":
         """Show a call's View, and let it say that it is ready."""

@@ -83,7 +83,7 @@ async def _serve_server(folder: Path, count: int) -> None:
 async def _serve_host(folder: Path, count: int, address: str) -> None:
     async def call(request: Request) -> Response:
         order = await request.json()
-        begun = host.begin(order["server"], order["tool"])
+        begun = host.conversation().begin(f"{order['server']}__{order['tool']}")
         tasks.start_soon(begun.run, {"place": "Oslo"})
         return JSONResponse({"view": begun.view, "token": begun.token})
 
@@ -99,7 +99,7 @@ async def _serve_host(folder: Path, count: int, address: str) -> None:
         Host({"own": _server(folder, count), "remote": address}, limits=UNLIMITED) as host,
         anyio.create_task_group() as tasks,
     ):
-        await host.tools()
+        await host.conversation().tools()
         await serve(host.wrap(program), _nothing, ws="websockets-sansio", ws_per_message_deflate=False)
         tasks.cancel_scope.cancel()
 

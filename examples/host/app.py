@@ -8,6 +8,7 @@ import contextlib
 import sys
 import threading
 import webbrowser
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from fanlight.host import Host
+from fanlight.host import Host, Message
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
@@ -53,12 +54,13 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 host = Host({name: [sys.executable, str(HERE.parent / name / "server.py")] for name in EXAMPLES})
+chat = host.conversation("demo")
 messages: list[str] = []
 
 
 @host.on_message
-def on_message(conversation: str | None, role: str, content: list[dict[str, Any]]) -> None:
-    messages.extend(str(block.get("text", "")) for block in content)
+def on_message(message: Message) -> None:
+    messages.extend(str(block.get("text", "")) for block in message.content)
 
 
 async def page(request: Request) -> Response:
@@ -73,7 +75,8 @@ async def ask(request: Request) -> Response:
     question = (await request.json()).get("question")
     if question not in QUESTIONS:
         return JSONResponse({"error": "Unknown question. Choose one of the list."}, 400)
-    call = await host.call_tool(*QUESTIONS[question], conversation="demo")
+    server, tool, arguments = QUESTIONS[question]
+    call = await chat.call_tool(f"{server}__{tool}", arguments)
     text = "\n".join(block.get("text", "") for block in call.for_model)
     return JSONResponse(
         {"tool": call.tool, "server": call.server, "view": call.view, "token": call.token, "text": text}
@@ -81,7 +84,8 @@ async def ask(request: Request) -> Response:
 
 
 async def model(request: Request) -> Response:
-    return JSONResponse({"context": host.model_context("demo"), "messages": messages})
+    context = [asdict(update) for update in chat.context(everything=True)]
+    return JSONResponse({"context": context, "messages": messages})
 
 
 app = host.wrap(

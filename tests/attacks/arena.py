@@ -24,6 +24,7 @@ from fanlight.host.calls.call import Call
 from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host
 from support.browser import until, view_frames
+from support.calls import begin, call_tool
 from support.mcpui import embedding, html_resource
 from support.program import chat_page
 from support.wire import serving_pages
@@ -145,12 +146,12 @@ class Arena:
 
     async def _show(self, request: Request) -> Response:
         servers = request.path_params["servers"].split(",")
-        calls = [await self.host.call_tool(server, "show", {}, conversation="c") for server in servers]
+        calls = [await call_tool(self.host, server, "show", {}, conversation="c") for server in servers]
         return _with_cookie(chat_page(*calls))
 
     async def _begin(self, request: Request) -> Response:
         """Show a View whose tool has not run yet."""
-        self._call = self.host.begin(request.path_params["server"], "show", "c")
+        self._call = begin(self.host, request.path_params["server"], "show", "c")
         return _with_cookie(chat_page(self._call))
 
     async def _finish(self, request: Request) -> Response:

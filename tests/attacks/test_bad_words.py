@@ -32,6 +32,7 @@ from fanlight.host.web.origins import HostNames, app_label
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives
 from support.browser import profile
+from support.calls import app_tools_of, call_tool
 from support.page import Page as PlayedPage
 
 pytestmark = pytest.mark.anyio
@@ -247,7 +248,7 @@ async def opened(server: object) -> AsyncIterator[tuple[PlayedPage, Host]]:
     """Open a View in a simulated page, and complete its handshake."""
     async with Host({"strict": server}, policy=EVERYTHING_GOES) as host:
         await host.servers["strict"].ready()
-        call = await host.call_tool("strict", "show", {})
+        call = await call_tool(host, "strict", "show", {})
         page = PlayedPage()
         await page.open(host, call.view, call.token)
         page.shown = await page.next()
@@ -279,7 +280,7 @@ async def test_a_response_without_a_request_does_nothing() -> None:
             await page.say({"id": id, "result": {"content": [], "tools": [{"name": "forged"}]}})
             await page.say({"id": id, "error": {"code": 1, "message": "forged"}})
         assert page.frames.empty()
-        assert host.app_tools() == []
+        assert app_tools_of(host) == []
         assert (await page.ask("ping", {}))["result"] == {}
 
 
@@ -367,7 +368,7 @@ async def test_deep_nesting_breaks_neither_the_host_nor_the_socket(depth: int, s
 async def test_an_invalid_csp_report_is_rejected(stage: Arena) -> None:
     """Fails without MAX_BYTES and read_report in csp_reports.py."""
     port = stage.origin.rpartition(":")[2]
-    at = {"host": f"{app_label('strict', 'ui://strict/view')}.sandbox.localhost:{port}"}
+    at = {"host": f"{app_label('strict', 'ui://strict/view', None)}.sandbox.localhost:{port}"}
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=at) as client:
         for body, status in {"x" * 100_000: 413, "x": 400, "[]": 400, "{}": 400, "[" * 2_000: 400}.items():
             assert (await client.post("/report", content=body)).status_code == status
@@ -599,7 +600,7 @@ async def test_a_view_is_read_only_from_a_ui_uri_of_its_own_server() -> None:
         lying = liar([text(uri=uri)], {"ui": {"resourceUri": uri}, "ui/resourceUri": uri})
         async with Host({"strict": lying}) as host:
             await host.servers["strict"].ready()
-            call = await host.call_tool("strict", "show", {})
+            call = await call_tool(host, "strict", "show", {})
             if call.view is None:
                 continue
             with pytest.raises(ViewRefusedError):
@@ -633,4 +634,4 @@ async def test_a_view_of_thirty_megabytes_is_shown_or_refused_and_affects_no_oth
     """Fails if reading a View blocks the host."""
     async with opened(liar([text(VIEW + "x" * 30_000_000)])) as (page, host):
         assert (await page.ask("ping", {}))["result"] == {}
-        assert len(await host.tools()) == 2
+        assert len(await host.conversation().tools()) == 2

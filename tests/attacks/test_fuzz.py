@@ -18,6 +18,7 @@ from fanlight.host.views.frames import Resize, decode_frame
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.dialects import ROWS
+from support.calls import call_tool
 from support.page import SHOW, Page
 
 pytestmark = pytest.mark.anyio
@@ -409,7 +410,7 @@ class hosted:
         self.host = Host({"strict": hostile("strict")[0]}, policy=Policy({"tools": "allow"}), limits=limits)
         await self.host.__aenter__()
         await self.host.servers["strict"].ready()
-        call = await self.host.call_tool("strict", "show", {})
+        call = await call_tool(self.host, "strict", "show", {})
         page = await Page().open(self.host, call.view, call.token)
         for message in ({**HELLO, "params": {}}, READY):
             await page.receive_by_host({"type": "message", "message": message})

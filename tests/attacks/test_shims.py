@@ -63,7 +63,7 @@ class Heard:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.messages: list[str] = []
-        host.on_message(lambda conversation, role, content: self.messages.append(content[0]["text"]))
+        host.on_message(lambda message: self.messages.append(message.content[0]["text"]))
 
     def calls(self) -> list[str]:
         return [record.name for record in self.host.audit(kind="message") if record.name not in GREETING]

@@ -312,7 +312,10 @@ async def test_a_view_cannot_read_the_document_of_another_app(stage: Arena, page
     await settled(page)
     assert other.url not in [child.url for child in one.child_frames]
     async with httpx2.AsyncClient() as client:
-        for label, url in ((app_label("a", "ui://a/view"), other.url), (app_label("b", "ui://b/view"), one.url)):
+        for label, url in (
+            (app_label("a", "ui://a/view", None), other.url),
+            (app_label("b", "ui://b/view", None), one.url),
+        ):
             address, port = url.rpartition("/")[2], stage.origin.rpartition(":")[2]
             answer = await client.get(
                 f"http://127.0.0.1:{port}/{address}", headers={"host": f"{label}.sandbox.localhost:{port}"}
@@ -415,7 +418,7 @@ async def test_only_a_page_of_the_program_opens_a_socket(stage: Arena) -> None:
     """Fails without the comparison of Origin and Host in page_socket.py."""
     view, token = await view_and_token(stage, "a")
     port = stage.origin.rpartition(":")[2]
-    label = app_label("a", "ui://a/view")
+    label = app_label("a", "ui://a/view", None)
     opening = {"type": "open", "view": view, "token": token}
     strangers = (
         None,
@@ -437,7 +440,7 @@ async def test_only_a_page_of_the_program_opens_a_socket(stage: Arena) -> None:
 async def test_each_host_name_serves_only_its_own_role(stage: Arena) -> None:
     """Fails without HostNames.role: the program would answer at the names of Views."""
     port = stage.origin.rpartition(":")[2]
-    label = app_label("a", "ui://a/view")
+    label = app_label("a", "ui://a/view", None)
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         for name, status in {
             "localhost": 200,
@@ -462,7 +465,7 @@ async def test_the_proxy_serves_pages_of_the_program_only(stage: Arena) -> None:
     """Fails without check_source and HostNames.role in Sandbox._proxy."""
     port = stage.origin.rpartition(":")[2]
     at = {"host": f"sandbox.localhost:{port}"}
-    label = app_label("a", "ui://a/view")
+    label = app_label("a", "ui://a/view", None)
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         assert (await client.get("/proxy", params={"host": stage.origin}, headers=at)).status_code == 200
         for host in (
@@ -479,7 +482,7 @@ async def test_a_path_is_a_document_or_not_found(stage: Arena) -> None:
     view, token = await view_and_token(stage, "a")
     shown = await knock(stage, {"type": "open", "view": view, "token": token})
     port, address = stage.origin.rpartition(":")[2], shown["document"].rpartition("/")[2]
-    at = {"host": f"{app_label('a', 'ui://a/view')}.sandbox.localhost:{port}"}
+    at = {"host": f"{app_label('a', 'ui://a/view', None)}.sandbox.localhost:{port}"}
     for path, status in {
         f"/{address}": 200,
         f"/../{address}": 404,

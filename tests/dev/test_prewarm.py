@@ -12,6 +12,7 @@ from anyio.abc import Process
 from fanlight.dev.prewarm import PrewarmedProcesses, imports
 from fanlight.host import Host
 from fanlight.host.upstream.config import Command
+from support.calls import call_tool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -178,7 +179,7 @@ async def test_a_host_launches_a_server_in_a_prewarmed_process(tmp_path: Path, p
 
         async def call_loaded() -> str:
             await host.servers["it"].ready(90)
-            call = await host.call_tool("it", "loaded", {})
+            call = await call_tool(host, "it", "loaded", {})
             assert call.result is not None
             return str(call.result["content"][0]["text"])
 

@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 
 from fanlight.host import Host, Policy
 from support.browser import until, view_frame
+from support.calls import app_tools_of, call_app_tool, context_of
 from support.examples import VIEWS, server_of
 from support.program import Program, program_of
 
@@ -22,7 +23,7 @@ def host_of(name: str, rules: dict[str, Any] | None = None) -> Host:
 async def the_only_view(program: Program) -> str:
     """Wait until the host has the app tools of its View, and return the id of the View."""
     for _ in range(500):
-        if tools := program.host.app_tools("game"):
+        if tools := app_tools_of(program.host, "game"):
             return tools[0].view
         await program.inside(anyio.sleep(0.01))
     raise AssertionError("no app tools")
@@ -57,7 +58,7 @@ async def test_the_map_sends_the_visible_area_as_model_context(browser: Browser)
             await expect(view.get_by_role("button", name="Cairo")).to_be_visible()
             await view.get_by_role("application").press("-")
             await expect(view.get_by_role("status")).to_have_text(re.compile("^In view: "))
-            (context,) = host.model_context("map")
+            (context,) = context_of(host, "map")
             assert "Markers in view: Cairo." in context["content"][0]["text"]
             assert problems == []
 
@@ -80,13 +81,13 @@ async def test_the_model_plays_on_the_users_board(browser: Browser) -> None:
             await view.get_by_role("button", name="Column 4").click()
             await expect(view.locator(".cell .user")).to_have_count(1)
             shown = await the_only_view(program)
-            assert {tool.tool for tool in host.app_tools("game")} == {"look_at_board", "drop_disc"}
-            done = await program.inside(host.call_app_tool(shown, "drop_disc", {"column": 4}))
+            assert {tool.name for tool in app_tools_of(host, "game")} == {"look_at_board", "drop_disc"}
+            done = await program.inside(call_app_tool(host, shown, "drop_disc", {"column": 4}))
             assert ". . . O . . ." in done["content"][0]["text"]
             await expect(view.get_by_role("button", name="Column 4")).to_have_accessible_name(
                 "Column 4, from the bottom: you, the model"
             )
-            again = await program.inside(host.call_app_tool(shown, "drop_disc", {"column": 4}))
+            again = await program.inside(call_app_tool(host, shown, "drop_disc", {"column": 4}))
             assert again["isError"]
             assert problems == []
 
@@ -98,10 +99,10 @@ async def test_a_move_for_the_model_needs_consent_but_reading_the_board_does_not
             view = await view_frame(page)
             await expect(view.get_by_role("button", name="Ask the model to move")).to_be_visible()
             shown = await the_only_view(program)
-            seen = await program.inside(host.call_app_tool(shown, "look_at_board", {}))
+            seen = await program.inside(call_app_tool(host, shown, "look_at_board", {}))
             assert "It is the model's turn." in seen["content"][0]["text"]
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(program.inside, host.call_app_tool(shown, "drop_disc", {"column": 1}))
+                tasks.start_soon(program.inside, call_app_tool(host, shown, "drop_disc", {"column": 1}))
                 for tool in ("drop_disc", "play"):  # the model's call of the View, and the View's of its server
                     question = page.get_by_role("dialog").filter(has_text=tool)
                     await question.get_by_role("button", name="Allow once").click()

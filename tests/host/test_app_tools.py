@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from fanlight import Apps, View
 from fanlight.host import Host, Limits, Policy, RequestError, UnknownViewError
+from support.calls import app_tools_of, begin, call_app_tool
 from support.page import Page
 from support.wire import serving
 
@@ -34,7 +35,7 @@ async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, 
 
     async with Host({"board": server}, limits=limits, policy=Policy({"app_tools": "allow"})) as host:
         await host.servers.settled()
-        call = host.begin("board", "show", conversation="c1")
+        call = begin(host, "board", "show", conversation="c1")
         assert call.view is not None
         page = Page()
         await page.open(host, call.view, call.token)
@@ -53,7 +54,7 @@ async def called(result: Any, schema: Any = None, limits: Limits | None = None) 
 
             async def call() -> None:
                 try:
-                    outcome.append(await host.call_app_tool(view, "move", {"to": 1}))
+                    outcome.append(await call_app_tool(host, view, "move", {"to": 1}))
                 except RequestError as failed:
                     outcome.append(str(failed))
                 tasks.cancel_scope.cancel()
@@ -136,7 +137,7 @@ async def test_a_tool_that_the_view_does_not_offer_is_not_called() -> None:
     async with board() as (host, view, page):
         await offer(page, {"name": "move"})
         with pytest.raises(RequestError, match=r"offers no tool 'other'\. Its tools are: move"):
-            await host.call_app_tool(view, "other", {})
+            await call_app_tool(host, view, "other", {})
         assert page.frames.empty()
 
 
@@ -144,19 +145,21 @@ async def test_all_pages_are_read_and_invalid_entries_ignored() -> None:
     async with board() as (host, view, page):
         await offer(page, {"name": "a"}, {"name": "a", "description": "again"}, {}, 7, {"name": 7}, nextCursor="2")
         await offer(page, {"name": "b", "inputSchema": 7, "description": 7})
-        found = host.app_tools("c1")
-        assert [(tool.tool, tool.input_schema, tool.description) for tool in found] == [
-            ("a", {"type": "object"}, ""),
-            ("b", {"type": "object"}, ""),
+        found = app_tools_of(host, "c1")
+        assert [(tool.name, tool.entry) for tool in found] == [
+            ("a", {"name": "a"}),
+            ("b", {"name": "b", "inputSchema": 7, "description": 7}),
         ]
-        assert (found[0].name, found[0].server) == (f"app_{view}__a", "board")
-        assert host.app_tools("other") == []
+        assert found[0].server == "board"
+        (offered, _) = [tool for tool in await host.conversation("c1").tools() if tool.view == view]
+        assert (offered.name, offered.input_schema) == (f"app_{view}__a", {"type": "object", "properties": {}})
+        assert app_tools_of(host, "other") == []
 
 
 async def test_the_number_of_app_tools_is_limited() -> None:
     async with board() as (host, _, page):
         await offer(page, *({"name": f"t{i}"} for i in range(60)), nextCursor="more")
-        assert len(host.app_tools("c1")) == 50
+        assert len(app_tools_of(host, "c1")) == 50
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ async def test_a_view_with_an_invalid_response_has_no_tools(answer: dict[str, An
     async with board() as (host, _, page):
         await page.say({"id": (await page.message())["id"], **answer})
         await anyio.wait_all_tasks_blocked()
-        assert host.app_tools("c1") == []
+        assert app_tools_of(host, "c1") == []
 
 
 async def test_changes_are_read_again_at_a_limited_rate() -> None:
@@ -175,7 +178,7 @@ async def test_changes_are_read_again_at_a_limited_rate() -> None:
         for _ in range(100):
             await page.say({"method": "notifications/tools/list_changed"})
         await offer(page, {"name": "b"})
-        assert [tool.tool for tool in host.app_tools("c1")] == ["b"]
+        assert [tool.name for tool in app_tools_of(host, "c1")] == ["b"]
         await anyio.sleep(0.2)
         assert page.frames.empty()
 
@@ -186,6 +189,6 @@ async def test_a_closed_view_offers_no_tools() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(host.close_view, view)
             await page.say({"id": (await page.message())["id"], "result": {}})
-        assert host.app_tools("c1") == []
+        assert app_tools_of(host, "c1") == []
         with pytest.raises(UnknownViewError):
-            await host.call_app_tool(view, "a", {})
+            await call_app_tool(host, view, "a", {})

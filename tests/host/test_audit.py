@@ -263,7 +263,7 @@ from host.test_consent import board
 
 async def main():
     async with Host({{"board": board()}}, store="sqlite:///{path}") as host:
-        call = await host.call_tool("board", "show", {{}}, conversation="c1")
+        call = await call_tool(host, "board", "show", {{}}, conversation="c1")
         print(call.view, call.token, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 

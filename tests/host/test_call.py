@@ -4,13 +4,14 @@ import pytest
 
 from fanlight.protocol.errors import StateError
 from host.test_host import open_view, running
+from support.calls import begin
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_result_from_elsewhere_is_shown_without_calling_the_tool() -> None:
     async with running() as host:
-        call = host.begin("counter", "fail")
+        call = begin(host, "counter", "fail")
         page = await open_view(host, call.view, call.token)
         call.show_result({"a": 1}, {"content": [], "structuredContent": {"sum": 3}})
         assert (await page.message())["params"] == {"arguments": {"a": 1}}
@@ -22,7 +23,7 @@ async def test_a_result_from_elsewhere_opens_the_views_that_it_embeds() -> None:
     resource = {"uri": "ui://shop/form", "mimeType": "text/html", "text": "<p>Form</p>"}
     result = {"content": [{"type": "resource", "resource": resource}]}
     async with running() as host:
-        call = host.begin("shop", "plain")
+        call = begin(host, "shop", "plain")
         assert call.view is None
         call.show_result({}, result)
         assert [view.uri for view in call.views] == ["ui://shop/form"]
@@ -33,7 +34,7 @@ async def test_a_result_from_elsewhere_opens_the_views_that_it_embeds() -> None:
 
 async def test_a_call_runs_once_or_shows_one_result() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         call.show_result({}, {"content": []})
         with pytest.raises(StateError, match=r"run\(\) came after"):
             await call.run({"a": 1, "b": 2})

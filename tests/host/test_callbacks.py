@@ -8,6 +8,7 @@ from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, Elicitati
 from pydantic import BaseModel
 
 from fanlight.host.errors import DeclinedError, ServerError
+from fanlight.host.upstream.callbacks import ServerRequest
 from support.connected import connected, modes
 from support.wire import serving
 
@@ -61,8 +62,8 @@ def text(result: dict[str, Any]) -> str:
 async def test_sampling_requests_are_answered_by_the_model_of_the_host(mode: str) -> None:
     asked: list[tuple[str, Any]] = []
 
-    async def sample(server: str, params: dict[str, Any]) -> dict[str, Any]:
-        asked.append((server, {key: value for key, value in params.items() if key != "_meta"}))
+    async def sample(request: ServerRequest) -> dict[str, Any]:
+        asked.append((request.server, {key: value for key, value in request.params.items() if key != "_meta"}))
         return ANSWER
 
     async with connected(asking(), mode=mode, on_sampling=sample) as connection:
@@ -77,9 +78,9 @@ async def test_elicitation_requests_are_answered_by_the_user_of_the_host(mode: s
         [{"action": "accept", "content": {"size": 3}}, {"action": "decline"}, {"action": "cancel"}]
     )
 
-    async def elicit(server: str, params: dict[str, Any]) -> dict[str, Any]:
-        assert (server, params["message"]) == ("it", "How large?")
-        assert params["requestedSchema"]["properties"]["size"]["type"] == "integer"
+    async def elicit(request: ServerRequest) -> dict[str, Any]:
+        assert (request.server, request.params["message"]) == ("it", "How large?")
+        assert request.params["requestedSchema"]["properties"]["size"]["type"] == "integer"
         return next(replies)
 
     async with connected(asking(), mode=mode, on_elicitation=elicit) as connection:
@@ -110,15 +111,15 @@ async def test_a_request_for_a_missing_capability_gets_an_error(raw: list[str], 
     assert answer["error"]["code"] in (types.INVALID_REQUEST, types.METHOD_NOT_FOUND)
 
 
-async def declines(server: str, params: dict[str, Any]) -> dict[str, Any]:
+async def declines(request: ServerRequest) -> dict[str, Any]:
     raise DeclinedError("Not today.", code=-32000, data={"until": "tomorrow"})
 
 
-async def fails(server: str, params: dict[str, Any]) -> dict[str, Any]:
+async def fails(request: ServerRequest) -> dict[str, Any]:
     raise ValueError("a secret")
 
 
-async def misunderstands(server: str, params: dict[str, Any]) -> dict[str, Any]:
+async def misunderstands(request: ServerRequest) -> dict[str, Any]:
     return {"a secret": 1}
 
 

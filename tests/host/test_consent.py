@@ -20,6 +20,7 @@ from fanlight.host import (
     Policy,
     Question,
     RequestError,
+    SamplingRequest,
     SqliteStore,
     Timeouts,
 )
@@ -27,6 +28,7 @@ from fanlight.host.consent.consent import visible
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
 from fanlight.host.web.origins import HostNames
+from support.calls import begin
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +77,7 @@ async def opened(host: Host) -> AsyncIterator[Page]:
 
 
 async def view(host: Host) -> Page:
-    call = host.begin("board", "show", conversation="c1")
+    call = begin(host, "board", "show", conversation="c1")
     page = Page()
     await page.open(host, call.view, call.token)
     page.shown = await page.next()
@@ -186,7 +188,7 @@ async def test_requests_that_leave_the_view_are_asked_about_each_time(
     host.on_message(lambda *message: messages.append(message))
 
     @host.on_sampling
-    async def sample(conversation: str | None, asked: dict[str, Any]) -> dict[str, Any]:
+    async def sample(request: SamplingRequest) -> dict[str, Any]:
         return {"role": "assistant"}
 
     async with opened(host) as page:
@@ -314,7 +316,7 @@ async def test_a_question_survives_a_lost_socket_and_is_answered_on_the_next() -
         await anyio.wait_all_tasks_blocked()
         again = Page()
         record, _ = next(iter(runtime_of(host).views))
-        await again.open(host, record.id, record.token, seen=page.seen, epoch=page.epoch)
+        await again.open(host, record.id, runtime_of(host).tokens.issue(record.id), seen=page.seen, epoch=page.epoch)
         again._last = page._last
         assert (await again.next())["type"] == "resumed"
         await again.tell({"type": "command-result", "id": question["id"], "result": {"answer": "once"}})
@@ -330,7 +332,9 @@ async def test_a_question_ends_when_its_page_does_not_reconnect_and_is_not_shown
         await ended_question(host)
         again = Page()
         record, _ = next(iter(runtime_of(host).views))
-        await again.open(host, record.id, record.token, seen=page.seen - 1, epoch=page.epoch)
+        await again.open(
+            host, record.id, runtime_of(host).tokens.issue(record.id), seen=page.seen - 1, epoch=page.epoch
+        )
         assert (await again.next())["type"] == "resumed"
         assert await again.next() == {"type": "cancel-command", "id": question["id"]}
         assert "The page was lost." in (await again.message())["error"]["message"]
@@ -344,7 +348,7 @@ async def test_a_reload_ends_the_open_question_and_the_next_one_is_asked() -> No
         page.disconnect(closed=True)
         record, _ = next(iter(runtime_of(host).views))
         again = Page()
-        await again.open(host, record.id, record.token)
+        await again.open(host, record.id, runtime_of(host).tokens.issue(record.id))
         await again.next()
         await again.ask("ui/initialize", HELLO, id=0)
         await again.say({"method": "ui/notifications/initialized"})
@@ -435,7 +439,7 @@ async def test_a_changed_document_is_not_shown_until_it_is_approved() -> None:
             await view(host)
         page = Page()
         page.answer = "once"
-        call = host.begin("board", "show")
+        call = begin(host, "board", "show")
         await page.open(host, call.view, call.token)
         assert (await page.next())["type"] == "show"
         await view(host)

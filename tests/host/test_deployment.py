@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanlight.host import Host
 from support.browser import problems_of, view_frame
+from support.calls import call_tool
 from support.deployed import uvicorn_process
 from support.deployed_app import greeting_program, greeting_server
 from support.wire import serving_pages
@@ -129,7 +130,7 @@ def api(host: Host) -> ASGIApp:
     """Return a program without pages, whose routes pages of every origin may use. Its host decides for itself."""
 
     async def view(request: Request) -> JSONResponse:
-        call = await host.call_tool("greeting", "greet", {"name": "World"})
+        call = await call_tool(host, "greeting", "greet", {"name": "World"})
         return JSONResponse({"view": call.view, "token": call.token}, headers={"access-control-allow-origin": "*"})
 
     return host.wrap(Starlette(routes=[Route("/view", view)]))

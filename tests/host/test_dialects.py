@@ -37,6 +37,7 @@ from fanlight.host.web.origins import HostNames
 from fanlight.protocol.dialects import ROWS
 from support.mcpui import embedding, html_resource
 from support.page import Page
+from support.calls import begin, call_tool, context_of
 
 pytestmark = pytest.mark.anyio
 
@@ -100,14 +101,14 @@ LINKS = [row.older for row in ROWS if row.kind == "key" and row.today == "ui.res
 @pytest.mark.parametrize("key", LINKS)
 async def test_a_tool_linked_by_an_older_key_has_its_view_and_is_audited(key: str) -> None:
     async with running(linked({key: "ui://made/view"})) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         assert "<title>View" in served(host, await opened(host, call)).body.decode()
         assert dialects(host) == {key}
 
 
 async def test_a_view_of_the_first_draft_gets_the_method_names_of_that_draft() -> None:
     async with running(linked({"mcp-ui/resourceUri": "ui://made/view"}, "text/html")) as host:
-        page = await opened(host, await host.call_tool("made", "show", {}))
+        page = await opened(host, await call_tool(host, "made", "show", {}))
         hello = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "Old", "version": "1"}, "capabilities": {}}
         await page.ask("initialize", hello, id=0)
         await page.say({"method": "notifications/initialized"})
@@ -118,7 +119,7 @@ async def test_a_view_of_the_first_draft_gets_the_method_names_of_that_draft() -
 @pytest.mark.parametrize("key", LINKS)
 async def test_without_dialects_a_tool_linked_by_an_older_key_has_no_view_and_is_audited(key: str) -> None:
     async with running(linked({key: "ui://made/view"}), dialects=False) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         assert (call.view, call.for_model[0]["text"]) == (None, "shown")
         (record,) = host.audit(kind="dialect")
         assert (record.name, record.outcome, record.server) == (key, "refused", "made")
@@ -136,14 +137,14 @@ async def test_older_metadata_of_a_view_is_applied(prefix: str) -> None:
         f"{prefix}/widgetPrefersBorder": True,
     }
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about)) as host:
-        page = await opened(host, await host.call_tool("made", "show", {}))
+        page = await opened(host, await call_tool(host, "made", "show", {}))
         csp = served(host, page).headers["content-security-policy"]
         assert "connect-src 'self' https://api.example;" in csp
         assert "https://cdn.example;" in csp
         assert page.shown["border"] is True
         assert dialects(host) == set(about)
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about), dialects=False) as host:
-        page = await opened(host, await host.call_tool("made", "show", {}))
+        page = await opened(host, await call_tool(host, "made", "show", {}))
         assert "connect-src 'none';" in served(host, page).headers["content-security-policy"]
         assert dialects(host, "refused") == set(about)
         assert dialects(host) == set()
@@ -161,18 +162,18 @@ HTML_TYPES = [row.older for row in ROWS if row.kind == "type" and row.older.star
 async def test_a_linked_view_with_an_older_mime_type_needs_dialects(mime: str) -> None:
     server = linked({"ui": {"resourceUri": "ui://made/view"}}, mime)
     async with running(server) as host:
-        body = served(host, await opened(host, await host.call_tool("made", "show", {}))).body.decode()
+        body = served(host, await opened(host, await call_tool(host, "made", "show", {}))).body.decode()
         assert ("<script>" in body) is (mime != "text/html+mcp")
         assert dialects(host) == {mime}
     async with running(server, dialects=False) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         with pytest.raises(ViewRefusedError, match="of another dialect"):
             await opened(host, call)
 
 
 async def test_a_standard_view_is_served_unchanged() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
-        page = await opened(host, await host.call_tool("made", "show", {}))
+        page = await opened(host, await call_tool(host, "made", "show", {}))
         assert served(host, page).body == b"<!doctype html><title>View</title>"
         assert "#" not in page.shown["document"]
         assert dialects(host) == set()
@@ -180,7 +181,7 @@ async def test_a_standard_view_is_served_unchanged() -> None:
 
 async def test_an_older_method_of_a_view_is_audited_once() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         page = await initialized(host, call)
         for height in range(3):
             await page.say({"method": "ui/size-change", "params": {"height": height}})
@@ -194,7 +195,7 @@ async def test_an_older_method_of_a_view_is_audited_once() -> None:
 
 async def test_without_dialects_an_older_method_is_rejected_and_audited() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}), dialects=False) as host:
-        page = await opened(host, await host.call_tool("made", "show", {}))
+        page = await opened(host, await call_tool(host, "made", "show", {}))
         answer = await page.ask("initialize", {"clientInfo": {"name": "Old", "version": "1"}}, id=0)
         reason = "initialize belongs to an older dialect, which this host does not accept. Send ui/initialize."
         assert answer["error"] == {"code": -32601, "message": reason}
@@ -222,8 +223,8 @@ async def test_visibility_of_chatgpt_tools_follows_their_keys() -> None:
         return "<p>"
 
     async with running(server, policy=Policy({"tools": "allow"})) as host:
-        assert {tool.tool for tool in await host.tools()} == {"public", "both"}
-        page = await initialized(host, await host.call_tool("made", "both", {}))
+        assert {tool.tool for tool in await host.conversation().tools()} == {"public", "both"}
+        page = await initialized(host, await call_tool(host, "made", "both", {}))
         await page.message()
         await page.message()
         for name, allowed in (("public", False), ("both", True), ("private", True)):
@@ -239,7 +240,7 @@ EMBEDDED = html_resource("<p>Hello</p>")
 
 async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest() -> None:
     async with running(embedding("made", show=EMBEDDED)) as host:
-        call = host.begin("made", "show", "c")
+        call = begin(host, "made", "show", "c")
         assert call.view is None
         await call.run({})
         assert [block["type"] for block in call.for_model] == ["text"]
@@ -252,7 +253,7 @@ async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest(
 
 async def test_without_dialects_an_embedded_view_is_not_opened_and_is_audited() -> None:
     async with running(embedding("made", show=EMBEDDED), dialects=False) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         assert call.view is None
         assert [block["type"] for block in call.for_model] == ["text", "resource"]
         (record,) = host.audit(kind="dialect")
@@ -276,7 +277,7 @@ def several(*resources: dict[str, Any]) -> MCPServer[Any]:
 async def test_each_of_several_embedded_views_is_opened_and_audited() -> None:
     uris = ["ui://made/one", "ui://made/two", "ui://made/three"]
     async with running(several(*(html_resource(f"<p>{uri}</p>", uri=uri) for uri in uris))) as host:
-        call = await host.call_tool("made", "show", {"a": 1}, "c")
+        call = await call_tool(host, "made", "show", {"a": 1}, "c")
         assert [view.uri for view in call.views] == uris
         assert (call.view, call.token) == call.views[0][:2]
         assert [block["type"] for block in call.for_model] == ["text"]
@@ -294,7 +295,7 @@ async def test_each_of_several_embedded_views_is_opened_and_audited() -> None:
 
 async def test_a_uri_that_is_embedded_twice_is_one_view_and_is_audited() -> None:
     async with running(several(EMBEDDED, html_resource("<p>Other</p>"))) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         (view,) = call.views
         assert "Hello" in served(host, await opened(host, view)).body.decode()
         (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
@@ -306,7 +307,7 @@ async def test_a_uri_that_is_embedded_twice_is_one_view_and_is_audited() -> None
 async def test_embedded_views_beyond_the_limit_are_not_opened_and_are_audited() -> None:
     resources = [html_resource("<p>", uri=f"ui://made/{number}") for number in range(5)]
     async with running(several(*resources), limits=Limits(result_views=2)) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         assert [view.uri for view in call.views] == ["ui://made/0", "ui://made/1"]
         (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
         assert record.data == {"reason": "The result brings 5 Views, and no more than 2 are opened."}
@@ -316,7 +317,7 @@ async def test_embedded_views_are_restored_from_the_store_with_their_own_documen
     resources = [html_resource(f"<p>{number}</p>", uri=f"ui://made/{number}") for number in range(2)]
     store = f"sqlite:///{tmp_path / 'host.db'}"
     async with running(several(*resources), store=store) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
     async with running(several(*resources), store=store) as host:
         for number, view in enumerate(call.views):
             assert served(host, await opened(host, view)).body.decode().endswith(f"<p>{number}</p>")
@@ -331,7 +332,7 @@ async def test_a_linked_view_takes_precedence_over_embedded_ones() -> None:
         return types.CallToolResult.model_validate({"content": [html_resource("<p>Embedded</p>")]})
 
     async with running(server) as host:
-        page = await opened(host, await host.call_tool("made", "show", {}))
+        page = await opened(host, await call_tool(host, "made", "show", {}))
         assert "Linked" in served(host, page).body.decode()
 
 
@@ -345,7 +346,7 @@ async def test_a_linked_view_takes_precedence_over_embedded_ones() -> None:
 )
 async def test_content_that_is_not_a_view_opens_nothing(block: dict[str, Any]) -> None:
     async with running(embedding("made", show=block)) as host:
-        assert (await host.call_tool("made", "show", {})).view is None
+        assert (await call_tool(host, "made", "show", {})).view is None
         assert dialects(host) == set()
 
 
@@ -363,7 +364,7 @@ async def test_content_that_is_not_a_view_opens_nothing(block: dict[str, Any]) -
 )
 async def test_an_embedded_view_that_cannot_be_shown_has_a_reason(resource: dict[str, Any], reason: str) -> None:
     async with running(embedding("made", show=resource)) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         with pytest.raises(ViewRefusedError, match=reason):
             await opened(host, call)
 
@@ -372,7 +373,7 @@ async def test_an_embedded_view_is_restored_from_the_store(tmp_path: Path) -> No
     server = embedding("made", show=EMBEDDED)
     store = f"sqlite:///{tmp_path / 'host.db'}"
     async with running(server, store=store) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
     async with running(embedding("made", show=EMBEDDED), store=store) as host:
         assert served(host, await opened(host, call)).body.decode().endswith("<p>Hello</p>")
     async with running(embedding("made", show=EMBEDDED), store=store, dialects=False) as host:
@@ -426,7 +427,7 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
     async with running(embedding("made", show=resource), policy=Asking()) as host:
         host.on_question(decide, instead_of_pages=True)
         for _ in range(2):
-            call = await host.call_tool("made", "show", {})
+            call = await call_tool(host, "made", "show", {})
             if shown:
                 assert "https://a.example/x" in served(host, await opened(host, call)).body.decode()
             else:
@@ -445,7 +446,7 @@ async def test_pages_of_the_host_program_are_never_framed(origin: str) -> None:
     policy = Policy({"external_domains": [origin]})
     options: Any = {"policy": policy, "origins": ["https://app.example.com"]}
     async with running(embedding("made", show=resource), **options) as host:
-        call = await host.call_tool("made", "show", {})
+        call = await call_tool(host, "made", "show", {})
         with pytest.raises(ViewRefusedError, match="is the program's own"):
             await opened(host, call)
 
@@ -454,7 +455,7 @@ async def test_the_url_of_a_framed_page_is_only_in_an_attribute_and_the_policy()
     listed = "# for people\r\nftp://a.example/\r\nhttps://a.example/?a=1&quot;b='2'\r\nhttps://b.example/\r\n"
     policy = Policy({"external_domains": ["a.example", "b.example"]})
     async with running(embedding("made", show=html_resource(listed, "text/uri-list")), policy=policy) as host:
-        document = served(host, await opened(host, await host.call_tool("made", "show", {})))
+        document = served(host, await opened(host, await call_tool(host, "made", "show", {})))
         assert 'src="https://a.example/?a=1&amp;quot;b=&#x27;2&#x27;"' in document.body.decode()
         assert "frame-src https://a.example;" in document.headers["content-security-policy"]
 
@@ -473,17 +474,17 @@ def known(page: Page) -> dict[str, Any]:
 
 async def test_widget_state_is_stored_and_returned_but_not_sent_to_the_model() -> None:
     async with running(widget()) as host:
-        call = await host.call_tool("made", "show", {}, conversation="c")
+        call = await call_tool(host, "made", "show", {}, conversation="c")
         page = await initialized(host, call)
         assert "state" not in known(page)
         await page.message()
         await page.message()
         assert (await page.ask("fanlight/save-state", {"state": {"count": 2}}))["result"] == {}
-        assert host.model_context("c") == []
+        assert context_of(host, "c") == []
         again = await opened(host, call)
         assert known(again)["state"] == {"count": 2}
         assert known(again)["result"] == call.result
-        other = await opened(host, await host.call_tool("made", "show", {}, conversation="c"))
+        other = await opened(host, await call_tool(host, "made", "show", {}, conversation="c"))
         assert "state" not in known(other)
 
 
@@ -492,7 +493,7 @@ async def test_widget_state_is_stored_and_returned_but_not_sent_to_the_model() -
 )
 async def test_the_policy_can_send_widget_state_to_the_model(rule: str, answer: str, is_sent: bool) -> None:
     async with running(widget(), policy=Policy({"widget_state": rule})) as host:
-        call = await host.call_tool("made", "show", {}, conversation="c")
+        call = await call_tool(host, "made", "show", {}, conversation="c")
         page = await initialized(host, call)
         await page.message()
         await page.message()
@@ -502,17 +503,17 @@ async def test_the_policy_can_send_widget_state_to_the_model(rule: str, answer: 
                 await page.tell({"type": "command-result", "id": frame["id"], "result": {"answer": answer}})
         assert frame["message"]["result"] == {}
         assert known(await opened(host, call))["state"] == 5
-        assert bool(host.model_context("c")) is is_sent
+        assert bool(context_of(host, "c")) is is_sent
 
 
 async def test_widget_state_is_per_view_and_limited_in_size() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
-        page = await initialized(host, await host.call_tool("made", "show", {}))
+        page = await initialized(host, await call_tool(host, "made", "show", {}))
         await page.message()
         await page.message()
         assert (await page.ask("fanlight/save-state", {"state": 1}))["error"]["code"] == -32601
     async with running(widget(), limits=Limits(state_bytes=100)) as host:
-        page = await initialized(host, await host.call_tool("made", "show", {}))
+        page = await initialized(host, await call_tool(host, "made", "show", {}))
         await page.message()
         await page.message()
         assert (

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from fanlight.host import Host, Policy
 from fanlight.protocol.dialects import ROWS
 from support.browser import until, view_frame
+from support.calls import context_of
 from support.mcpui import embedding, html_resource, made
 from support.node import run_esbuild
 from support.program import program_of
@@ -50,7 +51,7 @@ class Received:
 
     def __init__(self, host: Host) -> None:
         self.messages: list[str] = []
-        host.on_message(lambda conversation, role, content: self.messages.append(content[0]["text"]))
+        host.on_message(lambda message: self.messages.append(message.content[0]["text"]))
 
     async def links(self, page: Page) -> None:
         await page.evaluate(
@@ -401,7 +402,7 @@ async def test_a_react_widget_for_chatgpt_runs_unchanged_and_restores_its_state(
             again = await view_frame(page)
             await expect(again.get_by_role("button", name="Count 2")).to_be_visible()
             assert await again.evaluate("openai.widgetState") == {"count": 2}
-            assert host.model_context("chatgpt") == []
+            assert context_of(host, "chatgpt") == []
             assert problems == []
 
 

@@ -20,6 +20,7 @@ from fanlight.host import CallCancelledError, Host, NotConnectedError, Policy, T
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
 from fanlight.host.web.origins import HostNames
+from support.calls import begin, call_app_tool, call_tool, context_of
 from support.page import Page
 from support.shop import build
 
@@ -89,26 +90,26 @@ async def running(**options: Any) -> AsyncIterator[Host]:
 
 async def test_the_model_gets_exactly_the_tools_that_are_visible_to_it() -> None:
     async with running() as host:
-        names = {tool.name for tool in await host.tools()}
+        names = {tool.name for tool in await host.conversation().tools()}
         assert {"counter__add", "counter__only_model", "shop__show_cart", "shop__plain"} <= names
         assert not {"counter__only_app", "shop__pay"} & names
 
 
 async def test_a_call_has_a_result_content_for_the_model_and_a_view() -> None:
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         assert call.result is not None
         assert call.result["structuredContent"] == {"sum": 3}
         assert [block["type"] for block in call.for_model] == ["text"]
         assert call.view is not None
-        assert (await host.call_tool("shop", "plain", {})).view is None
+        assert (await call_tool(host, "shop", "plain", {})).view is None
 
 
 @pytest.mark.case("mcp-apps-life-01")
 @pytest.mark.case("mcp-apps-life-03")
 async def test_the_view_gets_input_and_result_after_initialized_and_unchanged() -> None:
     async with running() as host:
-        call = await host.call_tool("shop", "show_cart", {})
+        call = await call_tool(host, "shop", "show_cart", {})
         page = await open_view(host, call.view, call.token)
         assert await page.message() == {
             "jsonrpc": "2.0",
@@ -121,7 +122,7 @@ async def test_the_view_gets_input_and_result_after_initialized_and_unchanged() 
 
 async def test_a_page_gets_three_origins_and_the_documents_own_policy() -> None:
     async with running() as host:
-        call = await host.call_tool("shop", "show_cart", {})
+        call = await call_tool(host, "shop", "show_cart", {})
         page = await open_view(host, call.view, call.token, greet=False)
         assert page.shown["proxy"].startswith("http://sandbox.localhost:8000/proxy?host=http%3A%2F%2Flocalhost%3A8000")
         origin, _, address = page.shown["document"].rpartition("/")
@@ -136,7 +137,7 @@ async def test_a_page_gets_three_origins_and_the_documents_own_policy() -> None:
 @pytest.mark.case("mcp-apps-life-02")
 async def test_arguments_are_shown_while_the_model_writes_them_and_never_after() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         for piece in json.dumps({"a": 1, "b": 22, "note": "x" * 2000}):
             call.feed(piece)
@@ -155,7 +156,7 @@ async def test_arguments_are_shown_while_the_model_writes_them_and_never_after()
 @pytest.mark.case("mcp-apps-life-04")
 async def test_cancelling_a_call_notifies_the_view_and_the_server() -> None:
     async with running() as host:
-        call = host.begin("counter", "hang")
+        call = begin(host, "counter", "hang")
         page = await open_view(host, call.view, call.token)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.run, {})
@@ -166,7 +167,7 @@ async def test_cancelling_a_call_notifies_the_view_and_the_server() -> None:
 
 async def test_a_tool_that_fails_is_a_result_with_is_error() -> None:
     async with running() as host:
-        call = await host.call_tool("counter", "fail", {})
+        call = await call_tool(host, "counter", "fail", {})
         page = await open_view(host, call.view, call.token)
         await page.message()
         assert (await page.message())["params"]["isError"] is True
@@ -175,15 +176,15 @@ async def test_a_tool_that_fails_is_a_result_with_is_error() -> None:
 async def test_the_error_for_an_unknown_tool_or_server_lists_the_known_ones() -> None:
     async with running() as host:
         with pytest.raises(KeyError, match=r"has no tool 'nothing'.*add"):
-            await host.call_tool("counter", "nothing", {})
+            await call_tool(host, "counter", "nothing", {})
         with pytest.raises(KeyError, match=r"no server 'nobody'"):
-            await host.call_tool("nobody", "x", {})
+            await call_tool(host, "nobody", "x", {})
 
 
 @pytest.mark.case("mcp-apps-req-04")
 async def test_a_view_calls_tools_of_its_own_server_and_gets_the_raw_result() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         answer = await page.ask("tools/call", {"name": "only_app"})
         assert answer["result"]["_meta"] == {"kept": [1]}
@@ -196,14 +197,14 @@ async def test_a_view_calls_tools_of_its_own_server_and_gets_the_raw_result() ->
 @pytest.mark.parametrize("name", ["only_model", "pay", "show_cart", "nothing", "counter__add"])
 async def test_a_view_never_calls_a_tool_that_is_not_its_own(name: str) -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         assert (await page.ask("tools/call", {"name": name}))["error"]["code"] == -32602
 
 
 async def test_progress_of_a_tool_reaches_the_view_and_its_cancellation_the_server() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         await page.say({"id": 9, "method": "tools/call", "params": {"name": "hang", "_meta": {"progressToken": "t"}}})
         progress = await page.message()
@@ -218,7 +219,7 @@ async def test_progress_of_a_tool_reaches_the_view_and_its_cancellation_the_serv
 )
 async def test_only_web_links_are_opened(url: str) -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         assert (await page.ask("ui/open-link", {"url": url}))["error"]["code"] == -32000
 
@@ -227,34 +228,36 @@ async def test_only_web_links_are_opened(url: str) -> None:
 async def test_a_message_is_passed_to_the_handler_with_its_conversation() -> None:
     said: list[Any] = []
     async with running() as host:
-        call = host.begin("counter", "add", conversation="c1")
+        call = begin(host, "counter", "add", conversation="c1")
         page = await open_view(host, call.view, call.token)
         content = [{"type": "text", "text": "hi"}]
         assert "error" in await page.ask("ui/message", {"role": "user", "content": content})
-        host.on_message(lambda conversation, role, blocks: said.append((conversation, role, blocks)))
+        host.on_message(said.append)
         assert (await page.ask("ui/message", {"role": "user", "content": content}))["result"] == {}
-        assert said == [("c1", "user", content)]
+        (message,) = said
+        assert (message.user, message.conversation, message.view, message.server) == (None, "c1", call.view, "counter")
+        assert (message.role, message.content) == ("user", content)
 
 
 @pytest.mark.case("mcp-apps-req-03")
 async def test_the_model_gets_the_last_context_of_each_open_view() -> None:
     async with running() as host:
-        call = host.begin("counter", "add", conversation="c1")
+        call = begin(host, "counter", "add", conversation="c1")
         page = await open_view(host, call.view, call.token)
         for text in ("one", "two"):
             update = {"content": [{"type": "text", "text": text}]}
             await page.say({"id": 7, "method": "ui/update-model-context", "params": update})
             assert (await page.next())["update"] == update
             assert (await page.message())["result"] == {}
-        (context,) = host.model_context("c1")
+        (context,) = context_of(host, "c1")
         assert (context["view"], context["content"][0]["text"]) == (call.view, "two")
-        assert host.model_context("other") == []
+        assert context_of(host, "other") == []
 
 
 @pytest.mark.case("mcp-apps-life-05")
 async def test_closing_a_view_tears_it_down_first() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         assert call.view is not None
         async with anyio.create_task_group() as tasks:
@@ -264,7 +267,7 @@ async def test_closing_a_view_tears_it_down_first() -> None:
             await page.say({"id": teardown["id"], "result": {}})
             assert await page.next() == {"type": "closed"}
         with pytest.raises(UnknownViewError):
-            await host.call_app_tool(call.view, "x", {})
+            await call_app_tool(host, call.view, "x", {})
         with pytest.raises(ViewRefusedError, match="closed"):
             await open_view(host, call.view, call.token)
 
@@ -272,7 +275,7 @@ async def test_closing_a_view_tears_it_down_first() -> None:
 @pytest.mark.case("mcp-apps-life-07")
 async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         host.set_context(theme="dark")
         assert (await page.message())["params"] == {"theme": "dark"}
@@ -282,7 +285,7 @@ async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
 
 async def test_a_view_cannot_be_opened_with_a_wrong_token() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         for token in (None, "", "x", call.token + "x" if call.token else "", 7):
             with pytest.raises(ViewRefusedError):
                 await open_view(host, call.view, token)  # type: ignore[arg-type]
@@ -292,7 +295,7 @@ async def test_a_view_cannot_be_opened_with_a_wrong_token() -> None:
 
 async def test_a_reloaded_page_gets_the_same_input_and_result_again() -> None:
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         for _ in range(2):
             page = await open_view(host, call.view, call.token)
             assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}
@@ -302,7 +305,7 @@ async def test_a_reloaded_page_gets_the_same_input_and_result_again() -> None:
 
 async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         page.disconnect()
         await call.run({"a": 1, "b": 2})
@@ -313,7 +316,7 @@ async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
 
 async def test_a_page_that_missed_too_many_frames_reloads_its_view() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         page.disconnect()
         for seen in (page.seen + 1, -1, None, True, "1"):
@@ -325,7 +328,7 @@ async def test_a_page_that_missed_too_many_frames_reloads_its_view() -> None:
 
 async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_written() -> None:
     async with running() as host:
-        call = host.begin("counter", "hang")
+        call = begin(host, "counter", "hang")
         page = await open_view(host, call.view, call.token)
         async with anyio.create_task_group() as tasks:
 
@@ -339,7 +342,7 @@ async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_writ
         cancelled = await page.message()
         assert cancelled["method"] == "ui/notifications/tool-cancelled"
         assert cancelled["params"] == {"reason": "changed my mind"}
-        written = host.begin("counter", "add")
+        written = begin(host, "counter", "add")
         page = await open_view(host, written.view, written.token)
         written.feed('{"a": 1')
         assert (await page.message())["method"] == "ui/notifications/tool-input-partial"
@@ -353,7 +356,7 @@ async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_writ
 
 async def test_a_view_reloaded_while_its_tool_runs_still_gets_the_result() -> None:
     async with running() as host:
-        call = host.begin("counter", "hang")
+        call = begin(host, "counter", "hang")
         await open_view(host, call.view, call.token)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.run, {})
@@ -372,7 +375,7 @@ async def gone(host: Host, view: str | None) -> None:
 
 async def test_a_session_without_a_page_ends_and_its_view_is_restored_from_the_store() -> None:
     async with running(linger=0.05) as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         assert call.view is not None
         page = await open_view(host, call.view, call.token)
         await anyio.sleep(0.2)
@@ -386,7 +389,7 @@ async def test_a_session_without_a_page_ends_and_its_view_is_restored_from_the_s
 
 async def test_a_result_without_a_session_is_stored() -> None:
     async with running(linger=0.02) as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         await gone(host, call.view)
         await call.run({"a": 1, "b": 2})
         page = await open_view(host, call.view, call.token)
@@ -396,7 +399,7 @@ async def test_a_result_without_a_session_is_stored() -> None:
 
 async def test_a_link_to_a_resource_is_read_from_the_server_and_saved() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         contents = [{"type": "resource_link", "uri": "ui://counter/view", "name": "x"}]
         await page.say({"id": 1, "method": "ui/download-file", "params": {"contents": contents}})
@@ -408,7 +411,7 @@ async def test_a_link_to_a_resource_is_read_from_the_server_and_saved() -> None:
 async def test_a_view_is_restored_with_its_data_after_a_restart_of_the_host(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'views.db'}"
     async with running(store=store) as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2}, conversation="c1")
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2}, conversation="c1")
         page = await open_view(host, call.view, call.token)
         await page.message()
         await page.message()
@@ -421,7 +424,7 @@ async def test_a_view_is_restored_with_its_data_after_a_restart_of_the_host(tmp_
         await initialize(page)
         assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}
         assert (await page.message())["params"] == call.result
-        assert host.model_context("c1")[0]["structuredContent"] == {"seen": 3}
+        assert context_of(host, "c1")[0]["structuredContent"] == {"seen": 3}
 
 
 async def test_the_error_for_a_missing_document_has_the_reason() -> None:
@@ -432,7 +435,7 @@ async def test_the_error_for_a_missing_document_has_the_reason() -> None:
         return "text"
 
     async with Host({"broken": server}) as host:
-        call = await host.call_tool("broken", "show", {})
+        call = await call_tool(host, "broken", "show", {})
         assert call.for_model
         with pytest.raises(ViewRefusedError, match=r"cannot be shown.*ui://broken/none"):
             await open_view(host, call.view, call.token)
@@ -442,7 +445,7 @@ async def test_the_error_for_a_missing_document_has_the_reason() -> None:
 async def test_a_server_that_does_not_start_does_not_affect_the_others() -> None:
     async with Host({"counter": counter(), "dead": "no-such-command-at-all"}) as host:
         await host.servers.settled()
-        assert {tool.server for tool in await host.tools()} == {"counter"}
+        assert {tool.server for tool in await host.conversation().tools()} == {"counter"}
         assert "no-such-command-at-all" in (host.servers["dead"].status.reason or "")
 
 
@@ -451,12 +454,12 @@ async def test_a_silent_server_does_not_delay_the_tools_and_calls_of_others() ->
     silent = [sys.executable, "-c", "while True: input()"]
     with anyio.fail_after(40):  # it is tried for a minute
         async with Host({"counter": counter(), "silent": silent}, timeouts=Timeouts(tools=0.2)) as host:
-            assert (await host.call_tool("counter", "only_model", {})).for_model
-            assert {tool.server for tool in await host.tools()} == {"counter"}
+            assert (await call_tool(host, "counter", "only_model", {})).for_model
+            assert {tool.server for tool in await host.conversation().tools()} == {"counter"}
             status = host.servers["silent"].status
             assert (status.state, "has not answered for" in str(status.reason)) == ("connecting", True)
             with pytest.raises(NotConnectedError, match="has not answered for"):
-                await host.call_tool("silent", "x", {})
+                await call_tool(host, "silent", "x", {})
 
 
 DYING = """
@@ -486,7 +489,7 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
     script.write_text(DYING, encoding="utf-8")
     async with Host({"dying": [sys.executable, str(script)]}, timeouts=Timeouts(connect=60)) as host:
         await host.servers["dying"].ready()
-        call = host.begin("dying", "die")
+        call = begin(host, "dying", "die")
         page = await open_view(host, call.view, call.token)
         with pytest.raises(CallCancelledError):
             await call.run({})
@@ -494,13 +497,13 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
         cancelled = await page.message()
         assert cancelled["method"] == "ui/notifications/tool-cancelled"
         assert cancelled["params"]["reason"]
-        again = await host.call_tool("dying", "live", {})
+        again = await call_tool(host, "dying", "live", {})
         assert again.for_model[0]["text"] == "alive"
 
 
 async def test_a_context_that_is_not_json_raises_and_leaves_the_host_running() -> None:
     async with running() as host:
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         with pytest.raises(TypeError, match="is not JSON"):
             host.set_context(theme=object())

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from fanlight import Apps, Csp, View
 from fanlight.host import Host, Policy
 from support.browser import view_frame
+from support.calls import context_of
 from support.node import run_esbuild
 from support.program import program_of
 from support.wire import serving
@@ -57,7 +58,7 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
         await view.get_by_role("checkbox").nth(1).check()
         await expect(view.get_by_role("status")).to_have_text("1 of 3 left")
         await expect(view.locator("body")).to_be_visible()
-        context = host.model_context("todo")
+        context = context_of(host, "todo")
         assert "[x] 1. Read the tutorial" in context[0]["content"][0]["text"]
         assert problems == []
 
@@ -226,7 +227,7 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
         await expect(view.locator("#out")).to_have_text("input 1 result 3")
         await view.get_by_role("button").click()
         await expect(view.locator("#out")).to_have_text("input 1 result 3 call 42 in fanlight")
-        assert host.model_context("sum")[0]["content"] == [{"type": "text", "text": "seen"}]
+        assert context_of(host, "sum")[0]["content"] == [{"type": "text", "text": "seen"}]
         assert problems == []
 
 

@@ -11,6 +11,7 @@ from fanlight import Apps, Csp, View
 from fanlight.host import Host, Policy, Profile
 from fanlight.host.host import runtime_of
 from fanlight.host.web.origins import HostNames, app_label
+from support.calls import call_tool
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ def server(csp: Csp | None, permissions: list[Any]) -> MCPServer[Any]:
 async def greeting(host: Host) -> dict[str, Any]:
     """Show the View and return the result of `ui/initialize`."""
     await host.servers["map"].ready()
-    call = await host.call_tool("map", "show", {})
+    call = await call_tool(host, "map", "show", {})
     page = await Page().open(host, call.view, call.token)
     await page.next()
     params = {"protocolVersion": "2026-01-26", "appInfo": {"name": "x", "version": "1"}, "appCapabilities": {}}
@@ -60,7 +61,7 @@ async def test_a_client_that_forges_its_scheme_changes_nothing_for_the_pages_of_
     """A client that is not a browser can send any Origin. The host believes its scheme, for its own document only."""
     async with Host({"map": server(None, [])}) as host:
         await host.servers["map"].ready()
-        call = await host.call_tool("map", "show", {})
+        call = await call_tool(host, "map", "show", {})
         documents = runtime_of(host).opener.documents
         shown = []
         for origin in ("https://localhost:8443", "http://localhost:8443", "https://localhost:8443"):
@@ -70,7 +71,7 @@ async def test_a_client_that_forges_its_scheme_changes_nothing_for_the_pages_of_
             shown.append((await page.next())["document"])
         honest, forged, again = (url.rpartition("/")[2] for url in shown)
         assert forged != honest == again
-        label = app_label("map", "ui://map/view")
+        label = app_label("map", "ui://map/view", None)
         for address, scheme in ((honest, "https"), (forged, "http")):
             document = documents.get(label, address)
             assert document is not None

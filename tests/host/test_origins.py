@@ -2,12 +2,12 @@ import pytest
 
 from fanlight.host.web.origins import HostNames, app_label
 
-LABEL = app_label("clock", "ui://clock/view")
+LABEL = app_label("clock", "ui://clock/view", None)
 
 
 def test_each_app_has_a_label_of_its_own() -> None:
-    assert len({LABEL, app_label("clock", "ui://clock/other"), app_label("other", "ui://clock/view")}) == 3
-    assert app_label("a", "b") != app_label("a\0b", "")
+    assert len({LABEL, app_label("clock", "ui://clock/other", None), app_label("other", "ui://clock/view", None)}) == 3
+    assert app_label("a", "b", None) != app_label("a\0b", "", None)
 
 
 def test_by_default_all_origins_are_below_localhost() -> None:

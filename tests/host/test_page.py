@@ -9,6 +9,7 @@ from fanlight.host import Host
 from fanlight.host.host import runtime_of
 from fanlight.host.web.page_socket import ElsewhereError
 from host.test_host import counter, initialize, open_view, running
+from support.calls import call_tool, context_of
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,7 @@ async def skip_data(page: Page) -> None:
 async def test_a_page_that_lost_its_socket_does_not_get_into_the_session_of_another_page() -> None:
     """Goes red without the epoch: the numbers of both pages fit, so page 1 gets page 2's answers, and page 2 none."""
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         first = await open_view(host, call.view, call.token)
         await skip_data(first)
         first.disconnect()
@@ -51,7 +52,7 @@ async def test_a_page_that_lost_its_socket_does_not_get_into_the_session_of_anot
 
 async def test_a_page_that_lost_its_socket_loads_the_view_again_if_the_other_page_has_gone() -> None:
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         first = await open_view(host, call.view, call.token)
         await skip_data(first)
         first.disconnect()
@@ -65,7 +66,7 @@ async def test_a_page_that_lost_its_socket_loads_the_view_again_if_the_other_pag
 
 async def test_requests_under_way_when_another_page_takes_the_view_are_recorded_as_cancelled() -> None:
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         first = await open_view(host, call.view, call.token)
         await skip_data(first)
         await first.say({"id": 5, "method": "tools/call", "params": {"name": "hang", "arguments": {}}})
@@ -76,7 +77,7 @@ async def test_requests_under_way_when_another_page_takes_the_view_are_recorded_
 
 async def test_the_newest_page_has_the_view_and_the_other_is_notified() -> None:
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         first = await open_view(host, call.view, call.token)
         await skip_data(first)
         second = await open_view(host, call.view, call.token)
@@ -95,7 +96,7 @@ async def test_the_newest_page_has_the_view_and_the_other_is_notified() -> None:
 async def test_two_pages_that_wait_for_the_same_document_do_not_share_a_session() -> None:
     """Goes red if a session that has no document yet keeps the frames of the page that it had before."""
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         first = await open_view(host, call.view, call.token, greet=False)
         second = await open_view(host, call.view, call.token, greet=False)
         assert await first.next() == ELSEWHERE
@@ -116,7 +117,7 @@ async def test_a_page_that_is_too_slow_to_receive_anything_does_not_hold_up_the_
             await super().send(text)
 
     async with running() as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         first = Stalled()
         await first.open(host, call.view, call.token)
         first.stalled = True
@@ -128,7 +129,7 @@ async def test_a_page_that_is_too_slow_to_receive_anything_does_not_hold_up_the_
 async def test_a_view_that_was_let_go_comes_back_with_its_data_and_what_it_shared_with_the_model() -> None:
     """Its page left, and its session ended; the View is not closed."""
     async with running(linger=0.0) as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2}, conversation="c1")
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2}, conversation="c1")
         first = await open_view(host, call.view, call.token)
         await skip_data(first)
         update = {"content": [{"type": "text", "text": "Three left"}]}
@@ -138,7 +139,7 @@ async def test_a_view_that_was_let_go_comes_back_with_its_data_and_what_it_share
         with anyio.fail_after(10):
             while runtime_of(host).views.session(call.view) is not None:  # noqa: ASYNC110  nobody tells
                 await anyio.sleep(0.01)
-        assert [context["content"] for context in host.model_context("c1")] == [update["content"]]
+        assert [context["content"] for context in context_of(host, "c1")] == [update["content"]]
         second = await open_view(host, call.view, call.token, greet=False)
         assert (await second.next()) == {"type": "model-context", "update": update}
         await initialize(second)
@@ -147,7 +148,7 @@ async def test_a_view_that_was_let_go_comes_back_with_its_data_and_what_it_share
 
 async def test_a_view_that_shared_nothing_shows_nothing_as_shared() -> None:
     async with Host({"counter": counter()}) as host:
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         page = await open_view(host, call.view, call.token)
         await skip_data(page)
         assert page.frames.empty()

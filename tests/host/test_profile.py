@@ -12,6 +12,7 @@ from fanlight.host import Host, Profile, ServerError
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.web.origins import HostNames
 from support.page import Page
+from support.calls import call_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ def counter() -> MCPServer[Any]:
 
 async def shown(host: Host) -> tuple[Page, dict[str, Any], str]:
     """Open the View of a call, and return its page, the result of ui/initialize, and its id."""
-    call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+    call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
     assert call.view is not None
     page = Page()
     await page.open(host, call.view, call.token, context={"theme": "light"})
@@ -108,7 +109,7 @@ async def test_without_the_extension_a_server_offers_no_views() -> None:
             while "ui" in connection.tools[0].get("_meta", {}):  # noqa: ASYNC110 (there is no event for it)
                 await anyio.sleep(0.01)
         assert "ui" not in connection.tools[0].get("_meta", {})
-        call = await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         assert call.view is None
 
 
@@ -122,7 +123,7 @@ async def test_an_initial_profile_connects_once() -> None:
     host = Host({"counter": counter()}, profile=Profile(extension=False))
     host.servers.add_listener(count)
     async with host:
-        await host.call_tool("counter", "add", {"a": 1, "b": 2})
+        await call_tool(host, "counter", "add", {"a": 1, "b": 2})
     assert connected == 1
 
 
@@ -153,7 +154,7 @@ async def test_an_interceptor_can_answer_delay_or_fail_requests() -> None:
         assert (await connection.call_tool("add", {"a": 5, "b": 1}))["structuredContent"] == {"sum": 99}
         assert (await connection.call_tool("add", {"a": 1, "b": 1}))["structuredContent"] == {"sum": 2}
         assert asked[0] == ("tools/call", {"name": "add", "arguments": {"a": 5, "b": 1}})
-        call = await host.call_tool("counter", "add", {"a": 7, "b": 1})
+        call = await call_tool(host, "counter", "add", {"a": 7, "b": 1})
         assert call.result is not None
         assert call.result["isError"]
 

@@ -14,6 +14,7 @@ from fanlight.host.errors import ConnectionLostError
 from support.browser import colours, until, view_frame
 from support.program import Program, program_of
 from support.published import Published
+from support.calls import app_tools_of, call_app_tool, context_of
 
 pytestmark = pytest.mark.anyio
 
@@ -144,7 +145,7 @@ async def test_the_debug_view_shows_arguments_and_result_of_the_call(
         # The View has written the same into the server's own log, by a tool that the model does not see.
         lines = [json.loads(line) for line in published[server].log.read_text(encoding="utf-8").splitlines()]
         assert {"ontoolinput", "ontoolresult"} <= {line["type"] for line in lines}
-        tools = await program.inside(program.host.tools())
+        tools = await program.inside(program.host.conversation().tools())
         assert [tool.tool for tool in tools if tool.server == server] == ["debug-tool"]
         assert problems == []
 
@@ -171,7 +172,7 @@ async def test_each_button_of_the_debug_view_gets_a_response_of_the_host(
         assert (messages[1][2][0]["type"], len(messages)) == ("image", 2)
 
         def model_context() -> dict[str, Any]:
-            (context,) = [each for each in program.host.model_context(server) if each["view"] == program.call.view]
+            (context,) = [each for each in context_of(program.host, server) if each["view"] == program.call.view]
             return context
 
         await view.locator("#context-text").fill("Seen by the model")
@@ -227,9 +228,9 @@ async def test_arguments_are_streamed_and_the_model_calls_only_tools_of_the_view
         await program.inside(call.run(grown | {"largeInput": "grown"}))
         assert (await logged(view, "ontoolresult"))["structuredContent"]["largeInputLength"] == 5
         assert call.view is not None
-        assert program.host.app_tools("debug-stdio") == []
+        assert app_tools_of(program.host, "debug-stdio") == []
         with pytest.raises(RequestError, match="offers no tool 'anything'"):  # although the View would answer any name
-            await program.inside(program.host.call_app_tool(call.view, "anything", {"a": 1}))
+            await program.inside(call_app_tool(program.host, call.view, "anything", {"a": 1}))
         assert problems == []
 
 
@@ -262,15 +263,15 @@ async def test_the_budget_view_shows_data_and_is_changed_by_user_and_model(
         await expect(marketing.locator(".percent")).to_have_text("30.0%")
         await expect(status).to_have_text(re.compile(r"\$105,000 / \$100,000\s+Over"))
 
-        tools = {tool.tool: tool for tool in program.host.app_tools(server)}
+        tools = {tool.name: tool for tool in app_tools_of(program.host, server)}
         assert {"get-allocations", "set-allocation"} <= {*tools}
         tool = tools["set-allocation"]
         asked = {"categoryId": "sales", "percent": 10}
-        answer = await program.inside(program.host.call_app_tool(tool.view, tool.tool, asked))
+        answer = await program.inside(call_app_tool(program.host, tool.view, tool.name, asked))
         assert answer["content"][0]["text"] == "Set Sales allocation to 10.0% ($10,000)"
         await expect(rows.filter(has_text="Sales").get_by_role("slider")).to_have_value("10")
         await expect(status).to_have_text("Allocated: $100,000 / $100,000")
-        answer = await program.inside(program.host.call_app_tool(tool.view, "get-allocations", {}))
+        answer = await program.inside(call_app_tool(program.host, tool.view, "get-allocations", {}))
         assert answer["structuredContent"]["allocations"]["marketing"] == {"percent": 30, "amount": 30_000}
         assert problems == []
 

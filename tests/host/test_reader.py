@@ -36,6 +36,7 @@ class Fake:
 
     def __init__(self, *contents: Any, listed: list[dict[str, Any]] | None = None) -> None:
         self.name = "fake"
+        self.user: str | None = None
         self.contents: list[Any] = list(contents)
         self.listed = listed
         self.reads = 0

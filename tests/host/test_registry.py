@@ -4,6 +4,7 @@ import pytest
 
 from fanlight.host.host import runtime_of
 from host.test_host import open_view, running
+from support.calls import begin
 
 pytestmark = pytest.mark.anyio
 
@@ -12,7 +13,7 @@ async def test_a_result_that_arrives_while_a_view_is_reloaded_is_not_lost() -> N
     """Goes red if `renew` restores the record that the page asked for instead of the current one."""
     async with running() as host:
         runtime = runtime_of(host)
-        call = host.begin("counter", "add")
+        call = begin(host, "counter", "add")
         assert call.view is not None
         await open_view(host, call.view, call.token)
         before = runtime.records[call.view]

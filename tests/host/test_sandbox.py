@@ -32,7 +32,7 @@ async def test_a_document_is_served_only_at_the_origin_of_its_app(app: ASGIApp, 
         assert "content-encoding" not in plain.headers
         again = await http.get(path, headers={"host": VIEW_NAME, "if-none-match": response.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
-        other = f"{app_label('clock', 'ui://clock/other')}.sandbox.localhost:8000"
+        other = f"{app_label('clock', 'ui://clock/other', None)}.sandbox.localhost:8000"
         assert (await http.get(path, headers={"host": other})).status_code == 404
         assert (await http.get(path, headers={"host": PROXY_NAME})).status_code == 404
         for odd in (

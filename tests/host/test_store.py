@@ -13,7 +13,7 @@ from fanlight.host.store.open import open_store
 from fanlight.host.store.schema import MIGRATIONS
 from fanlight.host.store.sqlite import SqliteStore
 
-RECORD = ViewRecord("v1", "secret", "clock", "get_time", "ui://clock/view", conversation="c1", arguments={"zone": "Ö"})
+RECORD = ViewRecord("v1", "clock", "get_time", "ui://clock/view", conversation="c1", arguments={"zone": "Ö"})
 
 
 def test_a_record_is_loaded_as_it_was_stored(tmp_path: Path) -> None:
@@ -40,12 +40,15 @@ def test_contexts_are_returned_in_the_order_in_which_their_views_were_added() ->
     for id in ("a", "n", "b", "closed"):
         store.change(id, {"context": {"of": id}})
     store.change("closed", {"closed": True})
-    assert store.contexts("c1") == [("b", "clock", {"of": "b"}), ("a", "clock", {"of": "a"})]
-    assert store.contexts(None) == [("n", "clock", {"of": "n"})]
+    assert store.contexts(None, "c1") == [
+        ("b", "clock", "get_time", {"of": "b"}, False),
+        ("a", "clock", "get_time", {"of": "a"}, False),
+    ]
+    assert store.contexts(None, None) == [("n", "clock", "get_time", {"of": "n"}, False)]
 
 
 def test_only_fields_of_a_record_can_be_changed() -> None:
-    with pytest.raises(ValueError, match=r"changes has closed = 1 --, expected fields of ViewRecord: id, token"):
+    with pytest.raises(ValueError, match=r"changes has closed = 1 --, expected fields of ViewRecord: id, server"):
         SqliteStore().change("v1", {"closed = 1 --": 2})
 
 
@@ -101,10 +104,10 @@ def test_a_file_from_before_versions_were_counted_is_read_and_gets_a_version(tmp
     store = SqliteStore(path)
     record = replace(RECORD, context={"content": []}, state={"count": 1})
     grant = Grant("clock", "ui://clock/view", "tool", "set_alarm")
-    audit = AuditRecord(5.5, "decision", "tool", "allowed", "v1", "clock", "c1", "user", 10, 20, 0.5, {"a": 1})
+    audit = AuditRecord(5.5, "decision", "tool", "allowed", "v1", "clock", "c1", None, "user", 10, 20, 0.5, {"a": 1})
     assert store.load("v1") == record
-    assert store.grants() == [grant]
-    assert store.pinned("clock", "ui://clock/view") == "abc"
+    assert store.grants(None) == [grant]
+    assert store.pinned("clock", "ui://clock/view", None) == "abc"
     assert list(store.records(AuditQuery())) == [audit]
     store.add(replace(RECORD, id="v2"))
     store.record([audit])

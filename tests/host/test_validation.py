@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from fanlight.host import Host, Limits, NotConnectedError, SqliteStore, Timeouts
 from fanlight.host.host import runtime_of
 from fanlight.protocol.errors import ArgumentError
+from support.calls import begin, call_tool
 from support.shop import build
 
 pytestmark = pytest.mark.anyio
@@ -123,45 +124,46 @@ def test_a_path_begins_with_a_slash(path: Any) -> None:
 async def test_arguments_of_the_wrong_kind_are_refused_before_anything_happens(arguments: Any, words: str) -> None:
     async with Host({"shop": build("MCPServer")}) as host:
         with pytest.raises(TypeError, match=words):
-            await host.call_tool("shop", "plain", arguments)
+            await host.conversation().call_tool("shop__plain", arguments)
         await host.servers["shop"].ready()
-        call = host.begin("shop", "show_cart")
+        call = host.conversation().begin("shop__show_cart")
         with pytest.raises(TypeError, match=words):
             await call.run(arguments)
         await call.run({})  # still as it was
-        with pytest.raises(TypeError, match=words):
-            await host.call_app_tool(str(call.view), "x", arguments)
 
 
 async def test_a_call_that_begins_before_its_server_is_there_says_what_to_wait_for() -> None:
     async with Host({"shop": build("MCPServer")}) as host:
         with pytest.raises(
-            NotConnectedError, match=r"shop: its tools are not known yet: it is connecting.*host.tools\(\)"
+            NotConnectedError, match=r"shop: its tools are not known yet: it is connecting.*chat.tools\(\)"
         ):
-            host.begin("shop", "show_cart")
-        await host.tools()
-        assert host.begin("shop", "show_cart").view
+            begin(host, "shop", "show_cart")
+        await host.conversation().tools()
+        assert begin(host, "shop", "show_cart").view
 
 
 async def test_arguments_in_the_place_of_a_conversation_are_refused() -> None:
     async with Host({"shop": build("MCPServer")}) as host:
         await host.servers["shop"].ready()
-        with pytest.raises(TypeError, match=r"conversation is \{'a': 1\} \(dict\).*The arguments are given to run"):
-            host.begin("shop", "plain", {"a": 1})  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"id is \{'a': 1\} \(dict\), expected a string or None"):
+            host.conversation({"a": 1})  # type: ignore[arg-type]
+        for user in ("", 5):
+            with pytest.raises(TypeError, match=r"user is .*expected a string that is not empty, or None"):
+                host.conversation("c1", user=user)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match=r"feed\(\) got \{\} \(dict\), expected the next piece"):
-            host.begin("shop", "plain").feed({})  # type: ignore[arg-type]
+            begin(host, "shop", "plain").feed({})  # type: ignore[arg-type]
 
 
 async def test_a_host_that_does_not_run_says_so_at_once() -> None:
     host = Host({"shop": build("MCPServer")})
     with anyio.fail_after(5), pytest.raises(RuntimeError, match=r"This host is not running.*with TestClient\(app\)"):
-        await host.tools()
+        await host.conversation().tools()
     with anyio.fail_after(5), pytest.raises(RuntimeError, match="is not running"):
-        await host.call_tool("shop", "plain", {})
+        await host.conversation().call_tool("shop__plain", {})
     with pytest.raises(RuntimeError, match="is not running"):
-        host.begin("shop", "plain")
+        host.conversation().begin("shop__plain")
     with pytest.raises(RuntimeError, match="is not running"):
-        await host.call_app_tool("x", "y", {})
+        await host.forget(user="alice")
     with pytest.raises(RuntimeError, match="is not running"):
         await host.close_view("x")
 
@@ -173,11 +175,11 @@ async def test_a_host_runs_again_after_its_end(tmp_path: Path) -> None:
     for store in (None, f"sqlite:///{tmp_path / 'views.db'}", SqliteStore(tmp_path / "own.db")):
         host = Host({"shop": build("MCPServer")}, store=store)
         async with host:
-            view = (await host.call_tool("shop", "show_cart", {}, "c1")).view
+            view = (await call_tool(host, "shop", "show_cart", {}, "c1")).view
             with pytest.raises(RuntimeError, match="This host is already running"):
                 await host.__aenter__()
         async with host:
-            assert (await host.call_tool("shop", "show_cart", {}, "c1")).view != view
+            assert (await call_tool(host, "shop", "show_cart", {}, "c1")).view != view
             record = runtime_of(host).store.load(str(view))
             assert record is not None
             assert record.result is not None
@@ -187,8 +189,8 @@ def test_one_program_serves_one_test_client_after_the_other() -> None:
     host = Host({"shop": build("MCPServer")})
 
     async def tools(request: Request) -> Response:
-        call = await host.call_tool("shop", "show_cart", {})
-        return JSONResponse([bool(call.view), *[tool.name for tool in await host.tools()]])
+        call = await host.conversation().call_tool("shop__show_cart", {})
+        return JSONResponse([bool(call.view), *[tool.name for tool in await host.conversation().tools()]])
 
     app = host.wrap(Starlette(routes=[Route("/", tools)]))
     for _ in range(3):

@@ -14,6 +14,7 @@ from fanlight.probe.report import summarize, validate_report
 from fanlight.probe.server import probe_server
 from probe.other_hosts import finished, ids, probe_frame, rules_tested_by, shown_by, until_report
 from support.browser import until, view_frame
+from support.calls import context_of
 from support.program import program_of
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ def report(tmp_path: Path) -> Path:
 
 def ours(report: Path, **options: Any) -> Host:
     host = Host({"probe": probe_server(report)}, policy=Policy(POLICY), context={"styles": STYLES}, **options)
-    host.on_message(lambda conversation, role, content: None)
+    host.on_message(lambda message: None)
     return host
 
 
@@ -77,7 +78,7 @@ async def test_our_host_passes_every_rule_that_a_view_can_test(
             assert not any("undeclared" in url for url in requested)
             assert bool(requested) is (tool == "probe_host")
             assert found["host"]["info"]["name"] == "fanlight"
-            assert "0 fail" in host.model_context("probe")[0]["content"][0]["text"]
+            assert "0 fail" in context_of(host, "probe")[0]["content"][0]["text"]
             await program.inside(host.close_view(str(program.call.view)))
     closed = json.loads(report.read_text(encoding="utf-8"))
     assert ids(closed, "pass") - ids(found, "pass") == {"TDN-01", "TDN-03"}

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from fanlight import Apps, View
 from fanlight.host import Host
+from support.calls import call_tool
 from support.program import chat_page
 
 GREETING_HTML = """<!doctype html><title>Greeting</title><p id="greeting"></p>
@@ -41,7 +42,7 @@ def greeting_program(host: Host, src: str = "/apps") -> Starlette:
     """Return a program with one page, which calls the tool and shows its View."""
 
     async def page(request: Request) -> HTMLResponse:
-        call = await host.call_tool("greeting", "greet", {"name": "World"})
+        call = await call_tool(host, "greeting", "greet", {"name": "World"})
         return HTMLResponse(chat_page(call, src=src))
 
     return Starlette(routes=[Route("/", page)])

@@ -19,7 +19,7 @@ from fanlight.host.web.document_cache import DocumentCache
 from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
 
-LABEL = app_label("clock", "ui://clock/view")
+LABEL = app_label("clock", "ui://clock/view", None)
 HTML = "<!doctype html><title>x</title>" + "y" * 2000
 VIEW_NAME = f"{LABEL}.sandbox.localhost:8000"
 PROXY_NAME = "sandbox.localhost:8000"
@@ -48,7 +48,7 @@ class FakeBackend:
         yield
         self.running -= 1
 
-    async def open(self, request: OpenView, origins: Origins, socket: Socket) -> "Echo":
+    async def open(self, request: OpenView, origins: Origins, socket: Socket, user: str | None) -> "Echo":
         if request.view == "nothing":
             raise ViewRefusedError("There is no such View.")
         self.opened.append((request, origins))

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from fanlight.host.calls.call import Call
 from fanlight.host.host import Host
 from support.browser import problems_of
+from support.calls import begin, call_tool
 from support.wire import serving_pages
 
 T = TypeVar("T")
@@ -52,9 +53,9 @@ class Program:
             arguments = json.loads(request.query_params["arguments"])
             if arguments is None:
                 await self.host.servers[server].ready()
-                self.call = self.host.begin(server, tool, server)
+                self.call = begin(self.host, server, tool, server)
             else:
-                self.call = await self.host.call_tool(server, tool, arguments, conversation=server)
+                self.call = await call_tool(self.host, server, tool, arguments, conversation=server)
             self._calls[asked] = self.call
         call = self._calls[asked]
         return HTMLResponse(chat_page(call))

@@ -11,6 +11,7 @@ from fanlight import Apps, View
 from fanlight.host import Policy
 from fanlight.protocol.errors import FanlightError
 from fanlight.testing.scripted import HostError, app_host, scripted_view
+from support.calls import app_tools_of, call_app_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -94,9 +95,9 @@ async def test_the_model_gets_the_context_of_a_view_and_calls_its_tools() -> Non
                 "structuredContent": {"page": 1},
             }
             with anyio.fail_after(10):
-                while not host.app_tools():  # noqa: ASYNC110 (the host has no event for it)
+                while not app_tools_of(host):  # noqa: ASYNC110 (the host has no event for it)
                     await anyio.sleep(0.01)
-            result = await host.call_app_tool(str(view.call.view), "zoom", {})
+            result = await call_app_tool(host, str(view.call.view), "zoom", {})
             assert result["content"][0]["text"] == "zoom"
 
 

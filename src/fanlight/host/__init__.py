@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from fanlight.host.consent.policy import Policy as Policy
     from fanlight.host.consent.policy import Rules as Rules
     from fanlight.host.consent.question import Question as Question
+    from fanlight.host.conversation import ContextUpdate as ContextUpdate
+    from fanlight.host.conversation import Conversation as Conversation
     from fanlight.host.errors import CallCancelledError as CallCancelledError
     from fanlight.host.errors import CallTimeoutError as CallTimeoutError
     from fanlight.host.errors import ConfigError as ConfigError
     from fanlight.host.errors import ConnectionLostError as ConnectionLostError
+    from fanlight.host.errors import CredentialsRejectedError as CredentialsRejectedError
     from fanlight.host.errors import DeclinedError as DeclinedError
     from fanlight.host.errors import InvalidResponseError as InvalidResponseError
     from fanlight.host.errors import NotConnectedError as NotConnectedError
@@ -31,19 +34,26 @@ if TYPE_CHECKING:
     from fanlight.host.errors import UnknownServerError as UnknownServerError
     from fanlight.host.errors import UnknownToolError as UnknownToolError
     from fanlight.host.errors import UnknownViewError as UnknownViewError
+    from fanlight.host.handlers import Message as Message
+    from fanlight.host.handlers import SamplingRequest as SamplingRequest
     from fanlight.host.host import Host as Host
     from fanlight.host.limits import Limits as Limits
     from fanlight.host.profile import Profile as Profile
+    from fanlight.host.retention import Retention as Retention
     from fanlight.host.store.base import AuditQuery as AuditQuery
     from fanlight.host.store.base import AuditRecord as AuditRecord
     from fanlight.host.store.base import Grant as Grant
+    from fanlight.host.store.base import Selection as Selection
     from fanlight.host.store.base import Store as Store
+    from fanlight.host.store.base import StoredContext as StoredContext
     from fanlight.host.store.base import StoredDocument as StoredDocument
     from fanlight.host.store.base import ViewRecord as ViewRecord
+    from fanlight.host.store.base import ViewSummary as ViewSummary
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
     from fanlight.host.timeouts import Timeouts as Timeouts
+    from fanlight.host.upstream.callbacks import ServerRequest as ServerRequest
     from fanlight.host.upstream.events import Status as Status
-    from fanlight.host.views.app_tools import AppTool as AppTool
+    from fanlight.host.views.info import ViewInfo as ViewInfo
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
@@ -54,11 +64,13 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "consent.audit": ["json_line"],
         "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "Rules"],
         "consent.question": ["Question"],
+        "conversation": ["ContextUpdate", "Conversation"],
         "errors": [
             "CallCancelledError",
             "CallTimeoutError",
             "ConfigError",
             "ConnectionLostError",
+            "CredentialsRejectedError",
             "DeclinedError",
             "InvalidResponseError",
             "NotConnectedError",
@@ -70,13 +82,26 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "UnknownToolError",
             "UnknownViewError",
         ],
+        "handlers": ["Message", "SamplingRequest"],
         "host": ["Host"],
         "limits": ["Limits"],
         "profile": ["Profile"],
-        "store.base": ["AuditQuery", "AuditRecord", "Grant", "Store", "StoredDocument", "ViewRecord"],
+        "retention": ["Retention"],
+        "store.base": [
+            "AuditQuery",
+            "AuditRecord",
+            "Grant",
+            "Selection",
+            "Store",
+            "StoredContext",
+            "StoredDocument",
+            "ViewRecord",
+            "ViewSummary",
+        ],
         "store.sqlite": ["SqliteStore"],
         "timeouts": ["Timeouts"],
+        "upstream.callbacks": ["ServerRequest"],
         "upstream.events": ["Status"],
-        "views.app_tools": ["AppTool"],
+        "views.info": ["ViewInfo"],
     },
 )

@@ -76,6 +76,21 @@ class NotConnectedError(ConnectionLostError):
     """There was no connection within `Timeouts.connect`, so the call was never sent."""
 
 
+class CredentialsRejectedError(NotConnectedError):
+    """A server rejected the credentials of a user, or of the host, with HTTP 401 or 403.
+
+    The program should let the user sign in again. The next call asks `Host(credentials=...)` for new ones.
+    """
+
+    def __init__(self, server: str, user: str | None, status: int, message: str | None = None) -> None:
+        owner = "its credentials" if user is None else f"the credentials of {user}"
+        super().__init__(server, message or f"the server rejected {owner} (HTTP {status}). Sign in again.")
+        self.user = user
+        """The user, or None for a connection that all users share."""
+        self.status = status
+        """The HTTP status: 401 or 403."""
+
+
 class ViewError(RemoteError):
     """A View cannot be shown."""
 

@@ -1,15 +1,65 @@
-"""The functions of the program that a host calls for its Views."""
+"""The functions of the program that a host calls for its Views, and what they get."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from fanlight.host.consent.policy import App
 from fanlight.host.consent.question import Question
+from fanlight.host.errors import CredentialsRejectedError
 from fanlight.host.views.frames import Answer
 from fanlight.protocol.jsonrpc import JSONObject
 
-MessageHandler = Callable[[str | None, str, list[JSONObject]], Awaitable[None] | None]
-SamplingHandler = Callable[[str | None, JSONObject], Awaitable[JSONObject]]
+
+@dataclass(frozen=True)
+class ViewRequest:
+    """What every request of a View to the program has."""
+
+    app: App
+    """The app that makes the request."""
+
+    @property
+    def user(self) -> str | None:
+        """The user that the View belongs to, or None in a program with one user."""
+        return self.app.user
+
+    @property
+    def conversation(self) -> str | None:
+        """The conversation that the View belongs to, or None."""
+        return self.app.conversation
+
+    @property
+    def view(self) -> str:
+        """The id of the View."""
+        return self.app.view
+
+    @property
+    def server(self) -> str:
+        """The server that the View comes from."""
+        return self.app.server
+
+
+@dataclass(frozen=True)
+class Message(ViewRequest):
+    """A message that a View adds to its conversation in the user's name."""
+
+    role: str
+    """The role that the View gives, usually "user"."""
+    content: list[JSONObject]
+    """The content blocks, as they are on the wire."""
+
+
+@dataclass(frozen=True)
+class SamplingRequest(ViewRequest):
+    """A request of a View to the model."""
+
+    params: JSONObject
+    """The params of `sampling/createMessage`, as they are on the wire."""
+
+
+MessageHandler = Callable[[Message], Awaitable[None] | None]
+SamplingHandler = Callable[[SamplingRequest], Awaitable[JSONObject]]
 QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
+RejectionHandler = Callable[[CredentialsRejectedError], Awaitable[None] | None]
 
 
 @dataclass
@@ -24,3 +74,5 @@ class Handlers:
     """Answers a question in the user's place."""
     question_replaces_page: bool = False
     """Whether the question handler is called even if a page could ask the user."""
+    rejection: RejectionHandler | None = None
+    """Is notified that a server rejected credentials."""

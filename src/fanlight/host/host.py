@@ -1,29 +1,32 @@
 """`Host`: connect MCP servers, give their tools to a model, and show their Views in pages."""
 
 from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from starlette.types import ASGIApp
 
-from fanlight.host.calls.call import Call
-from fanlight.host.calls.model_tools import ModelTool, model_tools
 from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
-from fanlight.host.handlers import MessageHandler, QuestionHandler, SamplingHandler
+from fanlight.host.conversation import Conversation
+from fanlight.host.errors import UnknownViewError
+from fanlight.host.handlers import MessageHandler, QuestionHandler, RejectionHandler, SamplingHandler
 from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
 from fanlight.host.profile import Profile
+from fanlight.host.retention import Retention
 from fanlight.host.runtime import Runtime
-from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Store
+from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Selection, Store
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
+from fanlight.host.upstream.credentials import Credentials
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.validation import check_arguments, check_object, check_path, check_text
-from fanlight.host.views.app_tools import AppTool
-from fanlight.host.web.page_socket import Authorize
+from fanlight.host.validation import check_object, check_path, check_text, check_user
+from fanlight.host.views.info import ViewInfo, view_info
+from fanlight.host.web.page_socket import Authorize, Identify
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -49,10 +52,16 @@ class Host:
             machine, or any name if there is a `sandbox_origin`.
         origins: The origins of pages that show Views of this program and come from elsewhere, such as
             `"https://app.example.com"`. Default: none, so only the program's own pages can.
-        authorize: `authorize(websocket, view) -> bool`, sync or async: decides which page may open which View. Default:
-            a page that has the View's token may.
+        user: `user(connection) -> str | None`, sync or async: returns the user of a page from its cookies, headers or
+            query, or None if nobody is signed in. With it, a View opens only for its own user, and only with its token.
+            Default: the token decides, and all pages are of one user.
+        credentials: `async (user, server)`: returns the headers, an `httpx2.Auth` or the environment variables with
+            which a user's own connection to a server is opened, or None for the connection that all users share.
+        authorize: `authorize(websocket, view) -> bool`, sync or async: can refuse a page that has the View's token and
+            belongs to its user. It cannot allow more than that.
         timeouts: How long the host waits for servers, pages, Views and users.
         limits: How much one View may use.
+        retention: Erases old Views and audit records on a schedule. Default: they are kept.
         linger: How many seconds a View without a page stays alive. After that it is restored from the store.
         dialects: Whether Views of mcp-ui, ChatGPT and older drafts are shown. If not, they are refused.
         profile: Offers less than this host can do, to behave like another host.
@@ -60,9 +69,9 @@ class Host:
             developers: it changes the documents.
         audit_arguments: What the audit keeps of arguments: `"whole"`, `"hashed"` (a SHA-256 digest), `"none"`, or what
             a function `(name, arguments)` returns.
-        on_server_sampling: `async (server, params) -> result`: answers servers that request sampling. Raise
+        on_server_sampling: `async (request) -> result`: answers servers that request sampling. Raise
             `DeclinedError` to refuse. Default: sampling is not offered to servers.
-        on_elicitation: `async (server, params) -> result`: answers servers that ask the user. Raise `DeclinedError` to
+        on_elicitation: `async (request) -> result`: answers servers that ask the user. Raise `DeclinedError` to
             refuse. Default: elicitation is not offered to servers.
     """
 
@@ -77,9 +86,12 @@ class Host:
         policy: Policy | None = None,
         hosts: Collection[str] | None = None,
         origins: Collection[str] = (),
+        user: Identify | None = None,
+        credentials: Credentials | None = None,
         authorize: Authorize | None = None,
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
+        retention: Retention | None = None,
         linger: float = 300.0,
         dialects: bool = True,
         profile: Profile | None = None,
@@ -96,9 +108,12 @@ class Host:
             policy=policy,
             hosts=hosts,
             origins=origins,
+            user=user,
+            credentials=credentials,
             authorize=authorize,
             timeouts=timeouts,
             limits=limits,
+            retention=retention,
             linger=linger,
             dialects=dialects,
             profile=profile,
@@ -125,70 +140,45 @@ class Host:
     ) -> None:
         await self._runtime.__aexit__(kind, error, traceback)
 
-    # For the model
+    def conversation(self, id: str | None = None, *, user: str | None = None) -> Conversation:
+        """Return the handle for all that an agent does: tools, calls, Views and what they want the model to know.
 
-    async def tools(self) -> list[ModelTool]:
-        """Return the tools that the model may call, of all servers that are ready (VIS-02).
-
-        Wait for servers that have just been started, for at most `Timeouts.tools`. A server that is not ready by then
-        is left out; `host.servers[name].status` has the reason.
+        Args:
+            id: The id of the conversation, which the program chooses. Default: the only one of its user.
+            user: The user that the conversation belongs to. Leave it out in a program with one user.
         """
-        self._runtime.tasks.check_running()
-        await self.servers.settled(self._runtime.timeouts.tools)
-        return model_tools(self.servers.tools())
+        check_text("id", id)
+        check_user(user)
+        if user is None and self._runtime.knows_users:
+            raise ArgumentError("This host knows its users. Write host.conversation(id, user=...).")
+        return Conversation(self._runtime, id, user)
 
-    async def call_tool(self, server: str, name: str, arguments: JSONObject, conversation: str | None = None) -> Call:
-        """Call a tool for the model, and open its View if it has one.
-
-        A JSON-RPC error of the server becomes a result with `isError`. A call that does not finish raises
-        `CallCancelledError`.
-        """
-        self._runtime.tasks.check_running()
-        check_arguments(arguments)
-        await self.servers[server].ready()
-        call = self.begin(server, name, conversation)
-        await call.run(arguments)
-        return call
-
-    def begin(self, server: str, name: str, conversation: str | None = None) -> Call:
-        """Begin a call while the model still writes its arguments. The View can be opened at once."""
-        check_text("conversation", conversation, " The arguments are given to run(), or to call_tool().")
-        calls = self._runtime.calls
-        return Call(calls, server, name, calls.open_linked(server, name, conversation), conversation)
-
-    def model_context(self, conversation: str | None = None) -> list[JSONObject]:
-        """Return the last model context update of each open View of a conversation (MCX-02, MCX-06)."""
-        contexts = self._runtime.store.contexts(conversation)
-        return [{"view": id, "server": server, **context} for id, server, context in contexts]
+    # Requests of Views
 
     def on_message(self, handler: MessageHandler) -> MessageHandler:
-        """Set the handler for messages that Views add to a conversation: `handler(conversation, role, content)`.
+        """Set the handler for messages that Views add to a conversation: `handler(message)` gets a `Message`.
 
-        Without a handler, such messages are refused.
+        It may run a whole turn of the model: it goes on if the page is reloaded, and after `Timeouts.message` the View
+        no longer waits for it. Raise `DeclinedError` to refuse a message. Without a handler, messages are refused.
         """
         self._runtime.handlers.message = handler
         return handler
 
     def on_sampling(self, handler: SamplingHandler) -> SamplingHandler:
-        """Set the handler for sampling requests of Views: `await handler(conversation, params)` returns the result.
+        """Set the handler for sampling requests of Views: `await handler(request)` returns the result.
 
-        Without a handler, sampling is not offered to Views.
+        It gets a `SamplingRequest`. Without a handler, sampling is not offered to Views.
         """
         self._runtime.handlers.sampling = handler
         return handler
 
-    def app_tools(self, conversation: str | None = None) -> list[AppTool]:
-        """Return the tools that the open Views of a conversation offer to the model (D-SEC-08)."""
-        return self._runtime.views.app_tools(conversation)
+    def on_credentials_rejected(self, handler: RejectionHandler) -> RejectionHandler:
+        """Set the handler that is called with a `CredentialsRejectedError` when a server rejects credentials.
 
-    async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
-        """Call a tool that an open View offers. Raise `UnknownViewError` if the View is closed (D-SEC-10).
-
-        A result that is too large, or does not match the output schema of the tool, raises `RequestError`.
+        Use it to let the user sign in again, also if the call came from a View.
         """
-        self._runtime.tasks.check_running()
-        check_arguments(arguments)
-        return await self._runtime.requests.call_app_tool(self._runtime.views.live(view), name, arguments)
+        self._runtime.handlers.rejection = handler
+        return handler
 
     # For the user
 
@@ -201,17 +191,18 @@ class Host:
         self._runtime.handlers.question_replaces_page = instead_of_pages
         return handler
 
-    def grants(self) -> list[Grant]:
-        """Return the permanent grants of users: what they allowed with "always"."""
-        return self._runtime.store.grants()
+    def grants(self, user: str | None = None) -> list[Grant]:
+        """Return the permanent grants of a user: what they allowed with "always"."""
+        check_user(user)
+        return self._runtime.store.grants(user)
 
     def revoke(self, grant: Grant) -> None:
-        """Revoke a grant. The user is asked again the next time."""
+        """Revoke a grant, for the user that it belongs to. That user is asked again the next time."""
         self._runtime.store.revoke(grant)
 
-    def approve_document(self, server: str, uri: str, sha256: str) -> None:
-        """Approve the document of an app that has changed since it was pinned."""
-        self._runtime.store.pin(server, uri, sha256)
+    def approve_document(self, server: str, uri: str, sha256: str, user: str | None = None) -> None:
+        """Approve the document of an app that has changed since it was pinned, for one user."""
+        self._runtime.store.pin(server, uri, sha256, user)
 
     def audit(
         self,
@@ -219,6 +210,7 @@ class Host:
         view: str | None = None,
         server: str | None = None,
         conversation: str | None = None,
+        user: str | None = None,
         kind: str | None = None,
         name: str | None = None,
         since: float | None = None,
@@ -229,9 +221,45 @@ class Host:
 
         The arguments are those of `AuditQuery`. `fanlight.host.json_line` converts a record to a line of JSON.
         """
-        return self._runtime.audit.records(AuditQuery(view, server, conversation, kind, name, since, until, limit))
+        query = AuditQuery(view, server, conversation, user, kind, name, since, until, limit)
+        return self._runtime.audit.records(query)
 
-    # Open Views
+    async def forget(
+        self,
+        *,
+        user: str | None = None,
+        conversation: str | None = None,
+        older_than: timedelta | None = None,
+        audit: Literal["erase", "pseudonymise"] = "erase",
+    ) -> None:
+        """Erase what is stored of a user or a conversation, or what is older than an age; or what is all of these.
+
+        Views and tokens are erased, and open Views are closed. Grants, pinned documents and connections go with a
+        whole user. Audit records are erased, too; with `audit="pseudonymise"`, they stay, without their data and with a
+        random name in place of the user. With `older_than`, Views that are alive are kept.
+        """
+        self._runtime.tasks.check_running()
+        check_user(user)
+        check_text("conversation", conversation)
+        if (user, conversation, older_than) == (None, None, None):
+            raise ArgumentError("forget() needs user=, conversation= or older_than=, so that it does not erase all.")
+        if audit not in ("erase", "pseudonymise"):
+            raise ArgumentError(f'audit is {audit!r}, expected "erase" or "pseudonymise".')
+        selection = (
+            Selection(user, conversation)
+            if older_than is None
+            else self._runtime.age_selection(older_than, user, conversation)
+        )
+        await self._runtime.erase(selection, pseudonymise=audit == "pseudonymise")
+
+    # Views
+
+    def view(self, id: str) -> ViewInfo:
+        """Return what is known about a View, such as its user and state. Raise `UnknownViewError` if there is none."""
+        record = self._runtime.records.find(id)
+        if record is None:
+            raise UnknownViewError(f"There is no View with the id {id!r}.")
+        return view_info(record.summary, self._runtime.views.session(id))
 
     async def close_view(self, view: str) -> None:
         """Close a View: ask it to tear down, wait for at most `Timeouts.teardown`, and end its session."""

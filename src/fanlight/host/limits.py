@@ -4,12 +4,21 @@ from dataclasses import dataclass
 
 from fanlight.host.validation import check_limits
 
-_AT_LEAST_ONE = ("message_bytes", "messages_per_second", "requests_in_flight", "size_changes_per_second")
+_AT_LEAST_ONE = (
+    "message_bytes",
+    "messages_per_second",
+    "requests_in_flight",
+    "size_changes_per_second",
+    "user_connections",
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much each View may use. A View that exceeds a limit gets an error that names it; others are not affected."""
+    """How much each View, and the host as a whole, may use.
+
+    A View that exceeds a limit gets an error that names it; others are not affected.
+    """
 
     message_bytes: int = 16_000_000
     """The size of a message from a View. A larger request is answered with an error in the page and never sent."""
@@ -33,6 +42,10 @@ class Limits:
     """Tools that a View may offer to the model (D-SEC-04). Further ones are ignored."""
     app_tool_bytes: int = 10_000_000
     """The size of the result of a View's tool. A larger one is an error."""
+    description: int = 1024
+    """The characters of a tool's description that the model is given, of servers and Views alike. The rest is cut."""
+    user_connections: int = 1000
+    """Connections with the credentials of single users. Beyond it, the least recently used is closed."""
     app_tools_interval: float = 1.0
     """Seconds between two `tools/list` requests to a View, however often it reports a change."""
 

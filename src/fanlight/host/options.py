@@ -7,19 +7,29 @@ from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
 from fanlight.host.limits import Limits
 from fanlight.host.profile import Profile
+from fanlight.host.retention import Retention
 from fanlight.host.store.base import Store
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.callbacks import Handler
+from fanlight.host.upstream.credentials import Credentials
 from fanlight.host.validation import check_callable, check_info, check_object, check_seconds
-from fanlight.host.web.page_socket import Authorize
+from fanlight.host.web.page_socket import Authorize, Identify
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
-_TYPES: Mapping[str, type] = {"policy": Policy, "timeouts": Timeouts, "limits": Limits, "profile": Profile}
+_TYPES: Mapping[str, type] = {
+    "policy": Policy,
+    "timeouts": Timeouts,
+    "limits": Limits,
+    "profile": Profile,
+    "retention": Retention,
+}
 _SIGNATURES: Mapping[str, str] = {
+    "user": "user(connection) -> str | None",
+    "credentials": "async (user, server) -> headers, httpx2.Auth, environment or None",
     "authorize": "authorize(websocket, view) -> bool",
-    "on_server_sampling": "async (server, params) -> result",
-    "on_elicitation": "async (server, params) -> result",
+    "on_server_sampling": "async (request) -> result",
+    "on_elicitation": "async (request) -> result",
 }
 
 
@@ -34,9 +44,12 @@ class HostOptions:
     policy: Policy | None
     hosts: Collection[str] | None
     origins: Collection[str]
+    user: Identify | None
+    credentials: Credentials | None
     authorize: Authorize | None
     timeouts: Timeouts | None
     limits: Limits | None
+    retention: Retention | None
     linger: float
     dialects: bool
     profile: Profile | None

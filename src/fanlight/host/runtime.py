@@ -4,36 +4,59 @@
 with `runtime_of(host)`.
 """
 
-from collections.abc import AsyncIterator, Mapping
+import inspect
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
+import anyio
+
+from fanlight.host.calls.call import Call
+from fanlight.host.calls.model_tools import ModelTool, model_tools
 from fanlight.host.calls.runner import CallRunner
 from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
 from fanlight.host.documents.reader import DocumentReader
+from fanlight.host.errors import CredentialsRejectedError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
 from fanlight.host.profile import Profile
+from fanlight.host.retention import Retention
+from fanlight.host.store.base import Selection
 from fanlight.host.store.open import open_store
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, ToolsChanged
+from fanlight.host.upstream.events import (
+    CredentialsRejected,
+    PromptsChanged,
+    ResourcesChanged,
+    ServerEvent,
+    ToolsChanged,
+)
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts, check_origins
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.records import ViewRecords
+from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.requests import ViewRequests
 from fanlight.host.views.session_factory import SessionFactory
+from fanlight.host.views.tokens import ViewTokens
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.opener import ViewOpener
 from fanlight.host.web.origins import HostNames
+from fanlight.protocol.jsonrpc import JSONObject
 
+_SWEEP: Final = 5.0
+_RESTARTED: Final = "The host was restarted before the call finished."
 _LISTS = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
 
 
@@ -52,11 +75,17 @@ class Runtime:
             on_sampling=options.on_server_sampling,
             on_elicitation=options.on_elicitation,
             dialects=dialects,
+            credentials=options.credentials,
+            max_own=limits.user_connections,
+            idle=timeouts.idle,
         )
         self.store = open_store(options.store)
         self.handlers = Handlers()
         self.tasks = HostTasks()
         self.records = ViewRecords(self.store)
+        self.tokens = ViewTokens(self.store, timeouts.token)
+        self.begun: list[Call] = []
+        """The calls that were begun, without those that ran or were cancelled a while ago."""
         self.audit = Audit(self.store, options.audit_arguments)
         self.log = AuditTrail(self.audit, self.records)
         self.consent = Consent(self.store, self.audit, self.handlers, limits)
@@ -69,6 +98,7 @@ class Runtime:
             self.consent,
             self.log,
             self.handlers,
+            self.tasks,
             timeouts=timeouts,
             limits=limits,
         )
@@ -97,6 +127,7 @@ class Runtime:
             timeouts=timeouts,
             limits=limits,
             dialects=dialects,
+            tokens=self.tokens,
         )
         hosts = None if options.hosts is None else check_hosts(options.hosts)
         self.names = HostNames(options.sandbox_origin, hosts, check_origins(options.origins))
@@ -110,20 +141,27 @@ class Runtime:
             self.consent,
             self.log,
             self.names,
-            check_token=options.authorize is None,
+            self.tokens,
             dialects=dialects,
             report_errors=options.report_errors,
         )
+        self._identify = options.user
         self._authorize = options.authorize
+        self._retention = options.retention
         self._max_bytes = limits.message_bytes
+        self._longest_description = limits.description
         self._stack = AsyncExitStack()
         self.servers.add_listener(self._on_server_event)
         self.servers.show_views(profile.extension)
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.tasks)
+        self.records.cancel_unfinished(_RESTARTED)
         self.tasks.start_soon(self.views.run)
         self.tasks.start_soon(self.audit.run)
+        self.tasks.start_soon(self._cancel_forgotten)
+        if self._retention is not None:
+            self.tasks.start_soon(self._retain, self._retention)
         await self._stack.enter_async_context(self.servers)
         return self
 
@@ -155,16 +193,83 @@ class Runtime:
             self.names,
             self.lifetime,
             path=path,
+            identify=self._identify,
             authorize=self._authorize,
             max_bytes=self._max_bytes,
             question_timeout=self.timeouts.question,
         )
+
+    @property
+    def knows_users(self) -> bool:
+        """Whether pages say which user they belong to."""
+        return self._identify is not None
+
+    # Calls
+
+    def begin(self, server: str, tool: str, owner: Owner) -> Call:
+        """Begin a call of a server's tool, whether or not the model may call it."""
+        execute = partial(self.calls.call_server, server, tool, owner.user)
+        call = Call(self.calls, server, tool, owner, execute, self.calls.open_linked(server, tool, owner))
+        self.begun.append(call)
+        return call
+
+    def model_tools(self, servers: Mapping[str, Sequence[JSONObject]], owner: Owner) -> list[ModelTool]:
+        """Return the tools of servers and of the open Views of a conversation, for the model."""
+        return model_tools(servers, self.views.app_tools(owner), self._longest_description)
+
+    async def _cancel_forgotten(self) -> None:
+        """Cancel the calls that were begun and not run within `Timeouts.begun`, until cancelled."""
+        while True:
+            await anyio.sleep(min(max(self.timeouts.begun / 4, 0.05), _SWEEP))
+            oldest = monotonic() - self.timeouts.begun
+            for call in self.begun:
+                if call.is_begun and call.waiting_since < oldest:
+                    await call.cancel_if_begun()
+            self.begun = [call for call in self.begun if call.is_begun]
+
+    # Erasing
+
+    async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
+        """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""
+        erased = self.store.erase_views(selection)
+        await self.views.erase(erased)
+        if selection.user is not None and selection.conversation is None and selection.before is None:
+            self.store.erase_user(selection.user)
+            await self.servers.disconnect(selection.user)
+        if audit:
+            self.audit.flush()
+            self.store.erase_records(selection, f"erased-{secrets.token_hex(6)}" if pseudonymise else None)
+
+    def age_selection(self, age: timedelta, user: str | None = None, conversation: str | None = None) -> Selection:
+        """Select what is older than an age, except Views that have a session."""
+        alive = frozenset(record.id for record, _ in self.views)
+        return Selection(user, conversation, time.time() - age.total_seconds(), alive)
+
+    async def _retain(self, retention: Retention) -> None:
+        while True:
+            if retention.views is not None:
+                await self.erase(self.age_selection(retention.views), audit=False)
+            if retention.audit is not None:
+                self.audit.flush()
+                self.store.erase_records(self.age_selection(retention.audit), None)
+            await anyio.sleep(retention.every.total_seconds())
+
+    # Events
 
     def _view_ended(self, view: str) -> None:
         self.app_tools.forget(view)
         self.consent.forget(view)
 
     def _on_server_event(self, event: ServerEvent) -> None:
-        kind = _LISTS.get(type(event))
-        if kind is not None and self.tasks.running:
-            self.views.list_changed(event.server, kind)
+        if not self.tasks.running:
+            return
+        if isinstance(event, CredentialsRejected):
+            self.tasks.start_soon(self._report_rejection, event.error)
+        elif (kind := _LISTS.get(type(event))) is not None:
+            self.views.list_changed(event.server, kind, lambda user: self.servers.uses(event.server, event.user, user))
+
+    async def _report_rejection(self, error: CredentialsRejectedError) -> None:
+        if self.handlers.rejection is not None:
+            done = self.handlers.rejection(error)
+            if inspect.isawaitable(done):
+                await done

@@ -23,6 +23,14 @@ class Timeouts:
     """For a View to run one of its own tools (D-SEC-04)."""
     question: float = 120.0
     """For a user to answer a question. After that, the request is denied."""
+    message: float = 10.0
+    """For the message handler of the program, before the View is told that its message was accepted. It goes on."""
+    begun: float = 300.0
+    """For the model to write more of a call's arguments, or for the program to run the call. Then it is cancelled."""
+    token: float = 43_200.0
+    """For a page to open a View with a token. Each use of the token starts the time again."""
+    idle: float = 600.0
+    """For a connection with the credentials of one user to be used again. Then it is closed."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

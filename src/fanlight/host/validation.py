@@ -49,6 +49,12 @@ def check_text(name: str, value: object, instead: str = "") -> None:
         raise ArgumentError(f"{name} is {shown(value)}, expected a string or None.{instead}")
 
 
+def check_user(value: object) -> None:
+    """Raise unless a value is a string that is not empty, or None."""
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ArgumentError(f"user is {shown(value)}, expected a string that is not empty, or None for the only user.")
+
+
 def check_callable(name: str, value: object, signature: str) -> None:
     """Raise unless a value is a function or None."""
     if value is not None and not callable(value):

@@ -1,5 +1,6 @@
 """`Inspector`: a host for developers, built from the panels of its page."""
 
+import math
 import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from fanlight import __version__
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import Served, with_diagnostics, with_source_lines
-from fanlight.host import Allow, App, Ask, Decision, Host, Policy
+from fanlight.host import Allow, App, Ask, Decision, Host, Policy, Timeouts
 from fanlight.host.upstream.config import Target
 from fanlight.inspector.api import Panel
 from fanlight.inspector.events import Events
@@ -88,6 +89,7 @@ class Inspector:
             policy=_AllowPolicy() if policy == "allow" else _AskPolicy(),
             info={"name": "fanlight-dev", "version": __version__},
             authorize=self._is_own_page,
+            timeouts=Timeouts(begun=math.inf),  # a developer may pause the arguments of a call
             audit_arguments="whole",
             report_errors=True,
         )

@@ -36,13 +36,23 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from fanlight.host import CallCancelledError, Host, Policy, Question, UnknownViewError
+from fanlight.host import (
+    CallCancelledError,
+    Conversation,
+    Host,
+    Message,
+    ModelTool,
+    Policy,
+    Question,
+    UnknownViewError,
+)
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
 from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.handlers import SamplingHandler
 from fanlight.host.host import runtime_of
 from fanlight.host.views.frames import Answer
+from fanlight.host.views.records import Owner
 from fanlight.protocol.errors import FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -117,7 +127,7 @@ class HostUnderTest:
         self.host: Host
         """The host."""
         self.host = Host(servers, policy=policy, **options)
-        self.host.on_message(self._heard)
+        self.host.on_message(self._receive)
         self.host.on_question(self._asked, instead_of_pages=True)
         if sampling is not None:
             self.host.on_sampling(sampling)
@@ -205,15 +215,13 @@ class HostUnderTest:
                 "name": tool.name,
                 "description": tool.description,
                 "inputSchema": tool.input_schema,
-                "server": tool.server,
+                **({"server": tool.server} if tool.view is None else {"view": tool.view}),
             }
-            for tool in await self.host.tools()
+            for tool in await self._chat.tools()
         ]
-        tools += [
-            {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema, "view": tool.view}
-            for tool in self.host.app_tools(self._conversation)
-        ]
-        return {"tools": tools, "modelContext": self.host.model_context(self._conversation)}
+        contexts = runtime_of(self.host).records.contexts(Owner(None, self._conversation))
+        context = [{"view": each.view, "server": each.server, **each.context} for each in contexts]
+        return {"tools": tools, "modelContext": context}
 
     def change_host_context(self, **changes: Any) -> None:
         """Override keys of the host context, such as `theme`. None removes an override."""
@@ -247,11 +255,11 @@ class HostUnderTest:
         so many seconds.
         """
         given = arguments or {}
-        for offered in self.host.app_tools(self._conversation):
-            if offered.name == name:
-                return {"result": await self.host.call_app_tool(offered.view, offered.tool, given)}
-        server, tool = await self._tool(name)
-        called = await self._call(server, tool, given, cancel_after)
+        tool = await self._tool(name)
+        if tool.view is not None:
+            session = runtime_of(self.host).views.live(tool.view)
+            return {"result": await runtime_of(self.host).requests.call_app_tool(session, tool.tool, given)}
+        called = await self._call(tool.server, tool.tool, given, cancel_after)
         answer: JSONObject = {"result": called.result} if called.cancelled is None else {"cancelled": called.cancelled}
         shown = [asdict(self._shown(view)) for view in called.views]
         return {**answer, **shown[0], "views": shown} if shown else answer
@@ -276,11 +284,15 @@ class HostUnderTest:
             raise SuiteError(f"There is no suite {name!r}. There are: {', '.join(suites) or 'none'}.{self._missing()}")
         return suites[name]
 
-    async def _tool(self, name: str) -> tuple[str, str]:
-        offered = await self.host.tools()
+    @property
+    def _chat(self) -> Conversation:
+        return self.host.conversation(self._conversation)
+
+    async def _tool(self, name: str) -> ModelTool:
+        offered = await self._chat.tools()
         for tool in offered:
-            if name in (tool.name, f"{tool.server}/{tool.tool}"):
-                return tool.server, tool.tool
+            if name == tool.name or (tool.view is None and name == f"{tool.server}/{tool.tool}"):
+                return tool
         known = ", ".join(tool.name for tool in offered) or "none"
         raise SuiteError(f"The model has no tool {name!r}. It has: {known}.{self._missing()}")
 
@@ -291,7 +303,7 @@ class HostUnderTest:
 
     async def _call(self, server: str, tool: str, arguments: JSONObject, cancel_after: float | None) -> Call:
         await self.host.servers[server].ready()
-        call = self.host.begin(server, tool, self._conversation)
+        call = runtime_of(self.host).begin(server, tool, Owner(None, self._conversation))
         self._keep(call)
         messages = self._messages
         messages.append({"role": "assistant", "toolCall": {"server": server, "name": tool, "arguments": arguments}})
@@ -326,9 +338,9 @@ class HostUnderTest:
         with contextlib.suppress(UnknownViewError):
             await self.host.close_view(view)
 
-    def _heard(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        if conversation == self._conversation:
-            self._messages.append({"role": role, "content": content, "from": "view"})
+    def _receive(self, message: Message) -> None:
+        if message.conversation == self._conversation:
+            self._messages.append({"role": message.role, "content": message.content, "from": "view"})
 
     # What the host asks
 

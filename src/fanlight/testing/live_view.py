@@ -15,7 +15,7 @@ from fanlight.dev.csp_cures import cure
 from fanlight.dev.tracebacks import ServerException, find_exceptions
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
-from fanlight.host.host import Host
+from fanlight.host.host import Host, runtime_of
 from fanlight.host.web.csp_reports import is_probe
 from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
@@ -246,9 +246,8 @@ class LiveView:
     @property
     def model_context(self) -> JSONObject | None:
         """The last model context update of the View, or None."""
-        for update in self.host.model_context(self.call.conversation):
-            return {key: value for key, value in update.items() if key not in ("view", "server")}
-        return None
+        record = runtime_of(self.host).records.find(self._shown.view)
+        return None if record is None else record.context
 
     @property
     def conversation(self) -> list[JSONObject]:

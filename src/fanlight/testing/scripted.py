@@ -32,6 +32,7 @@ from fanlight.host.views.frames import (
     ReceivedFrame,
 )
 from fanlight.host.views.page import PageConnection
+from fanlight.host.views.records import Owner
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Socket
 from fanlight.protocol import jsonrpc
@@ -185,10 +186,8 @@ class ScriptedView:
     @property
     def model_context(self) -> JSONObject | None:
         """The last model context update of the View, or None."""
-        for update in self.host.model_context():
-            if update["view"] == self.call.view:
-                return {key: value for key, value in update.items() if key not in ("view", "server")}
-        return None
+        record = runtime_of(self.host).records.find(self.call.view or "")
+        return None if record is None else record.context
 
     def log(self) -> str:
         """Return the messages as JSON lines."""
@@ -217,7 +216,9 @@ class ScriptedView:
         """Open the View, as its page does. `scripted_view` calls it."""
         assert self.call.view is not None
         request = OpenView(self.call.view, self.call.token)
-        self._connection = await runtime_of(self.host).opener.open(request, _ORIGINS, cast(Socket, self))
+        self._connection = await runtime_of(self.host).opener.open(
+            request, _ORIGINS, cast(Socket, self), self.call.user
+        )
 
     async def close(self) -> None:
         """Close the page. `scripted_view` calls it at the end of its block."""
@@ -312,6 +313,8 @@ async def scripted_view(
     run: bool = True,
     capabilities: JSONObject | None = None,
     within: float = 5.0,
+    conversation: str | None = None,
+    user: str | None = None,
     **options: Any,
 ) -> AsyncIterator[ScriptedView]:
     """Call a tool and open its View as a `ScriptedView` for a block.
@@ -325,6 +328,8 @@ async def scripted_view(
         run: Whether to run the call. If not, it has only begun.
         capabilities: The capabilities of the View for the handshake.
         within: How many seconds to wait for a message of the host.
+        conversation: The conversation of the call.
+        user: The user of the call, and of the page that shows the View.
         options: The options of `Host`.
     """
     if not isinstance(server, Host):
@@ -339,12 +344,14 @@ async def scripted_view(
                 run=run,
                 capabilities=capabilities,
                 within=within,
+                conversation=conversation,
+                user=user,
             ) as view,
         ):
             yield view
         return
     await server.servers[name].ready()
-    call = server.begin(name, tool)
+    call = runtime_of(server).begin(name, tool, Owner(user, conversation))
     if call.view is None:
         raise LocalError(f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
     tasks = await anyio.create_task_group().__aenter__()

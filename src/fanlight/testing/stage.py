@@ -32,8 +32,10 @@ from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
 from fanlight.host.consent.policy import Policy
 from fanlight.host.errors import CallCancelledError, UnknownToolError
+from fanlight.host.handlers import Message
 from fanlight.host.host import Host, runtime_of
 from fanlight.host.upstream.config import Command
+from fanlight.host.views.records import Owner
 from fanlight.host.views.session_factory import SessionOptions
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
@@ -141,9 +143,9 @@ class Stage:
                 finally:
                     web.should_exit = True
 
-    async def _message(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        if (recording := self._recordings.get(conversation or "")) is not None:
-            recording.conversation.append({"role": role, "content": content})
+    async def _message(self, message: Message) -> None:
+        if (recording := self._recordings.get(message.conversation or "")) is not None:
+            recording.conversation.append({"role": message.role, "content": message.content})
 
     @asynccontextmanager
     async def open(
@@ -246,7 +248,7 @@ class Stage:
         except FanlightError as error:
             raise StageError("connect", str(error)) from None
         try:
-            return self.host.begin(server, tool, conversation)
+            return runtime_of(self.host).begin(server, tool, Owner(None, conversation))
         except UnknownToolError as error:
             raise StageError("tool", str(error)) from None
 

@@ -1,19 +1,26 @@
 """One tool call of the model, with the Views that show it."""
 
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
 import anyio
 
 from fanlight.host.calls.runner import CallRunner, CallView
 from fanlight.host.errors import CallCancelledError
 from fanlight.host.validation import check_arguments, shown
+from fanlight.host.views.records import Owner
 from fanlight.protocol.content import embeds_view
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
+_NOT_RUN = "The call was begun, and never run."
+
 
 class Call:
-    """A tool call of the model, with the Views that show it. `Host.call_tool` and `Host.begin` create one.
+    """A tool call of the model, with the Views that show it. `Conversation.call_tool` and `begin` create one.
 
-    `feed` it the arguments while the model writes them, `run` it with the complete arguments, or `cancel` it.
+    `feed` it the arguments while the model writes them, `run` it with the complete arguments, or `cancel` it. A call
+    that is neither run nor cancelled is cancelled at the end of its turn, or after `Timeouts.begun`.
     """
 
     def __init__(
@@ -21,28 +28,37 @@ class Call:
         runner: CallRunner,
         server: str,
         tool: str,
+        owner: Owner,
+        execute: Callable[[JSONObject], Awaitable[JSONObject]],
         views: tuple[CallView, ...] = (),
-        conversation: str | None = None,
+        *,
+        brings_views: bool = True,
     ) -> None:
         self.server = server
-        """The server that is called."""
+        """The server that is called, or the server of the View that is called."""
         self.tool = tool
-        """The tool that is called."""
+        """The tool that is called, by the name that the server or the View has for it."""
         self.views = views
         """All Views of the call; empty if the tool has none.
 
         A tool has one View. The result of a tool can bring further ones, as with mcp-ui, which are here after `run`.
         """
-        self.conversation = conversation
+        self.conversation = owner.conversation
         """The conversation that the call belongs to, or None."""
+        self.user = owner.user
+        """The user that the call belongs to, or None in a program with one user."""
         self.result: JSONObject | None = None
         """The result as the server returned it, or None before `run`."""
         self.cancelled: str | None = None
         """The reason if the call was cancelled, otherwise None."""
+        self._owner = owner
         self._runner = runner
+        self._execute = execute
+        self._brings_views = brings_views
         self._stream = runner.stream(self.view)
         self._scope: anyio.CancelScope | None = None
         self._complete = False
+        self._touched = monotonic()
 
     @property
     def view(self) -> str | None:
@@ -70,6 +86,16 @@ class Call:
         """Whether the model is still writing the arguments."""
         return self._stream.is_open
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether the call waits for `run` or `cancel`."""
+        return not self._complete
+
+    @property
+    def waiting_since(self) -> float:
+        """When the call was begun or fed last, by `time.monotonic`."""
+        return self._touched
+
     def feed(self, delta: str) -> None:
         """Add the next piece of the model's JSON text. The View is shown the arguments as they grow."""
         if self._complete:
@@ -78,6 +104,7 @@ class Call:
             raise ArgumentError(
                 f"feed() got {shown(delta)}, expected the next piece of the model's JSON text, a string."
             )
+        self._touched = monotonic()
         self._stream.feed(delta)
 
     async def run(self, arguments: JSONObject) -> JSONObject:
@@ -85,7 +112,7 @@ class Call:
         self._begin("run", arguments)
         with anyio.CancelScope() as self._scope:
             try:
-                result = await self._runner.call_server(self.server, self.tool, arguments)
+                result = await self._execute(arguments)
             except CallCancelledError as error:
                 self._runner.show_cancelled(self.view, error.message)
                 raise
@@ -110,10 +137,10 @@ class Call:
         self._runner.show_input(self.view, arguments)
 
     def _finish(self, arguments: JSONObject, result: JSONObject) -> None:
-        if self.view is None:
-            self.views = self._runner.open_embedded(self.server, self.tool, self.conversation, arguments, result)
-        else:
+        if self.view is not None:
             self._runner.show_result(self.view, result)
+        elif self._brings_views:
+            self.views = self._runner.open_embedded(self.server, self.tool, self._owner, arguments, result)
         self.result = result
 
     async def cancel(self, reason: str | None = None) -> None:
@@ -126,6 +153,11 @@ class Call:
         elif not self._complete:
             self._stop_streaming()
             self._runner.show_cancelled(self.view, reason)
+
+    async def cancel_if_begun(self) -> None:
+        """Cancel the call if it was neither run nor cancelled."""
+        if not self._complete:
+            await self.cancel(_NOT_RUN)
 
     def _stop_streaming(self) -> None:
         self._complete = True

@@ -14,8 +14,9 @@ from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.records import ViewRecords
+from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.registry import ViewRegistry
+from fanlight.host.views.tokens import ViewTokens
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.dialects import EMBEDDED
 from fanlight.protocol.jsonrpc import JSONObject
@@ -50,6 +51,7 @@ class CallRunner:
         timeouts: Timeouts,
         limits: Limits,
         dialects: bool,
+        tokens: ViewTokens,
     ) -> None:
         self._servers = servers
         self._records = records
@@ -60,38 +62,40 @@ class CallRunner:
         self._timeouts = timeouts
         self._limits = limits
         self._dialects = dialects
+        self._tokens = tokens
 
-    def open_linked(self, server: str, name: str, conversation: str | None) -> tuple[CallView, ...]:
+    def open_linked(self, server: str, name: str, owner: Owner) -> tuple[CallView, ...]:
         """Open the View that a tool links to, if any, and read its document in the background (DSC-03)."""
         self._tasks.check_running()
-        tool = find_tool(self._servers[server], name)
+        tool = find_tool(self._servers.find(server, owner.user), name)
         uri = view_uri(tool, dialects=self._dialects)
         row = link_row(tool)
         older = None if row is None else row.older
         if uri is None:
             if older is not None and not self._dialects:
                 reason = "The tool's link is of another dialect."
-                self._log.log_refused_dialect(server, conversation, older, reason)
+                self._log.log_refused_dialect(server, owner, older, reason)
             return ()
-        record, _ = self._views.create(server, name, uri, conversation)
+        record, _ = self._views.create(server, name, uri, owner)
         if older is not None:
             self._log.log_dialect(record.id, older, "ui.resourceUri")
         self._tasks.start_soon(self._prefetch, record)
-        return (_view_of(record),)
+        return (self._view_of(record),)
 
     async def _prefetch(self, record: ViewRecord) -> None:
         # Opening the View reports whatever fails here.
         with contextlib.suppress(Exception):
-            await self._reader.read(self._servers[record.server], record.uri)
+            await self._reader.read(await self._servers.connect(record.server, record.user), record.uri)
 
     def stream(self, view: str | None) -> ArgumentStream:
         """Return a stream that sends a View the arguments while the model writes them."""
         return ArgumentStream(self._views, self._tasks, view)
 
-    async def call_server(self, server: str, tool: str, arguments: JSONObject) -> JSONObject:
+    async def call_server(self, server: str, tool: str, user: str | None, arguments: JSONObject) -> JSONObject:
         """Call a tool. A JSON-RPC error of the server becomes a result with `isError`."""
         try:
-            return await self._servers[server].call_tool(tool, arguments, timeout=self._timeouts.call)
+            connection = await self._servers.connect(server, user)
+            return await connection.call_tool(tool, arguments, timeout=self._timeouts.call)
         except ServerError as error:
             return {"content": [{"type": "text", "text": error.message}], "isError": True}
 
@@ -119,7 +123,7 @@ class CallRunner:
             session.tool_cancelled(reason)
 
     def open_embedded(
-        self, server: str, tool: str, conversation: str | None, arguments: JSONObject, result: JSONObject
+        self, server: str, tool: str, owner: Owner, arguments: JSONObject, result: JSONObject
     ) -> tuple[CallView, ...]:
         """Open the Views that a result embeds, as servers with mcp-ui return them."""
         opened: dict[str, CallView] = {}
@@ -128,18 +132,17 @@ class CallRunner:
             uri = item["uri"]
             if not self._dialects or uri in opened:
                 reason = _DUPLICATE if uri in opened else _OTHER_DIALECT
-                self._log.log_refused_dialect(server, conversation, EMBEDDED, reason, uri=uri)
+                self._log.log_refused_dialect(server, owner, EMBEDDED, reason, uri=uri)
                 continue
-            record, _ = self._views.create(server, tool, uri, conversation)
+            record, _ = self._views.create(server, tool, uri, owner)
             self.show_input(record.id, arguments)
             self.show_result(record.id, result)
             self._log.log_dialect(record.id, EMBEDDED, "ui.resourceUri", uri)
-            opened[uri] = _view_of(record)
+            opened[uri] = self._view_of(record)
         if len(items) > most:
             reason = f"The result brings {len(items)} Views, and no more than {most} are opened."
-            self._log.log_refused_dialect(server, conversation, EMBEDDED, reason)
+            self._log.log_refused_dialect(server, owner, EMBEDDED, reason)
         return tuple(opened.values())
 
-
-def _view_of(record: ViewRecord) -> CallView:
-    return CallView(record.id, record.token, record.uri)
+    def _view_of(self, record: ViewRecord) -> CallView:
+        return CallView(record.id, self._tokens.issue(record.id), record.uri)

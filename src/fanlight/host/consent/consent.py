@@ -84,7 +84,9 @@ class Consent:
     def _record(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
         data = {"key": key} if reason is None else {"key": key, "reason": reason}
         self._audit.buffer(
-            AuditRecord(now(), "decision", kind, outcome, app.view, app.server, app.conversation, by, data=data)
+            AuditRecord(
+                now(), "decision", kind, outcome, app.view, app.server, app.conversation, app.user, by, data=data
+            )
         )
 
     async def _ask(
@@ -99,7 +101,7 @@ class Consent:
     ) -> tuple[str, str | None]:
         """Return what decided the request ("user", "limit" and so on), and the reason if it was denied."""
         view = self._views.setdefault(app.view, _View())
-        grant = Grant(app.server, app.uri, kind, key)
+        grant = Grant(app.server, app.uri, kind, key, app.user)
         async with view.lock:  # one question at a time: the answer may settle the next one, too
             if (kind, key) in view.allowed:
                 return "user, before", None

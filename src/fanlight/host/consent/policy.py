@@ -64,7 +64,9 @@ class App:
     tool: str
     """The tool whose call opened the View."""
     conversation: str | None = None
-    """The conversation that was given to `Host.call_tool`, or None."""
+    """The conversation that the View belongs to, or None."""
+    user: str | None = None
+    """The user that the View belongs to, or None in a program with one user."""
     sha256: str | None = None
     """The digest of the document, where the decision is about showing it; otherwise None."""
 

@@ -24,6 +24,26 @@ class Question:
     always: str = ""
     """What the answer "always" would allow, in one sentence."""
 
+    @property
+    def user(self) -> str | None:
+        """The user that the View belongs to, or None in a program with one user."""
+        return self.app.user
+
+    @property
+    def conversation(self) -> str | None:
+        """The conversation that the View belongs to, or None."""
+        return self.app.conversation
+
+    @property
+    def view(self) -> str:
+        """The id of the View."""
+        return self.app.view
+
+    @property
+    def server(self) -> str:
+        """The server that the View comes from."""
+        return self.app.server
+
 
 class Asker(Protocol):
     """A page that can ask the user."""

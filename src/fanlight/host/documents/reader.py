@@ -13,11 +13,17 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 _MOST_PAGES: Final = 100
 
+_Key = tuple[str, str | None]
+"""The connection that a document comes from: the server, and the user that the connection belongs to."""
+
 
 class Source(Protocol):
     """A connection that documents can be read from."""
 
     name: str
+
+    @property
+    def user(self) -> str | None: ...
 
     async def read_resource(self, uri: str) -> JSONObject: ...
 
@@ -29,50 +35,75 @@ class Source(Protocol):
 
 
 class DocumentReader:
-    """Reads View documents from servers, and caches each until its server reports a change."""
+    """Reads View documents from servers, and caches each until its server reports a change.
+
+    A document that was read with the credentials of one user is cached for that user only.
+    """
 
     def __init__(self, *, dialects: bool = True) -> None:
         self._dialects = dialects
-        self._cache: dict[tuple[str, str], ViewDocument] = {}
-        self._locks: dict[tuple[str, str], anyio.Lock] = {}
-        self._changes: dict[str, int] = {}
-        self._sources: dict[str, Source] = {}
+        self._cache: dict[tuple[_Key, str], ViewDocument] = {}
+        self._locks: dict[tuple[_Key, str], anyio.Lock] = {}
+        self._changes: dict[_Key, int] = {}
+        self._sources: dict[_Key, Source] = {}
 
     async def read(self, source: Source, uri: str) -> ViewDocument:
         """Return the document at a URI, from the cache if possible. Raise ViewError if it cannot be shown."""
         self._listen(source)
-        key = (source.name, uri)
+        origin = _key(source)
+        key = (origin, uri)
         async with self._locks.setdefault(key, anyio.Lock()):
             if (cached := self._cache.get(key)) is not None:
                 return cached
             source.watch_resource(uri)
-            before = self._changes.get(source.name, 0)
+            before = self._changes.get(origin, 0)
             document = await read_document(source, uri, dialects=self._dialects)
             # A document that was read during a change may be the old one, so it is not cached.
-            if self._changes.get(source.name, 0) == before:
+            if self._changes.get(origin, 0) == before:
                 self._cache[key] = document
             return document
 
-    def forget(self, server: str, uri: str | None = None) -> None:
-        """Drop the cached documents of a server, or one of them."""
-        self._changes[server] = self._changes.get(server, 0) + 1
-        for key in [key for key in self._cache if key[0] == server and uri in (None, key[1])]:
+    def forget(self, server: str) -> None:
+        """Drop the cached documents of a server, for all users."""
+        for source in [each for each in self._sources if each[0] == server]:
+            self._forget(source)
+
+    def _forget(self, source: _Key, uri: str | None = None) -> None:
+        """Drop the cached documents of a connection, or one of them."""
+        self._changes[source] = self._changes.get(source, 0) + 1
+        for key in [key for key in self._cache if key[0] == source and uri in (None, key[1])]:
             del self._cache[key]
 
     def _listen(self, source: Source) -> None:
-        if self._sources.get(source.name) is not source:
-            self._sources[source.name] = source
-            self.forget(source.name)
+        key = _key(source)
+        if self._sources.get(key) is not source:
+            self._sources[key] = source
+            self._forget(key)
             source.add_listener(self._on_event)
 
     def _on_event(self, event: ServerEvent) -> None:
+        key = (event.server, event.user)
         match event:
             case ResourcesChanged():
-                self.forget(event.server)
+                self._forget(key)
             case ResourceUpdated():
-                self.forget(event.server, event.uri)
+                self._forget(key, event.uri)
+            case StatusChanged() if event.status.state == "closed" and event.user is not None:
+                self._forget(key)
+                self._release(key)
             case StatusChanged() if event.status.state in ("retrying", "closed"):
-                self.forget(event.server)  # the next connection may be to a newer server
+                self._forget(key)  # the next connection may be to a newer server
+
+    def _release(self, source: _Key) -> None:
+        """Drop what is known of a user's connection that was closed. The connection itself is dropped by its owner."""
+        self._changes.pop(source, None)
+        self._sources.pop(source, None)
+        for key in [key for key in self._locks if key[0] == source and not self._locks[key].locked()]:
+            del self._locks[key]
+
+
+def _key(source: Source) -> _Key:
+    return source.name, source.user
 
 
 async def read_document(source: Source, uri: str, *, dialects: bool = True) -> ViewDocument:

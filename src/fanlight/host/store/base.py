@@ -13,8 +13,6 @@ class ViewRecord:
 
     id: str
     """The id, for `<mcp-app view=...>`."""
-    token: str
-    """The token, for `<mcp-app token=...>`."""
     server: str
     """The server that the View comes from."""
     tool: str
@@ -23,6 +21,10 @@ class ViewRecord:
     """The `ui://` URI of the View."""
     conversation: str | None = None
     """The conversation of the call, or None."""
+    user: str | None = None
+    """The user that the View belongs to, or None in a program with one user."""
+    created: float = 0.0
+    """When the View was opened, in seconds since 1970."""
     arguments: JSONObject | None = None
     """The arguments of the call, or None while they are being written."""
     result: JSONObject | None = None
@@ -31,17 +33,55 @@ class ViewRecord:
     """The reason if the call was cancelled, otherwise None."""
     context: JSONObject | None = None
     """What the View wants the model to know: its last update."""
+    context_is_new: bool = False
+    """Whether the model has not been given `context` yet."""
     closed: bool = False
     """Whether the View was closed permanently."""
     state: Any = None
     """The state that a View for ChatGPT set with `setWidgetState`."""
+
+    @property
+    def summary(self) -> "ViewSummary":
+        """The same without what can be large."""
+        call: CallState = "done" if self.result is not None else "running" if self.cancelled is None else "cancelled"
+        return ViewSummary(
+            self.id, self.server, self.tool, self.uri, self.conversation, self.user, self.created, call, self.closed
+        )
+
+
+CallState = Literal["running", "done", "cancelled"]
+
+
+class ViewSummary(NamedTuple):
+    """The stored data of one View without its arguments, result, context and state, which can be large."""
+
+    id: str
+    server: str
+    tool: str
+    uri: str
+    conversation: str | None
+    user: str | None
+    created: float
+    call: CallState
+    closed: bool
+
+
+class StoredContext(NamedTuple):
+    """What a View wants the model to know."""
+
+    view: str
+    server: str
+    tool: str
+    context: JSONObject
+    is_new: bool
+    """Whether the model has not been given it yet."""
 
 
 @dataclass(frozen=True)
 class Grant:
     """A permanent consent: what a user allowed an app with "always".
 
-    An app is a server and the URI of its View, whatever the conversation.
+    An app is a server and the URI of its View, whatever the conversation. A grant holds for its own user only.
     """
 
     server: str
@@ -52,6 +92,8 @@ class Grant:
     """What was allowed: the `kind` of a `Question`."""
     key: str
     """Which one: the tool's name, the host of a link, the digest of a document. Empty for kinds that have only one."""
+    user: str | None = None
+    """The user that allowed it, or None in a program with one user."""
 
 
 AuditKind = Literal["message", "decision", "document", "violation", "app-tool", "dialect"]
@@ -74,6 +116,8 @@ class AuditRecord(NamedTuple):
     """The server, if known."""
     conversation: str | None = None
     """The conversation, if known."""
+    user: str | None = None
+    """The user, if known."""
     by: str | None = None
     """What decided, such as `policy` or `user`; for violations, what reported it: `browser` or `page`."""
     bytes_in: int | None = None
@@ -96,6 +140,8 @@ class AuditQuery:
     """The name of a server."""
     conversation: str | None = None
     """A conversation."""
+    user: str | None = None
+    """A user."""
     kind: str | None = None
     """The `kind` of the record."""
     name: str | None = None
@@ -123,8 +169,25 @@ class StoredDocument(NamedTuple):
     """When it may be removed, in seconds since 1970."""
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Selects what to erase. None means any, but a selection without any of the first three selects nothing."""
+
+    user: str | None = None
+    """The user."""
+    conversation: str | None = None
+    """The conversation. Grants, pinned documents and credentials belong to no conversation and are not selected."""
+    before: float | None = None
+    """The time before which a View was opened or an audit record was written, in seconds since 1970."""
+    keep: frozenset[str] = frozenset()
+    """The ids of Views that are not selected."""
+
+
 class Store(Protocol):
-    """What a store has to implement. The methods are called in the event loop, so they have to return quickly."""
+    """What a store has to implement. The methods are called in the event loop, so they have to return quickly.
+
+    A `user` is None in a program with one user, and None is a key like any other.
+    """
 
     def add(self, record: ViewRecord) -> None:
         """Add the record of a View."""
@@ -135,8 +198,20 @@ class Store(Protocol):
     def load(self, id: str) -> ViewRecord | None:
         """Return the record of a View, or None."""
 
-    def contexts(self, conversation: str | None) -> list[tuple[str, str, JSONObject]]:
-        """Return id, server and context of each open View of a conversation that has a context, the oldest first."""
+    def views(self, user: str | None, conversation: str | None) -> list[ViewSummary]:
+        """Return the Views of a user's conversation that are not closed, the oldest first."""
+
+    def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
+        """Return the context of each View in `views` that has one, the oldest View first."""
+
+    def unfinished(self) -> list[str]:
+        """Return the ids of Views that are not closed and whose call neither has a result nor was cancelled."""
+
+    def add_token(self, digest: str, view: str, expires: float) -> None:
+        """Add the digest of a token for a View, or change when it expires."""
+
+    def has_token(self, digest: str, view: str, now: float) -> bool:
+        """Return whether a View has a token with this digest that expires later than `now`."""
 
     def grant(self, grant: Grant) -> None:
         """Add a grant."""
@@ -144,16 +219,16 @@ class Store(Protocol):
     def is_granted(self, grant: Grant) -> bool:
         """Return whether there is such a grant."""
 
-    def grants(self) -> list[Grant]:
-        """Return all grants."""
+    def grants(self, user: str | None) -> list[Grant]:
+        """Return the grants of a user."""
 
     def revoke(self, grant: Grant) -> None:
         """Remove a grant."""
 
-    def pin(self, server: str, uri: str, sha256: str) -> None:
-        """Set the digest of the document of an app that was shown or approved last."""
+    def pin(self, server: str, uri: str, sha256: str, user: str | None) -> None:
+        """Set the digest of the document of an app that a user was shown or approved last."""
 
-    def pinned(self, server: str, uri: str) -> str | None:
+    def pinned(self, server: str, uri: str, user: str | None) -> str | None:
         """Return the digest that `pin` set, or None."""
 
     def add_document(self, document: StoredDocument) -> None:
@@ -173,6 +248,15 @@ class Store(Protocol):
 
     def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
         """Return the audit records that match, the oldest first."""
+
+    def erase_views(self, selection: Selection) -> list[str]:
+        """Erase Views with their tokens, and return the ids of those that were erased."""
+
+    def erase_user(self, user: str) -> None:
+        """Erase the grants and the pinned documents of a user."""
+
+    def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
+        """Erase audit records; with a pseudonym, keep them, but write it in place of the user and erase `data`."""
 
     def close(self) -> None:
         """Release files and connections when the host stops. A host that is started again uses the store again."""

@@ -32,7 +32,34 @@ _ADD_DOCUMENTS: Final = (
     "create index documents_by_expiry on documents (expires)",
 )
 
-MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS)
+_ADD_USERS: Final = (
+    "alter table views add column user text",
+    "alter table views add column created real not null default 0",
+    "alter table views add column context_is_new integer not null default 0",
+    # A token that a page has is worth as much as a password, so only its digest is stored.
+    "alter table views drop column token",
+    "create table tokens (digest text primary key, view text not null, expires real not null) without rowid",
+    "create index tokens_by_view on tokens (view)",
+    "drop index by_conversation",
+    "create index by_conversation on views (user, conversation, seen)",
+    # An empty user means none, because a primary key treats each null as different.
+    "alter table grants rename to old_grants",
+    "create table grants (user text not null, server text, uri text, kind text, key text,"
+    " primary key (user, server, uri, kind, key)) without rowid",
+    "insert into grants select '', server, uri, kind, key from old_grants",
+    "drop table old_grants",
+    "alter table pins rename to old_pins",
+    "create table pins (user text not null, server text, uri text, sha256 text not null,"
+    " primary key (user, server, uri)) without rowid",
+    "insert into pins select '', server, uri, sha256 from old_pins",
+    "drop table old_pins",
+    "alter table audit add column user text",
+    "create index audit_by_user on audit (user)",
+    "create index audit_by_conversation on audit (conversation)",
+    "create index audit_by_time on audit (time)",
+)
+
+MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS, _ADD_USERS)
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 
 

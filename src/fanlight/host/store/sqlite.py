@@ -9,34 +9,47 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, StoredDocument, ViewRecord
+from fanlight.host.store.base import (
+    AuditQuery,
+    AuditRecord,
+    Grant,
+    Selection,
+    StoredContext,
+    StoredDocument,
+    ViewRecord,
+    ViewSummary,
+)
 from fanlight.host.store.schema import migrate
 from fanlight.protocol.errors import ArgumentError
-from fanlight.protocol.jsonrpc import JSONObject
 
 _COLUMNS = (
     "id",
-    "token",
     "server",
     "tool",
     "uri",
     "conversation",
+    "user",
+    "created",
     "arguments",
     "result",
     "cancelled",
     "context",
+    "context_is_new",
     "closed",
     "state",
 )
 _JSON = frozenset({"arguments", "result", "context", "state", "data"})
 _AUDIT_FIELDS = AuditRecord._fields
-_QUERY_FIELDS = ("view", "server", "conversation", "kind", "name")
+_QUERY_FIELDS = ("view", "server", "conversation", "user", "kind", "name")
+_SUMMARY = (
+    "id, server, tool, uri, conversation, user, created,"
+    " case when result is not null then 'done' when cancelled is not null then 'cancelled' else 'running' end, closed"
+)
 _INSERT_AUDIT = f"insert into audit ({', '.join(_AUDIT_FIELDS)}) values ({', '.join('?' * len(_AUDIT_FIELDS))})"  # noqa: S608
 _PAGE_SIZE = 1000
 
@@ -47,10 +60,16 @@ class SqliteStore:
     Args:
         path: The file. Default: in memory.
         max_records: How many audit records are kept in memory. A file keeps all.
+        max_bytes: How much the Views in memory may take, by the length of what is stored. Beyond it, the oldest are
+            erased. A file keeps all.
     """
 
-    def __init__(self, path: str | Path | None = None, max_records: int = 100_000) -> None:
+    def __init__(self, path: str | Path | None = None, max_records: int = 100_000, max_bytes: int = 64_000_000) -> None:
         self._path = path
+        self._max_bytes = max_bytes
+        # The length of what is stored of each View in memory, the oldest first. None for a file.
+        self._sizes: dict[str, int] | None = {} if path is None else None
+        self._total = 0
         # None for a file, which keeps all records.
         self._records: deque[AuditRecord] | None = deque(maxlen=max_records) if path is None else None
         # All threads share one connection, one at a time.
@@ -77,6 +96,7 @@ class SqliteStore:
             f" values ({', '.join('?' * len(_COLUMNS))}, (select coalesce(max(seen), 0) + 1 from views))",
             values,
         )
+        self._count(record.id, values)
 
     def change(self, id: str, changes: Mapping[str, Any]) -> None:
         if not set(changes) <= set(_COLUMNS):
@@ -85,44 +105,118 @@ class SqliteStore:
         places = ", ".join(f"{column} = ?" for column in changes)
         values = [_to_column(column, value) for column, value in changes.items()]
         self._execute(f"update views set {places} where id = ?", [*values, id])  # noqa: S608  checked above
+        if self._sizes is not None and id in self._sizes:
+            self._count(id, values)
+
+    def _count(self, id: str, values: Sequence[Any]) -> None:
+        """Add what was written of a View to the memory that is used, and erase the oldest Views if it is too much."""
+        if self._sizes is None:
+            return
+        size = sum(len(value) for value in values if isinstance(value, str))
+        self._sizes[id] = self._sizes.get(id, 0) + size  # what a change replaces is counted, too
+        self._total += size
+        while self._total > self._max_bytes and len(self._sizes) > 1:
+            self._erase([next(iter(self._sizes))])
+
+    def _erase(self, ids: Sequence[str]) -> None:
+        for id in ids:
+            self._execute("delete from views where id = ?", [id])
+            self._execute("delete from tokens where view = ?", [id])
+            if self._sizes is not None:
+                self._total -= self._sizes.pop(id, 0)
 
     def load(self, id: str) -> ViewRecord | None:
         query = f"select {', '.join(_COLUMNS)} from views where id = ?"  # noqa: S608  constant names
         rows = self._execute(query, [id])
         return _to_record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
 
-    def contexts(self, conversation: str | None) -> list[tuple[str, str, JSONObject]]:
+    def views(self, user: str | None, conversation: str | None) -> list[ViewSummary]:
         rows = self._execute(
-            "select id, server, context from views where conversation is ? and context is not null and not closed"
-            " order by seen",
-            [conversation],
+            f"select {_SUMMARY} from views where user is ? and conversation is ? and not closed order by seen",  # noqa: S608  constant
+            [user, conversation],
         )
-        return [(id, server, json.loads(context)) for id, server, context in rows]
+        return [ViewSummary._make((*row[:-1], bool(row[-1]))) for row in rows]
 
-    def grant(self, grant: Grant) -> None:
-        self._execute("insert or ignore into grants values (?, ?, ?, ?)", list(astuple(grant)))
-
-    def is_granted(self, grant: Grant) -> bool:
-        query = "select 1 from grants where server = ? and uri = ? and kind = ? and key = ?"
-        return bool(self._execute(query, list(astuple(grant))))
-
-    def grants(self) -> list[Grant]:
+    def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
+        rows = self._execute(
+            "select id, server, tool, context, context_is_new from views where user is ? and conversation is ?"
+            " and context is not null and not closed order by seen",
+            [user, conversation],
+        )
         return [
-            Grant(*row) for row in self._execute("select server, uri, kind, key from grants order by 1, 2, 3, 4", [])
+            StoredContext(id, server, tool, json.loads(context), bool(is_new))
+            for id, server, tool, context, is_new in rows
         ]
 
-    def revoke(self, grant: Grant) -> None:
-        self._execute("delete from grants where server = ? and uri = ? and kind = ? and key = ?", list(astuple(grant)))
+    def unfinished(self) -> list[str]:
+        rows = self._execute("select id from views where result is null and cancelled is null and not closed", [])
+        return [id for (id,) in rows]
 
-    def pin(self, server: str, uri: str, sha256: str) -> None:
+    def add_token(self, digest: str, view: str, expires: float) -> None:
         self._execute(
-            "insert into pins values (?, ?, ?) on conflict do update set sha256 = excluded.sha256",
-            [server, uri, sha256],
+            "insert into tokens values (?, ?, ?) on conflict do update set expires = excluded.expires",
+            [digest, view, expires],
         )
 
-    def pinned(self, server: str, uri: str) -> str | None:
-        rows = self._execute("select sha256 from pins where server = ? and uri = ?", [server, uri])
+    def has_token(self, digest: str, view: str, now: float) -> bool:
+        query = "select 1 from tokens where digest = ? and view = ? and expires > ?"
+        return bool(self._execute(query, [digest, view, now]))
+
+    def grant(self, grant: Grant) -> None:
+        self._execute("insert or ignore into grants values (?, ?, ?, ?, ?)", _grant_row(grant))
+
+    def is_granted(self, grant: Grant) -> bool:
+        query = "select 1 from grants where user = ? and server = ? and uri = ? and kind = ? and key = ?"
+        return bool(self._execute(query, _grant_row(grant)))
+
+    def grants(self, user: str | None) -> list[Grant]:
+        query = "select server, uri, kind, key from grants where user = ? order by 1, 2, 3, 4"
+        return [Grant(server, uri, kind, key, user) for server, uri, kind, key in self._execute(query, [user or ""])]
+
+    def revoke(self, grant: Grant) -> None:
+        query = "delete from grants where user = ? and server = ? and uri = ? and kind = ? and key = ?"
+        self._execute(query, _grant_row(grant))
+
+    def pin(self, server: str, uri: str, sha256: str, user: str | None) -> None:
+        self._execute(
+            "insert into pins values (?, ?, ?, ?) on conflict do update set sha256 = excluded.sha256",
+            [user or "", server, uri, sha256],
+        )
+
+    def pinned(self, server: str, uri: str, user: str | None) -> str | None:
+        query = "select sha256 from pins where user = ? and server = ? and uri = ?"
+        rows = self._execute(query, [user or "", server, uri])
         return rows[0][0] if rows else None
+
+    def erase_views(self, selection: Selection) -> list[str]:
+        where, values = _selected(selection, "created")
+        rows = self._execute(f"select id from views where {where}", values)  # noqa: S608  constant names
+        ids = [id for (id,) in rows if id not in selection.keep]
+        self._erase(ids)
+        if selection.before is not None:
+            self._execute("delete from tokens where expires < ?", [selection.before])
+        return ids
+
+    def erase_user(self, user: str) -> None:
+        self._execute("delete from grants where user = ?", [user])
+        self._execute("delete from pins where user = ?", [user])
+
+    def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
+        if self._records is not None:
+            kept: list[AuditRecord] = []
+            for each in self._records:
+                if not _is_selected(each, selection):
+                    kept.append(each)
+                elif pseudonym is not None:
+                    kept.append(each._replace(user=pseudonym, data=None))
+            self._records = deque(kept, self._records.maxlen)
+            return
+        where, values = _selected(selection, "time")
+        if pseudonym is None:
+            self._execute(f"delete from audit where {where}", values)  # noqa: S608  constant names
+        else:
+            query = f"update audit set user = ?, data = null where {where}"  # noqa: S608  constant names
+            self._execute(query, [pseudonym, *values])
 
     def add_document(self, document: StoredDocument) -> None:
         if self._path is None:  # the only process that can read it has it already
@@ -199,6 +293,31 @@ class SqliteStore:
             return (self._database or self._open()).execute(query, parameters).fetchall()
 
 
+def _grant_row(grant: Grant) -> list[Any]:
+    return [grant.user or "", grant.server, grant.uri, grant.kind, grant.key]
+
+
+def _selected(selection: Selection, time_column: str) -> tuple[str, list[Any]]:
+    """Return the condition of a query for what a selection selects, and its values."""
+    terms = {
+        "user = ?": selection.user,
+        "conversation = ?": selection.conversation,
+        f"{time_column} < ?": selection.before,
+    }
+    given = {term: value for term, value in terms.items() if value is not None}
+    return " and ".join(given) or "false", list(given.values())
+
+
+def _is_selected(record: AuditRecord, selection: Selection) -> bool:
+    if (selection.user, selection.conversation, selection.before) == (None, None, None):
+        return False
+    return (
+        selection.user in (None, record.user)
+        and selection.conversation in (None, record.conversation)
+        and (selection.before is None or record.time < selection.before)
+    )
+
+
 def _matches(record: AuditRecord, query: AuditQuery) -> bool:
     if any(getattr(query, name) not in (None, getattr(record, name)) for name in _QUERY_FIELDS):
         return False
@@ -223,4 +342,4 @@ def _to_record(row: dict[str, Any]) -> ViewRecord:
     for column in _JSON & row.keys():
         if row[column] is not None:
             row[column] = json.loads(row[column])
-    return replace(ViewRecord(**row), closed=bool(row["closed"]))
+    return ViewRecord(**{**row, "closed": bool(row["closed"]), "context_is_new": bool(row["context_is_new"])})

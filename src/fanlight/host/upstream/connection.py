@@ -27,6 +27,7 @@ from fanlight import __version__
 from fanlight.host.errors import (
     CallTimeoutError,
     ConnectionLostError,
+    CredentialsRejectedError,
     InvalidResponseError,
     NotConnectedError,
     ServerError,
@@ -43,6 +44,7 @@ from fanlight.host.upstream.diagnostics import (
     first_error,
 )
 from fanlight.host.upstream.events import (
+    CredentialsRejected,
     Listener,
     PromptsChanged,
     ResourcesChanged,
@@ -77,6 +79,7 @@ Interceptor = Callable[[str, JSONObject], Awaitable[JSONObject | None]]
 _CONNECT_TIMEOUT: Final = 60.0
 _SIGN_IN_TIMEOUT: Final = 600.0  # a person may have to sign in
 _LIST_TIMEOUT: Final = 60.0
+_REJECTED: Final = (401, 403)
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Connection:
     Args:
         name: The name of the server.
         server: What `Host` accepts for a server.
+        user: The user that the connection belongs to. Default: all users share it.
         mode: The protocol version to begin with, for the SDK's client.
         client_info: The name and version that the server sees. Default: Fanlight's.
         call_wait: How many seconds a call waits for a connection that is not ready.
@@ -122,6 +126,7 @@ class Connection:
         name: str,
         server: object,
         *,
+        user: str | None = None,
         mode: str = "auto",
         client_info: types.Implementation | None = None,
         call_wait: float = 10.0,
@@ -133,6 +138,8 @@ class Connection:
         dialects: bool = True,
     ) -> None:
         self.name = name
+        self.user = user
+        """The user that the connection belongs to, or None if all users share it."""
         self.target: Target = parse_target(server, name)
         self.tools: tuple[JSONObject, ...] = ()
         """The tools of all pages, as the server sent them; while it is not connected, the last known ones."""
@@ -159,14 +166,15 @@ class Connection:
         signs_in = isinstance(self.target, Url) and self.target.auth is not None
         self._connect_timeout = connect_timeout or (_SIGN_IN_TIMEOUT if signs_in else _CONNECT_TIMEOUT)
         self._backoff = backoff or Backoff()
-        self._on_sampling = on_sampling and sampling_callback(name, on_sampling)
-        self._on_elicitation = on_elicitation and elicitation_callback(name, on_elicitation)
+        self._on_sampling = on_sampling and sampling_callback(name, user, on_sampling)
+        self._on_elicitation = on_elicitation and elicitation_callback(name, user, on_elicitation)
         self._listeners: list[Listener] = []
         self._watched = WatchedResources()
         self._current: Attempt | None = None
         self._ready_seconds = 0.0  # how long the last connection was ready
         self._needs_change = False  # waiting does not help: the command cannot be started, or exits at once
         self._sign_in_failed = False
+        self._rejected: int | None = None  # the HTTP status with which the server rejected the credentials
         self.reset()
 
     def reset(self) -> None:
@@ -178,6 +186,7 @@ class Connection:
         self._closing = anyio.Event()
         self._pause: anyio.CancelScope | None = None  # created in the event loop
         self._restarting = False
+        self._rejected = None
         self._watched.added = anyio.Event()
 
     @property
@@ -190,6 +199,11 @@ class Connection:
             if silent >= self._slow_after:
                 return replace(status, reason=explain_silence(self.target, attempt, silent))
         return status
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request to the server has no response yet."""
+        return self._current is not None and self._current.has_calls
 
     # Staying connected
 
@@ -209,7 +223,7 @@ class Connection:
                 number = 1 if self._ready_seconds > self._backoff.steady else number + 1
                 await self._pause_after(failure, number)
         finally:
-            self._set(Status("closed"))
+            self._set(Status("closed", None if self._rejected is None else self._rejection().message))
 
     def close(self) -> None:
         """Close the connection; `run` returns once the child process, if any, is gone."""
@@ -246,6 +260,7 @@ class Connection:
         attempt = Attempt(self.on_message, self.on_stderr, dialects=self._dialects)
         self._connecting = (attempt, monotonic())
         self._needs_change = self._sign_in_failed = False
+        self._rejected = None
         try:
             with anyio.CancelScope() as self._pause:
                 await self._stay_connected(attempt)
@@ -255,6 +270,9 @@ class Connection:
             first = first_error(error)
             self._needs_change = isinstance(first, ServerStartError)
             self._sign_in_failed = isinstance(first, OAuthFlowError)
+            if isinstance(first, MCPError) and attempt.http_status in _REJECTED:
+                self._rejected = attempt.http_status
+                self._emit(CredentialsRejected(self.name, self.user, self._rejection()))
             failure = explain_failure(first, self.target, attempt, self._connect_timeout)
         if not self.retries and attempt.client is None and attempt.child is not None:
             self._needs_change = self._needs_change or attempt.child.exit_code is not None
@@ -302,11 +320,14 @@ class Connection:
         before, self.tools = self.tools, await list_all_tools(client, self.name)
         if not known:
             return []
-        tools = [ToolsChanged(self.name)] if self.tools != before else []
-        return [*tools, ResourcesChanged(self.name), PromptsChanged(self.name)]
+        tools = [ToolsChanged(self.name, user=self.user)] if self.tools != before else []
+        return [*tools, ResourcesChanged(self.name, user=self.user), PromptsChanged(self.name, user=self.user)]
 
     async def _pause_after(self, failure: str, number: int) -> None:
         """Wait before the next attempt: for a while, for `restart`, or for `close`."""
+        if self._rejected is not None and self.user is not None:
+            self._closing.set()  # the next use of the connection asks for other credentials
+            return
         if isinstance(self.target, Streams) and self.target.once:
             reason = f"{failure} A transport can be opened only once: give a function that opens one."
             self._set(Status("failed", reason, number))
@@ -375,18 +396,18 @@ class Connection:
         self._status = status
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
-        self._emit(StatusChanged(self.name, status))
+        self._emit(StatusChanged(self.name, status, user=self.user))
 
     def _handle_notification(self, message: IncomingMessage, attempt: Attempt) -> None:
         match message:
             case types.ToolListChangedNotification():
                 attempt.tools_changed.set()
             case types.ResourceListChangedNotification():
-                self._emit(ResourcesChanged(self.name))
+                self._emit(ResourcesChanged(self.name, user=self.user))
             case types.ResourceUpdatedNotification():
-                self._emit(ResourceUpdated(self.name, str(message.params.uri)))
+                self._emit(ResourceUpdated(self.name, str(message.params.uri), user=self.user))
             case types.PromptListChangedNotification():
-                self._emit(PromptsChanged(self.name))
+                self._emit(PromptsChanged(self.name, user=self.user))
 
     def watch_resource(self, uri: str) -> None:
         """Subscribe to changes of a resource, if the server supports that; also on the next connections."""
@@ -405,7 +426,7 @@ class Connection:
                 continue
             if tools != self.tools:
                 self.tools = tools
-                self._emit(ToolsChanged(self.name))
+                self._emit(ToolsChanged(self.name, user=self.user))
 
     # Requests
 
@@ -420,6 +441,8 @@ class Connection:
                 self._call_waits.set()
                 await self._changed.wait()
         if not self._is_connected():
+            if self._rejected is not None:
+                raise self._rejection()
             reason = self.status.reason or f"it is {self.status.state}."
             raise NotConnectedError(self.name, f"not connected: {reason}")
 
@@ -526,11 +549,31 @@ class Connection:
             raise CallTimeoutError(self.name, f"{what} did not answer within {seconds:g} seconds.")
         raise ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
 
+    def _reject(self, status: int, attempt: Attempt) -> FanlightError:
+        """Return the error for credentials that the server no longer accepts. A user's own connection ends."""
+        if self.user is None:
+            error = CredentialsRejectedError(self.name, None, status)
+        else:
+            self._rejected = status
+            error = self._rejection()
+            self._closing.set()
+            attempt.ended.set()
+        self._emit(CredentialsRejected(self.name, self.user, error))
+        return error
+
+    def _rejection(self) -> CredentialsRejectedError:
+        """Return the error for credentials that were rejected. Without a user, the program has to change its own."""
+        assert self._rejected is not None
+        reason = self.status.reason if self.user is None else None
+        return CredentialsRejectedError(self.name, self.user, self._rejected, reason and f"not connected: {reason}")
+
     def _translate(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
         if attempt.is_connection_loss(error) and not isinstance(error, InputRefusedError):
             return ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
         match error.data:
             case HttpFailure() as failure:
+                if failure.status in _REJECTED:
+                    return self._reject(failure.status, attempt)
                 reason = explain_http_failure(what, failure)
                 if failure.is_gateway:
                     return ConnectionLostError(self.name, reason)

@@ -1,8 +1,13 @@
-"""The events of a connection, which its listeners receive."""
+"""The events of a connection, which its listeners receive.
+
+The `user` of an event is the one that the connection belongs to, or None if all users share it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from fanlight.host.errors import CredentialsRejectedError
 
 State = Literal["connecting", "ready", "retrying", "failed", "closed"]
 
@@ -27,6 +32,7 @@ class StatusChanged:
 
     server: str
     status: Status
+    user: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class ToolsChanged:
     """The tools were listed again and differ; `Connection.tools` has them."""
 
     server: str
+    user: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class ResourcesChanged:
     """The list of resources may have changed."""
 
     server: str
+    user: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class ResourceUpdated:
 
     server: str
     uri: str
+    user: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +65,18 @@ class PromptsChanged:
     """The list of prompts may have changed."""
 
     server: str
+    user: str | None = None
 
 
-ServerEvent = StatusChanged | ToolsChanged | ResourcesChanged | ResourceUpdated | PromptsChanged
+@dataclass(frozen=True)
+class CredentialsRejected:
+    """The server rejected the credentials of a user, or those of a connection that all users share (None)."""
+
+    server: str
+    user: str | None
+    error: CredentialsRejectedError
+
+
+ServerEvent = StatusChanged | ToolsChanged | ResourcesChanged | ResourceUpdated | PromptsChanged | CredentialsRejected
 Listener = Callable[[ServerEvent], None]
 """Receives events. It must not block."""

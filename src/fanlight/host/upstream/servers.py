@@ -1,29 +1,69 @@
-"""All servers of a host: connected in parallel, independent of each other, closed together."""
+"""All servers of a host: connected in parallel, independent of each other, closed together.
 
+A server has one connection that all users share, unless the program returns credentials of a user for it: then that
+user has a connection of their own.
+"""
+
+import logging
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
-from fanlight.host.errors import UnknownServerError
+from fanlight.host.errors import NotConnectedError, UnknownServerError
 from fanlight.host.upstream.connection import Connection
+from fanlight.host.upstream.credentials import Credentials, with_credential
 from fanlight.host.upstream.events import Listener
 from fanlight.host.upstream.process import STOP_TIMEOUT, Launcher
 from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
+logger = logging.getLogger(__name__)
+
+_CREDENTIALS_TIMEOUT: Final = 30.0
+
+
+@dataclass
+class _Access:
+    """How one user reaches one server: with a connection of their own, or with the shared one (None)."""
+
+    own: Connection | None = None
+    is_known: bool = False
+    """Whether the program has been asked for credentials since the last connection was closed."""
+    used: float = 0.0
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
 
 class Servers(Mapping[str, Connection]):
     """The connections by name. They are open while the `async with` block is, which may be entered again after its end.
 
     A server that fails is retried and does not affect the others; its `status` has the reason. Entering the block does
-    not wait for the servers: calls wait for their own, and `settled` waits for all. `options` go to each `Connection`.
+    not wait for the servers: calls wait for their own, and `settled` waits for all.
+
+    Args:
+        servers: What `Host` accepts.
+        credentials: Returns the credentials of a user for a server. With it, shared connections are opened on first
+            use, too, because a server may refuse to talk to anonymous clients.
+        max_own: How many connections of single users are open at once. Beyond it, the least recently used is closed.
+        idle: After how many seconds without use a connection of a single user is closed.
+        options: The options of each `Connection`.
     """
 
-    def __init__(self, servers: Mapping[str, object], **options: Any) -> None:
+    def __init__(
+        self,
+        servers: Mapping[str, object],
+        *,
+        credentials: Credentials | None = None,
+        max_own: int = 1000,
+        idle: float = 600.0,
+        **options: Any,
+    ) -> None:
         if not isinstance(servers, Mapping):
             raise ArgumentError(
                 f'servers is {shown(servers)}, expected a dict by name. Write {{"clock": "python server.py"}}.'
@@ -32,23 +72,37 @@ class Servers(Mapping[str, Connection]):
             if not isinstance(name, str) or not name:
                 raise ArgumentError(f"servers has the name {shown(name)}, expected strings that are not empty.")
         self._connections = {name: Connection(name, server, **options) for name, server in servers.items()}
+        self._credentials = credentials
+        self._max_own = max_own
+        self._idle = idle
+        self._options = options
+        self._access: OrderedDict[tuple[str, str], _Access] = OrderedDict()
+        self._listeners: list[Listener] = []
+        self._launcher: Launcher | None = None
+        self._shows_views = True
+        self._started: set[str] = set()
         self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
         if self._tasks is not None:
             raise StateError("These servers are running already.")
         self._tasks = await anyio.create_task_group().__aenter__()
+        self._started.clear()
         for connection in self.values():
             connection.reset()
-            self._tasks.start_soon(connection.run)
+            if self._credentials is None:
+                self._start_shared(connection)
+        if self._credentials is not None:
+            self._tasks.start_soon(self._close_idle)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._tasks is not None
-        for connection in self.values():
+        for connection in self._all():
             connection.close()
+        self._access.clear()
         # A clean end comes first (an HTTP session is ended by a request); after the timeout it is cancelled.
         self._tasks.cancel_scope.deadline = anyio.current_time() + STOP_TIMEOUT
         try:
@@ -70,28 +124,168 @@ class Servers(Mapping[str, Connection]):
     def __len__(self) -> int:
         return len(self._connections)
 
-    def tools(self) -> dict[str, tuple[JSONObject, ...]]:
-        """Return the tools of each server that is ready, as the servers sent them."""
-        return {name: each.tools for name, each in self.items() if each.status.state == "ready"}
+    # Users
 
-    async def settled(self, within: float = 10.0) -> None:
+    async def connect(self, name: str, user: str | None) -> Connection:
+        """Return the connection of a user to a server, opened if necessary. It may not be ready yet."""
+        shared = self[name]
+        if self._credentials is None or user is None:
+            self._start_shared(shared)
+            return shared
+        access = self._access.setdefault((user, name), _Access())
+        async with access.lock:
+            if not access.is_known:
+                await self._open(shared, user, access)
+        access.used = monotonic()
+        if (user, name) in self._access:
+            self._access.move_to_end((user, name))
+        return access.own or shared
+
+    def find(self, name: str, user: str | None) -> Connection:
+        """Return the connection of a user to a server that `connect` has opened. Raise NotConnectedError otherwise."""
+        shared = self[name]
+        if self._credentials is None or user is None:
+            return shared
+        access = self._access.get((user, name))
+        if access is None or not (access.is_known or access.own):
+            raise NotConnectedError(name, f"{user} is not connected yet. Before begin(), `await chat.tools()`.")
+        access.used = monotonic()
+        return access.own or shared
+
+    def uses(self, name: str, owner: str | None, user: str | None) -> bool:
+        """Return whether a user reaches a server with the connection of an owner, or with the shared one (None)."""
+        access = self._access.get((user or "", name))
+        own = access is not None and access.own is not None
+        return owner == user if own else owner is None
+
+    async def _open(self, shared: Connection, user: str, access: _Access) -> None:
+        """Ask for the credentials of a user, and open a connection with them, or the shared one if there are none."""
+        assert self._credentials is not None
+        name = shared.name
+        try:
+            with anyio.fail_after(_CREDENTIALS_TIMEOUT):
+                credential = await self._credentials(user, name)
+        except TimeoutError:
+            message = f"the credentials of {user} were not there within {_CREDENTIALS_TIMEOUT:g} seconds."
+            raise NotConnectedError(name, message) from None
+        if credential is None:
+            access.own, access.is_known = None, True
+            self._start_shared(shared)
+            return
+        target = with_credential(shared.target, credential, name)
+        if access.own is None:
+            self._make_room(name)
+            access.own = connection = Connection(name, target, user=user, **self._options)
+            for listener in self._listeners:
+                connection.add_listener(listener)
+            if self._launcher is not None:
+                connection.launch_with(self._launcher)
+            connection.show_views(self._shows_views)
+        else:
+            access.own.target = target
+            access.own.reset()
+        access.is_known = True
+        self._running().start_soon(self._run_own, (user, name), access)
+
+    async def _run_own(self, key: tuple[str, str], access: _Access) -> None:
+        assert access.own is not None
+        try:
+            await access.own.run()
+        finally:
+            access.is_known = False  # the next use asks for credentials again
+
+    def _make_room(self, name: str) -> None:
+        """Close the least recently used connection of a user if there are too many. Raise if all are in use."""
+        own = [(key, access) for key, access in self._access.items() if access.own is not None]
+        if len(own) < self._max_own:
+            return
+        for key, access in own:
+            assert access.own is not None
+            if not access.own.is_busy:
+                access.own.close()
+                del self._access[key]
+                return
+        raise NotConnectedError(
+            name, f"all {self._max_own} connections of users are in use. Try again, or raise Limits.user_connections."
+        )
+
+    async def _close_idle(self) -> None:
+        while True:
+            await anyio.sleep(max(self._idle / 4, 0.05))
+            now = monotonic()
+            for key, access in tuple(self._access.items()):
+                if now - access.used <= self._idle or access.lock.locked() or (access.own and access.own.is_busy):
+                    continue
+                if access.own is not None:
+                    access.own.close()
+                del self._access[key]
+
+    def _start_shared(self, connection: Connection) -> None:
+        if connection.name not in self._started and self._tasks is not None:
+            self._started.add(connection.name)
+            self._tasks.start_soon(connection.run)
+
+    def _running(self) -> TaskGroup:
+        if self._tasks is None:
+            raise StateError("The servers are not running.")
+        return self._tasks
+
+    # All connections
+
+    def _all(self) -> Iterator[Connection]:
+        yield from self.values()
+        yield from (access.own for access in self._access.values() if access.own is not None)
+
+    def known_tools(self, user: str | None) -> dict[str, tuple[JSONObject, ...]]:
+        """Return the tools of each server as far as they are known to a user, whether or not the server is ready."""
+        return {name: connection.tools for name, connection in self._of(user) if connection.tools}
+
+    def tools(self, user: str | None = None) -> dict[str, tuple[JSONObject, ...]]:
+        """Return the tools of each server that is ready, as the servers sent them to a user."""
+        return {name: each.tools for name, each in self._of(user) if each.status.state == "ready"}
+
+    def _of(self, user: str | None) -> Iterator[tuple[str, Connection]]:
+        for name, shared in self.items():
+            access = self._access.get((user or "", name))
+            yield name, (access and access.own) or shared
+
+    async def settled(self, within: float = 10.0, user: str | None = None) -> None:
         """Wait until each server is ready, has failed at least once, or is slow, for at most `within` seconds."""
+
+        async def settle(name: str) -> None:
+            try:
+                await (await self.connect(name, user)).settled()
+            except Exception as error:
+                # One server without credentials does not hide the tools of the others.
+                level = logging.INFO if isinstance(error, NotConnectedError) else logging.ERROR
+                logger.log(level, "%s: cannot be connected for %s: %s", name, user, error)
+
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as waiting:
-                for connection in self.values():
-                    waiting.start_soon(connection.settled)
+                for name in self:
+                    waiting.start_soon(settle, name)
 
     def launch_with(self, launcher: Launcher) -> None:
         """Start the processes of all servers that are commands with a launcher, from their next start on."""
-        for connection in self.values():
+        self._launcher = launcher
+        for connection in self._all():
             connection.launch_with(launcher)
 
     def show_views(self, show: bool) -> None:
         """Set whether the extension is advertised to the servers; reconnect those for which that changes it."""
-        for connection in self.values():
+        self._shows_views = show
+        for connection in self._all():
             connection.show_views(show)
 
     def add_listener(self, listener: Listener) -> None:
         """Call `listener` with the events of every server. It must not block."""
-        for connection in self.values():
+        self._listeners.append(listener)
+        for connection in self._all():
             connection.add_listener(listener)
+
+    async def disconnect(self, user: str) -> None:
+        """Close the connections of a user."""
+        for key in [key for key in self._access if key[0] == user]:
+            access = self._access.pop(key)
+            if access.own is not None:
+                access.own.close()

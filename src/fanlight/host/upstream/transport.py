@@ -92,6 +92,11 @@ class Attempt:
         self.reason = self.reason or reason
         self.ended.set()
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call has not finished."""
+        return bool(self._calls)
+
     @contextmanager
     def call_scope(self) -> Iterator[None]:
         """Cancel the block when the connection ends, also in process, where no transport would end it."""

@@ -21,22 +21,26 @@ _CHECK_TIME: Final = 5.0
 class AppTool:
     """A tool that an open View offers to the model."""
 
-    name: str
-    """The name to give to the model: `app_<view>__<tool>`. It never equals that of a server's tool (D-SEC-03)."""
     view: str
-    """The id of the View, for `Host.call_app_tool`."""
+    """The id of the View."""
     server: str
     """The server that the View belongs to."""
-    tool: str
-    """The name of the tool in the View, for `Host.call_app_tool`."""
-    description: str
-    """The description that the View gives."""
-    input_schema: JSONObject
-    """The JSON Schema of the arguments."""
-    output_schema: JSONObject | None = None
-    """The JSON Schema of the structured result, if the View gives one. Results are validated against it."""
-    annotations: JSONObject | None = None
-    """The annotations that the View gives, such as `readOnlyHint`. They are claims of the View."""
+    name: str
+    """The name of the tool in the View."""
+    entry: JSONObject
+    """The tool as the View lists it. Its fields other than `name` are not validated."""
+
+    @property
+    def annotations(self) -> JSONObject | None:
+        """The annotations that the View gives, such as `readOnlyHint`. They are claims of the View."""
+        value = self.entry.get("annotations")
+        return value if isinstance(value, dict) else None
+
+    @property
+    def output_schema(self) -> JSONObject | None:
+        """The JSON Schema of the structured result, if the View gives one. Results are validated against it."""
+        value = self.entry.get("outputSchema")
+        return value if isinstance(value, dict) else None
 
 
 class AppTools:
@@ -81,7 +85,7 @@ class AppTools:
 
     async def call(self, session: Session, tool: AppTool, arguments: JSONObject) -> JSONObject:
         """Call a tool of a View, and return its result once that is validated (D-SEC-06)."""
-        name, most = tool.tool, self._limits.app_tool_bytes
+        name, most = tool.name, self._limits.app_tool_bytes
         result = await session.ask("tools/call", {"name": name, "arguments": arguments})
         size = len(encode_json(result).encode())
         if size > most:
@@ -106,26 +110,11 @@ async def _list_tools(session: Session, server: str, limits: Limits) -> dict[str
         for tool in tools if isinstance(tools, list) else ():
             name = tool.get("name") if isinstance(tool, dict) else None
             if isinstance(name, str) and name not in found and len(found) < limits.app_tools:
-                found[name] = _app_tool(session.id, server, name, tool)
+                found[name] = AppTool(session.id, server, name, tool)
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or len(found) >= limits.app_tools:
             break
     return found
-
-
-def _app_tool(view: str, server: str, name: str, tool: JSONObject) -> AppTool:
-    description, schema = tool.get("description"), tool.get("inputSchema")
-    output, annotations = tool.get("outputSchema"), tool.get("annotations")
-    return AppTool(
-        f"app_{view}__{name}",
-        view,
-        server,
-        name,
-        description if isinstance(description, str) else "",
-        schema if isinstance(schema, dict) else {"type": "object"},
-        output if isinstance(output, dict) else None,
-        annotations if isinstance(annotations, dict) else None,
-    )
 
 
 async def _check(value: object, schema: JSONObject, name: str) -> None:

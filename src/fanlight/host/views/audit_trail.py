@@ -6,7 +6,7 @@ from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
 from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.records import ViewRecords
+from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.protocol.events import Event, Rejected
 from fanlight.protocol.jsonrpc import JSONObject, Message
 
@@ -28,7 +28,7 @@ class AuditTrail:
             data["error"] = error
         duration = monotonic() - request.received_at
         outcome = "ok" if error is None else "error"
-        server, conversation = self._origin(view)
+        server, conversation, user = self._owner(view)
         self._audit.write(
             AuditRecord(
                 now(),
@@ -38,6 +38,7 @@ class AuditTrail:
                 view,
                 server,
                 conversation,
+                user,
                 None,
                 request.size,
                 size,
@@ -59,21 +60,23 @@ class AuditTrail:
         self._log_message(view, request, "cancelled")
 
     def _log_message(self, view: str, message: ViewMessage, outcome: str) -> None:
-        server, conversation = self._origin(view)
+        server, conversation, user = self._owner(view)
         self._audit.buffer(
-            AuditRecord(now(), "message", message.method, outcome, view, server, conversation, None, message.size)
+            AuditRecord(now(), "message", message.method, outcome, view, server, conversation, user, None, message.size)
         )
 
     def log_dialect(self, view: str, older: str, today: str, uri: str | None = None) -> None:
         """Record that a name of another dialect was translated to today's."""
-        server, conversation = self._origin(view)
+        server, conversation, user = self._owner(view)
         data = {"today": today} if uri is None else {"today": today, "uri": uri}
-        self._audit.buffer(AuditRecord(now(), "dialect", older, "translated", view, server, conversation, data=data))
+        self._audit.buffer(
+            AuditRecord(now(), "dialect", older, "translated", view, server, conversation, user, data=data)
+        )
 
     def log_refused_dialect(
         self,
         server: str,
-        conversation: str | None,
+        owner: Owner,
         older: str,
         reason: str,
         *,
@@ -82,27 +85,42 @@ class AuditTrail:
     ) -> None:
         """Record that a name of another dialect was refused."""
         data = {"reason": reason} if uri is None else {"reason": reason, "uri": uri}
-        self._audit.buffer(AuditRecord(now(), "dialect", older, "refused", view, server, conversation, data=data))
+        self._audit.buffer(
+            AuditRecord(now(), "dialect", older, "refused", view, server, owner.conversation, owner.user, data=data)
+        )
 
     def log_page_report(self, view: str, kind: AuditKind, name: str, what: str) -> None:
         """Record what a page reports about the View that it shows."""
-        server, conversation = self._origin(view)
+        server, conversation, user = self._owner(view)
         self._audit.buffer(
-            AuditRecord(now(), kind, name, "blocked", view, server, conversation, "page", data={"what": what})
+            AuditRecord(now(), kind, name, "blocked", view, server, conversation, user, "page", data={"what": what})
         )
 
     def log_document(self, app: App, data: JSONObject) -> None:
         """Record that a document is shown."""
         self._audit.write(
-            AuditRecord(now(), "document", app.uri, "shown", app.view, app.server, app.conversation, data=data)
+            AuditRecord(
+                now(), "document", app.uri, "shown", app.view, app.server, app.conversation, app.user, data=data
+            )
         )
 
     def log_violation(
-        self, server: str, view: str | None, conversation: str | None, directive: str, outcome: str, data: JSONObject
+        self, server: str, view: str | None, owner: Owner, directive: str, outcome: str, data: JSONObject
     ) -> None:
         """Record a violation of a document's policy that a browser reports."""
         self._audit.buffer(
-            AuditRecord(now(), "violation", directive, outcome, view, server, conversation, by="browser", data=data)
+            AuditRecord(
+                now(),
+                "violation",
+                directive,
+                outcome,
+                view,
+                server,
+                owner.conversation,
+                owner.user,
+                "browser",
+                data=data,
+            )
         )
 
     def log_app_tool(self, app: App, name: str, arguments: JSONObject, outcome: str, duration: float) -> None:
@@ -117,12 +135,13 @@ class AuditTrail:
                 app.view,
                 app.server,
                 app.conversation,
+                app.user,
                 duration=duration,
                 data=data,
             )
         )
 
-    def _origin(self, view: str) -> tuple[str | None, str | None]:
-        """Return the server and the conversation of a View."""
+    def _owner(self, view: str) -> tuple[str | None, str | None, str | None]:
+        """Return the server, the conversation and the user of a View."""
         record = self._records.find(view)
-        return (None, None) if record is None else (record.server, record.conversation)
+        return (None, None, None) if record is None else (record.server, record.conversation, record.user)

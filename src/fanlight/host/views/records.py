@@ -1,11 +1,21 @@
 """What is known of each View: its record in the store, in memory while the View is open."""
 
 import secrets
+import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanlight.host.consent.policy import App
-from fanlight.host.store.base import Store, ViewRecord
+from fanlight.host.store.base import Store, StoredContext, ViewRecord, ViewSummary
+
+
+class Owner(NamedTuple):
+    """What a View belongs to."""
+
+    user: str | None = None
+    """The user, or None in a program with one user."""
+    conversation: str | None = None
+    """The user's conversation, or None."""
 
 
 class ViewRecords:
@@ -15,9 +25,10 @@ class ViewRecords:
         self._store = store
         self._open: dict[str, ViewRecord] = {}
 
-    def create(self, server: str, tool: str, uri: str, conversation: str | None) -> ViewRecord:
-        """Add the record of a new View, with a new id and token."""
-        record = ViewRecord(secrets.token_urlsafe(12), secrets.token_urlsafe(24), server, tool, uri, conversation)
+    def create(self, server: str, tool: str, uri: str, owner: Owner) -> ViewRecord:
+        """Add the record of a new View, with a new id."""
+        id = secrets.token_urlsafe(12)
+        record = ViewRecord(id, server, tool, uri, owner.conversation, owner.user, time.time())
         self._store.add(record)
         return record
 
@@ -37,6 +48,26 @@ class ViewRecords:
         if id in self._open:
             self._open[id] = replace(self._open[id], **changes)
 
+    def take_contexts(self, owner: Owner) -> list[StoredContext]:
+        """Return what Views want the model to know and it was not given before, and mark it as given."""
+        new = [each for each in self._store.contexts(*owner) if each.is_new]
+        for each in new:
+            self.change(each.view, context_is_new=False)
+        return new
+
+    def contexts(self, owner: Owner) -> list[StoredContext]:
+        """Return what Views want the model to know, given or not."""
+        return self._store.contexts(*owner)
+
+    def summaries(self, owner: Owner) -> list[ViewSummary]:
+        """Return the Views of a conversation that are not closed, the oldest first."""
+        return self._store.views(*owner)
+
+    def cancel_unfinished(self, reason: str) -> None:
+        """Mark the calls as cancelled that have not finished: those of a process that ended without closing them."""
+        for id in self._store.unfinished():
+            self.change(id, cancelled=reason)
+
     def keep(self, record: ViewRecord) -> None:
         """Keep the record of a View in memory while the View is open."""
         self._open[record.id] = record
@@ -48,4 +79,4 @@ class ViewRecords:
 
 def app_of(record: ViewRecord, sha256: str | None = None) -> App:
     """Build the `App` (the subject of a policy decision) from a View's record."""
-    return App(record.id, record.server, record.uri, record.tool, record.conversation, sha256)
+    return App(record.id, record.server, record.uri, record.tool, record.conversation, record.user, sha256)

@@ -1,6 +1,6 @@
 """The open Views of a host: one session for each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 
 import anyio
@@ -8,7 +8,7 @@ import anyio
 from fanlight.host.errors import UnknownViewError
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.views.app_tools import AppTool, AppTools
-from fanlight.host.views.records import ViewRecords
+from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.session import Session
 from fanlight.host.views.session_factory import SessionFactory
 from fanlight.protocol.errors import ArgumentError
@@ -55,9 +55,9 @@ class ViewRegistry:
         for id in tuple(self._sessions):
             self._end(id)
 
-    def create(self, server: str, tool: str, uri: str, conversation: str | None) -> tuple[ViewRecord, Session]:
+    def create(self, server: str, tool: str, uri: str, owner: Owner) -> tuple[ViewRecord, Session]:
         """Open a new View."""
-        record = self._records.create(server, tool, uri, conversation)
+        record = self._records.create(server, tool, uri, owner)
         return record, self._open(record)
 
     def session(self, id: str | None) -> Session | None:
@@ -94,6 +94,21 @@ class ViewRegistry:
         """Close a View: let it tear down, and end its session for good. Raise UnknownViewError if it is not open."""
         await self.live(id).close()
         self._forget(id)
+
+    async def close_stored(self, id: str) -> None:
+        """Close a View for good, whether or not it has a session."""
+        if (session := self.session(id)) is not None:
+            await session.close()
+        self._forget(id)
+
+    async def erase(self, ids: Iterable[str]) -> None:
+        """End the sessions of Views that were erased from the store."""
+        for id in ids:
+            if (session := self.session(id)) is not None:
+                await session.close()
+            self._sessions.pop(id, None)
+            self._records.discard(id)
+            self._on_end(id)
 
     async def _close_on_request(self, session: Session) -> None:
         """Close a View that asked for it, or that its page closed."""
@@ -139,17 +154,20 @@ class ViewRegistry:
         for session in self._sessions.values():
             session.refresh_context()
 
-    def list_changed(self, server: str, kind: str) -> None:
-        """Notify the open Views of a server that its tools, resources or prompts changed."""
+    def list_changed(self, server: str, kind: str, uses: Callable[[str | None], bool]) -> None:
+        """Notify the open Views of a server that its tools, resources or prompts changed.
+
+        `uses` returns whether a user has the connection that reported the change.
+        """
         for record, session in self:
-            if record.server == server:
+            if record.server == server and uses(record.user):
                 session.list_changed(kind)
 
-    def app_tools(self, conversation: str | None) -> list[AppTool]:
+    def app_tools(self, owner: Owner) -> list[AppTool]:
         """Return the tools that the open Views of a conversation offer to the model."""
         return [
             tool
             for record, session in self
-            if record.conversation == conversation and session.attached
+            if (record.user, record.conversation) == owner and session.attached
             for tool in self._app_tools.of(session.id)
         ]

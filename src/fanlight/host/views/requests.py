@@ -6,13 +6,17 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
+
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import App, Deny, Policy
-from fanlight.host.errors import CallCancelledError, RequestError, ServerError
-from fanlight.host.handlers import Handlers
+from fanlight.host.errors import CallCancelledError, DeclinedError, RequestError, ServerError
+from fanlight.host.handlers import Handlers, Message, SamplingRequest
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits
+from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
@@ -35,6 +39,7 @@ class ViewRequests:
         consent: Consent,
         log: AuditTrail,
         handlers: Handlers,
+        tasks: HostTasks,
         *,
         timeouts: Timeouts,
         limits: Limits,
@@ -46,6 +51,7 @@ class ViewRequests:
         self._consent = consent
         self._log = log
         self._handlers = handlers
+        self._tasks = tasks
         self._timeouts = timeouts
         self._limits = limits
 
@@ -54,7 +60,7 @@ class ViewRequests:
     async def call_tool(self, session: Session, name: str, arguments: JSONObject, progress: Progress) -> JSONObject:
         """Call a tool of the View's server."""
         app = self._app(session)
-        connection = self._servers[app.server]
+        connection = await self._connection(app)
         tool = next((tool for tool in connection.tools if tool["name"] == name and for_app(tool)), None)
         if tool is None:  # removed while the request was on its way
             raise RequestError(f"Unknown tool, or one that a View may not call: {name!r}.", INVALID_PARAMS)
@@ -65,7 +71,7 @@ class ViewRequests:
 
     async def ask_server(self, session: Session, method: str, params: JSONObject) -> JSONObject:
         """Forward a request that reads or lists something to the View's server."""
-        connection = self._servers[self._records[session.id].server]
+        connection = await self._connection(self._app(session))
         cursor = params.get("cursor")
         cursor = cursor if isinstance(cursor, str) else None
         match method:
@@ -90,7 +96,7 @@ class ViewRequests:
         app = self._app(session)
         details = (("Question", params.get("messages", [])),)
         await self._consent.check(app, self._policy.sampling(app, params), "sampling", "", details, asker=session)
-        return await handler(app.conversation, params)
+        return await handler(SamplingRequest(app, params))
 
     async def add_message(self, session: Session, role: str, content: tuple[JSONObject, ...]) -> None:
         """Let the program add a message to the conversation."""
@@ -100,9 +106,31 @@ class ViewRequests:
         app = self._app(session)
         details = (("Message", _text(content)),)
         await self._consent.check(app, self._policy.message(app, content), "message", "", details, asker=session)
-        done = handler(app.conversation, role, list(content))
+        done = handler(Message(app, role, list(content)))
         if inspect.isawaitable(done):
-            await done
+            await self._finish_message(done)
+
+    async def _finish_message(self, done: Awaitable[None]) -> None:
+        """Wait for a message handler for a limited time. It goes on even if the View is reloaded or closed."""
+        failures: list[Exception] = []
+        finished = anyio.Event()
+
+        async def run() -> None:
+            try:
+                await done
+            except Exception as error:
+                failures.append(error)
+            finally:
+                finished.set()
+
+        self._tasks.start_soon(run)
+        with anyio.move_on_after(self._timeouts.message):
+            await finished.wait()
+        match failures:
+            case [DeclinedError() as declined]:
+                raise RequestError(str(declined), declined.code, declined.data)
+            case [error]:
+                raise error
 
     async def update_context(self, session: Session, update: JSONObject) -> None:
         """Keep what the View wants the model to know."""
@@ -111,7 +139,7 @@ class ViewRequests:
         details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         decision = self._policy.model_context(app, update)
         await self._consent.check(app, decision, "model-context", "", details, asker=session)
-        self._records.change(session.id, context=update)
+        self._records.change(session.id, context=update, context_is_new=True)
         await session.report_model_context(update)
 
     async def keep_state(self, session: Session, state: Any) -> None:
@@ -129,7 +157,7 @@ class ViewRequests:
         except RequestError:
             return  # the state is kept in any case
         update = {"content": [], "structuredContent": {"widgetState": state}}
-        self._records.change(session.id, context=update)
+        self._records.change(session.id, context=update, context_is_new=True)
         await session.report_model_context(update)
 
     def _check_size(self, what: str, value: JSONObject, outcome: str) -> None:
@@ -188,6 +216,13 @@ class ViewRequests:
         finally:
             self._log.log_app_tool(app, name, arguments, outcome, monotonic() - started)
         return result
+
+    async def _connection(self, app: App) -> Connection:
+        """Return the connection of the View's user to its server."""
+        try:
+            return await self._servers.connect(app.server, app.user)
+        except CallCancelledError as error:
+            raise RequestError(error.message) from None
 
     def _app(self, session: Session) -> App:
         return app_of(self._records[session.id])

@@ -1,9 +1,11 @@
 """Creates sessions: owns the host context, the capabilities and the profile that Views see."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fanlight.host.documents.tool_link import link_row
+from fanlight.host.errors import NotConnectedError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.profile import Profile
@@ -87,7 +89,7 @@ class SessionFactory:
 
     def create(self, record: ViewRecord, on_close: Callable[[Session], Awaitable[None]]) -> Session:
         """Create the session of a View."""
-        connection = self._servers[record.server]
+        connection = self._servers.find(record.server, record.user)
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), None)
         context = dict(self._context)
         if tool is not None:
@@ -98,7 +100,7 @@ class SessionFactory:
             self._info if profile.info is None else dict(profile.info),
             capabilities,
             profile.limit_context(context),
-            tools=_CallableTools(connection),
+            tools=_CallableTools(self._servers, connection),
             dialects=self._dialects,
             pinned=self._pinned,
             suppressed=profile.suppressed,
@@ -108,6 +110,8 @@ class SessionFactory:
         labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
         if record.conversation is not None:
             labels["fanlight.conversation"] = record.conversation
+        if record.user is not None:
+            labels["fanlight.user"] = record.user
         options = self._options.get(record.conversation or "", SessionOptions())
         session = Session(
             record.id,
@@ -149,16 +153,24 @@ class SessionFactory:
 
 
 class _CallableTools(Collection[str]):
-    """The names of the tools that a server offers to its Views at the moment (VIS-03, VIS-04)."""
+    """The names of the tools that a server offers to the Views of a user at the moment (VIS-03, VIS-04)."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, servers: Servers, connection: Connection) -> None:
+        self._servers = servers
         self._connection = connection
 
+    def _tools(self) -> Sequence[JSONObject]:
+        # A user's connection that was idle has been closed, and may have been replaced.
+        with suppress(NotConnectedError):
+            if self._connection.user is not None:
+                self._connection = self._servers.find(self._connection.name, self._connection.user)
+        return self._connection.tools
+
     def __contains__(self, name: object) -> bool:
-        return any(tool["name"] == name and for_app(tool) for tool in self._connection.tools)
+        return any(tool["name"] == name and for_app(tool) for tool in self._tools())
 
     def __iter__(self) -> Iterator[str]:
-        return (tool["name"] for tool in self._connection.tools if for_app(tool))
+        return (tool["name"] for tool in self._tools() if for_app(tool))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
-from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
+from fanlight.host.web.page_socket import Authorize, Identify, SocketBackend, SocketServer
 from fanlight.host.web.refusals import Refusals
 from fanlight.host.web.sandbox import Sandbox, SandboxBackend
 from fanlight.protocol.errors import ArgumentError
@@ -41,6 +41,7 @@ class Web:
         lifetime: Lifetime,
         *,
         path: str = "/apps",
+        identify: Identify | None = None,
         authorize: Authorize | None = None,
         max_bytes: int = 16_000_000,
         open_timeout: float = 10.0,
@@ -58,6 +59,7 @@ class Web:
             backend,
             names,
             refusals,
+            identify=identify,
             authorize=authorize,
             max_bytes=max_bytes,
             open_timeout=open_timeout,

@@ -1,7 +1,6 @@
 """Opens Views for pages: decides whether a document may be shown, serves it, and attaches the page to a session."""
 
 import logging
-import secrets
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -21,9 +20,10 @@ from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.frames import OpenView, ShowView, Status
 from fanlight.host.views.page import PageConnection
-from fanlight.host.views.records import ViewRecords, app_of
+from fanlight.host.views.records import Owner, ViewRecords, app_of
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.session import Session
+from fanlight.host.views.tokens import ViewTokens
 from fanlight.host.web.csp_reports import is_probe
 from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
 from fanlight.host.web.document_cache import DocumentCache, ServedDocument
@@ -56,7 +56,7 @@ class ViewOpener:
         consent: Asks the user if the policy says so.
         log: Records which documents are shown, and what browsers block.
         names: The host names of the program and the sandbox.
-        check_token: Whether a page needs the token of the View that it opens.
+        tokens: The tokens that pages need to open Views.
         dialects: Whether documents of other dialects are shown.
         report_errors: Whether documents report errors in their scripts to the host.
     """
@@ -72,8 +72,8 @@ class ViewOpener:
         consent: Consent,
         log: AuditTrail,
         names: HostNames,
+        tokens: ViewTokens,
         *,
-        check_token: bool,
         dialects: bool,
         report_errors: bool,
     ) -> None:
@@ -88,18 +88,21 @@ class ViewOpener:
         self._consent = consent
         self._log = log
         self._names = names
-        self._check_token = check_token
+        self._tokens = tokens
         self._dialects = dialects
         self._report_errors = report_errors
-        self._shown: dict[str, tuple[str, str, str]] = {}
+        self._shown: dict[str, tuple[str, str, str | None, str]] = {}
         self._reports = RateLimit(_REPORTS_PER_SECOND, 0.0)
 
-    async def open(self, request: OpenView, origins: Origins, socket: Socket) -> PageConnection:
+    async def open(
+        self, request: OpenView, origins: Origins, socket: Socket, user: str | None = None
+    ) -> PageConnection:
         """Open a View for a page: resume its session or load its document.
 
-        Raise ViewRefusedError if denied, and ElsewhereError if the page lost the View to another one while it was away.
+        The page needs a token of the View; with a `user`, the View has to belong to that user, too. Raise
+        ViewRefusedError if denied, and ElsewhereError if the page lost the View to another one while it was away.
         """
-        record = self._authorized(request)
+        record = self._authorized(request, user)
         session = self._views.session(record.id)
         if session is not None and request.seen is not None:
             if session.can_resume(request.epoch, request.seen):
@@ -111,26 +114,25 @@ class ViewOpener:
         session = await self._load(record, request, origins, socket)
         return PageConnection(self._log, session, socket)
 
-    def _authorized(self, request: OpenView) -> ViewRecord:
+    def _authorized(self, request: OpenView, user: str | None) -> ViewRecord:
         """Return the record of the View that a page requests, or raise ViewRefusedError."""
         record = self._records.find(request.view)
-        token = request.token
-        allowed = not self._check_token or (
-            record is not None
-            and token is not None
-            and secrets.compare_digest(token.encode("utf-8", "replace"), record.token.encode())
-        )
-        if record is None or not allowed:
-            raise ViewRefusedError("There is no such View, or the token is wrong.")
+        is_owner = record is not None and (user is None or record.user == user)
+        if record is None or not is_owner or not self._tokens.check(record.id, request.token):
+            raise ViewRefusedError(
+                "This View cannot be opened: it does not exist, its token is wrong or has expired, or it is not yours. "
+                "Reload the page."
+            )
         if record.closed:
             raise ViewRefusedError("This View was closed.")
         return record
 
     async def _load(self, record: ViewRecord, request: OpenView, origins: Origins, socket: Socket) -> Session:
         """Make a page load a View's document, with a session that waits for it."""
-        if self._servers[record.server].status.state != "ready":
-            await socket.send_frame(Status(f"Waiting for the server {record.server} …"))
         try:
+            connection = await self._servers.connect(record.server, record.user)
+            if connection.status.state != "ready":
+                await socket.send_frame(Status(f"Waiting for the server {record.server} …"))
             document = await self._document(record)
         except FanlightError as error:
             raise ViewRefusedError(f"The View cannot be shown: {error}") from None
@@ -156,7 +158,7 @@ class ViewOpener:
 
     async def _document(self, record: ViewRecord) -> ViewDocument:
         """Return a View's document: the one that its result embeds, unless the tool links to it, or the server's."""
-        connection = self._servers[record.server]
+        connection = await self._servers.connect(record.server, record.user)
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
         item = next((item for item in embedded_views(record.result or {}) if item["uri"] == record.uri), None)
         if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
@@ -167,7 +169,7 @@ class ViewOpener:
 
     async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
         """Raise ViewRefusedError unless a document may be shown."""
-        decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri))
+        decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri, app.user))
         details = (("Server", app.server), ("SHA-256", document.sha256))
         try:
             await self._consent.check(app, decision, "document", document.sha256, details, asker=page)
@@ -177,7 +179,7 @@ class ViewOpener:
                 await self._consent.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
         except RequestError as failed:
             raise ViewRefusedError(f"The View is not shown. {failed}") from None
-        self._store.pin(app.server, app.uri, document.sha256)
+        self._store.pin(app.server, app.uri, document.sha256, app.user)
 
     def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
         """Decide on framing a web page. The program's own pages are denied: a frame would not isolate them."""
@@ -190,8 +192,8 @@ class ViewOpener:
         """Offer a document to browsers. Return the frame that shows it, and the value of `hostCapabilities.sandbox`."""
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
-        label = app_label(app.server, app.uri)
-        self._shown[label] = (app.server, app.uri, document.sha256)
+        label = app_label(app.server, app.uri, app.user)
+        self._shown[label] = (app.server, app.uri, app.user, document.sha256)
         html = served_html(document)
         if self._report_errors:
             html = put_first(watch_element(), html)
@@ -224,7 +226,8 @@ class ViewOpener:
             self._log.log_dialect(app.view, older, today)
         for older, today in document.refused.items():
             reason = f"It is of another dialect, which this host does not read. Write {today}."
-            self._log.log_refused_dialect(app.server, app.conversation, older, reason, uri=document.uri, view=app.view)
+            owner = Owner(app.user, app.conversation)
+            self._log.log_refused_dialect(app.server, owner, older, reason, uri=document.uri, view=app.view)
         policy = served.headers["content-security-policy"]
         # CSP-05
         logger.info("View %s of %s: %s has the Content-Security-Policy: %s", app.view, app.server, app.uri, policy)
@@ -250,9 +253,9 @@ class ViewOpener:
 
     async def _has_changed(self, record: ViewRecord) -> bool:
         """Return whether a View's document differs from the one shown last. A document that is gone has not changed."""
-        shown = self._shown.get(app_label(record.server, record.uri))
+        shown = self._shown.get(app_label(record.server, record.uri, record.user))
         try:
-            return shown is not None and (await self._document(record)).sha256 != shown[2]
+            return shown is not None and (await self._document(record)).sha256 != shown[3]
         except FanlightError:
             return False
 
@@ -261,13 +264,15 @@ class ViewOpener:
         app = self._shown.get(label)
         if app is None or not self._reports.take(anyio.current_time()):
             return
-        server, uri, _ = app
-        open_views = [record for record, _ in self._views if (record.server, record.uri) == (server, uri)]
+        server, uri, user, _ = app
+        open_views = [
+            record for record, _ in self._views if (record.server, record.uri, record.user) == (server, uri, user)
+        ]
         view = open_views[0] if len(open_views) == 1 else None
         self._log.log_violation(
             server,
             None if view is None else view.id,
-            None if view is None else view.conversation,
+            Owner(user, None if view is None else view.conversation),
             report["directive"],
             "probe" if is_probe(report) else "blocked",
             {"uri": uri, **report},

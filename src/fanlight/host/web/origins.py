@@ -22,9 +22,13 @@ application may respond. `unknown`: an invalid name, or one below the sandbox th
 """
 
 
-def app_label(server: str, uri: str) -> str:
-    """Return the DNS label of an app: a hash of its server's name and its View's URI."""
-    return hashlib.sha256(f"{server}\0{uri}".encode()).hexdigest()[:32]
+def app_label(server: str, uri: str, user: str | None) -> str:
+    """Return the DNS label of an app: a hash of its server's name, its View's URI and its user.
+
+    The user is part of it so that two accounts in one browser do not share what the app keeps there.
+    """
+    owner = "" if user is None else f"\0{user}"
+    return hashlib.sha256(f"{server}\0{uri}{owner}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

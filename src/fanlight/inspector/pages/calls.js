@@ -115,20 +115,20 @@ const openFurtherViews = (/** @type {Call} */ call, /** @type {Json} */ { views 
   if (!rest.length) return;
   numberCard(call, first.uri, 1, views.length);
   let above = call.card;
-  rest.forEach((/** @type {Json} */ { view, uri }, /** @type {number} */ index) => {
+  rest.forEach((/** @type {Json} */ { view, token, uri }, /** @type {number} */ index) => {
     const further = open(`${call.key}.${index + 2}`, call.server, call.tool, call.values, false);
     above.after(further.card);
     above = further.card;
     further.uri = uri;
     numberCard(further, uri, index + 2, views.length);
-    finish(further, { ...outcome, view });
+    finish(further, { ...outcome, view, token });
   });
   select(call);
   call.card.scrollIntoView({ block: "nearest" });
 };
 
 /** Set the id and the View of a call, once they are known. */
-export const onBegun = (/** @type {Json} */ { key, id, view }) => {
+export const onBegun = (/** @type {Json} */ { key, id, view, token }) => {
   const call = state.calls.find((each) => each.key === key);
   if (!call) return;
   call.id = id;
@@ -136,6 +136,7 @@ export const onBegun = (/** @type {Json} */ { key, id, view }) => {
   call.view = view;
   // A result may bring a View that the tool did not link to.
   call.parts.stage.hidden = false;
+  call.app.setAttribute("token", token);
   call.app.setAttribute("view", view);
   call.app.setAttribute("src", "/apps");
   expectConnection(call);

@@ -10,8 +10,10 @@ from starlette.routing import Route
 
 from fanlight.host import Call, CallCancelledError, Host
 from fanlight.host.errors import NotConnectedError
+from fanlight.host.host import runtime_of
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import ServerEvent
+from fanlight.host.views.records import Owner
 from fanlight.inspector.api import BadRequestError, arguments, conversation, flag, number, post, text
 from fanlight.inspector.events import Events
 from fanlight.inspector.panels.faults import Faults
@@ -143,10 +145,10 @@ class CallsPanel:
                 self._waiting.pop(key, None)
         if scope.cancelled_caught:
             raise CallCancelledError(server, _CANCELLED)
-        call = self._host.begin(server, tool, conversation(body))
+        call = runtime_of(self._host).begin(server, tool, Owner(None, conversation(body)))
         id = secrets.token_urlsafe(6)
         self._calls[id] = call
-        self._events.publish("call", {"id": id, "key": key, "view": call.view})
+        self._events.publish("call", {"id": id, "key": key, "view": call.view, "token": call.token})
         return id
 
     async def _finish(
@@ -163,11 +165,17 @@ class CallsPanel:
             await call.run(values)
         except CallCancelledError as error:
             outcome = "unfinished" if call.cancelled is None else "cancelled"
-            return {"id": id, "view": call.view, outcome: error.message}
+            return {"id": id, "view": call.view, "token": call.token, outcome: error.message}
         finally:
             self._streams.pop(id, None)
-        views = [{"view": view, "uri": uri} for view, _, uri in call.views]
-        return {"id": id, "view": call.view, "views": views, "result": call.result, "model": call.for_model}
+        return {
+            "id": id,
+            "view": call.view,
+            "token": call.token,
+            "views": [each._asdict() for each in call.views],
+            "result": call.result,
+            "model": call.for_model,
+        }
 
 
 async def _wait_until_ready(connection: Connection) -> None:

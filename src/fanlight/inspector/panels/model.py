@@ -5,7 +5,9 @@ from time import time
 
 from starlette.routing import Route
 
-from fanlight.host import Host
+from fanlight.host import Host, Message
+from fanlight.host.host import runtime_of
+from fanlight.host.views.records import Owner
 from fanlight.inspector.api import arguments, conversation, get, post, text
 from fanlight.inspector.events import Events
 from fanlight.protocol.jsonrpc import JSONObject
@@ -15,7 +17,7 @@ class ModelPanel:
     """Collects what Views send to the model, and calls their app tools as the model would."""
 
     def __init__(self, host: Host, events: Events) -> None:
-        self._host = host
+        self._runtime = runtime_of(host)
         self._events = events
         self._messages: list[JSONObject] = []
         host.on_message(self._receive)
@@ -27,15 +29,24 @@ class ModelPanel:
     async def _model(self, query: JSONObject) -> JSONObject:
         page = conversation(query)
         return {
-            "context": self._host.model_context(page),
+            "context": [
+                {"view": each.view, "server": each.server, **each.context}
+                for each in self._runtime.records.contexts(Owner(None, page))
+            ],
             "messages": [message for message in self._messages if message["conversation"] == page],
-            "appTools": [asdict(tool) for tool in self._host.app_tools(page)],
+            "appTools": [asdict(tool) for tool in self._runtime.model_tools({}, Owner(None, page))],
         }
 
     async def _call_app_tool(self, body: JSONObject) -> JSONObject:
-        return await self._host.call_app_tool(text(body, "view"), text(body, "name"), arguments(body))
+        session = self._runtime.views.live(text(body, "view"))
+        return await self._runtime.requests.call_app_tool(session, text(body, "name"), arguments(body))
 
-    async def _receive(self, conversation: str | None, role: str, content: list[JSONObject]) -> None:
-        message = {"conversation": conversation, "role": role, "content": content, "at": time()}
+    async def _receive(self, received: Message) -> None:
+        message = {
+            "conversation": received.conversation,
+            "role": received.role,
+            "content": received.content,
+            "at": time(),
+        }
         self._messages.append(message)
         self._events.publish("message", message)

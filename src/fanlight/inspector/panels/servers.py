@@ -164,6 +164,6 @@ def _describe_tool(server: str, tool: JSONObject) -> JSONObject:
         **tool,
         "audience": audiences[for_model(tool), for_app(tool)],
         "view": uri,
-        "label": None if uri is None else app_label(server, uri),
+        "label": None if uri is None else app_label(server, uri, None),
         "problem": link_problem(tool),
     }

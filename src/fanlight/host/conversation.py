@@ -1,0 +1,153 @@
+"""`Conversation`: everything that an agent does with a host, for one user and one chat."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+
+from fanlight.host.calls.call import Call
+from fanlight.host.calls.model_tools import ModelTool, find_by_name
+from fanlight.host.errors import RequestError, UnknownViewError
+from fanlight.host.runtime import Runtime
+from fanlight.host.validation import check_arguments
+from fanlight.host.views.info import ViewInfo, view_info
+from fanlight.host.views.records import Owner
+from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.jsonrpc import JSONObject
+
+
+@dataclass(frozen=True)
+class ContextUpdate:
+    """What an open View wants the model to know. It comes from the View, not from the user: mark it as such."""
+
+    view: str
+    """The id of the View."""
+    server: str
+    """The server that the View comes from."""
+    tool: str
+    """The tool whose call opened the View."""
+    content: list[JSONObject]
+    """Content blocks, as they are on the wire."""
+    structured_content: JSONObject | None
+    """Structured content, if the View gave any."""
+
+
+class Conversation:
+    """One conversation of one user. `Host.conversation` returns one.
+
+    A handle without state of its own: create one wherever it is needed, for example for each request. All methods see
+    the tools, Views and updates of this user and this conversation only.
+    """
+
+    def __init__(self, runtime: Runtime, id: str | None, user: str | None) -> None:
+        self.id = id
+        """The id that the program gave the conversation, or None."""
+        self.user = user
+        """The user, or None in a program with one user."""
+        self._runtime = runtime
+        self._owner = Owner(user, id)
+        self._begun: list[Call] | None = None
+
+    async def tools(self) -> list[ModelTool]:
+        """Return the tools that the model may call: those of servers that are ready, and of open Views.
+
+        Wait for servers that have just been started, for at most `Timeouts.tools`. A server that is not ready by then
+        is left out; `host.servers[name].status` has the reason.
+        """
+        self._runtime.tasks.check_running()
+        await self._runtime.servers.settled(self._runtime.timeouts.tools, self.user)
+        return self._runtime.model_tools(self._runtime.servers.tools(self.user), self._owner)
+
+    async def call_tool(self, name: str, arguments: JSONObject) -> Call:
+        """Call a tool by its name in `tools`, and open its View if it has one.
+
+        A JSON-RPC error, and a View's tool that fails or is not allowed, become a result with `isError`. A call that
+        does not finish raises `CallCancelledError`; `CredentialsRejectedError` means that the user has to sign in.
+        """
+        self._runtime.tasks.check_running()
+        check_arguments(arguments)
+        call = await self._begin_when_known(name)
+        await call.run(arguments)
+        return call
+
+    def begin(self, name: str) -> Call:
+        """Begin a call while the model still writes its arguments. Its View can be opened at once.
+
+        Whatever begins a call ends it with `run` or `cancel`; `turn` does that for calls that were forgotten.
+        """
+        self._runtime.tasks.check_running()
+        servers = self._runtime.servers
+        tool = find_by_name(self._runtime.model_tools(servers.known_tools(self.user), self._owner), name)
+        if tool.view is None:
+            call = self._runtime.begin(tool.server, tool.tool, self._owner)
+        else:
+            execute = partial(self._call_view, tool.view, tool.tool)
+            call = Call(self._runtime.calls, tool.server, tool.tool, self._owner, execute, brings_views=False)
+            self._runtime.begun.append(call)
+        if self._begun is not None:
+            self._begun.append(call)
+        return call
+
+    async def _call_view(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
+        """Call a tool that a View offers. A failure becomes a result with `isError`, as with a server's tool."""
+        try:
+            return await self._runtime.requests.call_app_tool(self._runtime.views.live(view), name, arguments)
+        except (RequestError, UnknownViewError) as error:
+            return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+
+    async def _begin_when_known(self, name: str) -> Call:
+        """Begin a call, after waiting for the servers if the tool is not known yet."""
+        known = self._runtime.model_tools(self._runtime.servers.known_tools(self.user), self._owner)
+        if all(tool.name != name for tool in known):
+            await self._runtime.servers.settled(self._runtime.timeouts.connect, self.user)
+        return self.begin(name)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Cancel, at the end of the block, the calls that were begun in it with this object and never run."""
+        if self._begun is not None:
+            raise ArgumentError("This conversation object is in a turn already. Create one for each turn.")
+        self._begun = []
+        try:
+            yield
+        finally:
+            begun, self._begun = self._begun, None
+            with anyio.CancelScope(shield=True):
+                for call in begun:
+                    await call.cancel_if_begun()
+
+    def context(self, *, everything: bool = False) -> list[ContextUpdate]:
+        """Return what open Views want the model to know since the last call of this method, the oldest View first.
+
+        With `everything`, return the last update of each open View, and do not mark any as given to the model.
+        """
+        records = self._runtime.records
+        contexts = records.contexts(self._owner) if everything else records.take_contexts(self._owner)
+        return [
+            ContextUpdate(view, server, tool, list(context.get("content") or ()), context.get("structuredContent"))
+            for view, server, tool, context, _ in contexts
+        ]
+
+    def views(self) -> list[ViewInfo]:
+        """Return the Views that were not closed, the oldest first, whether or not a page shows them now."""
+        views = self._runtime.views
+        return [view_info(each, views.session(each.id)) for each in self._runtime.records.summaries(self._owner)]
+
+    async def token(self, view: str) -> str:
+        """Return a new token that lets a page open a View of this conversation. Issue one each time a page is made.
+
+        Raise `UnknownViewError` if the conversation has no such View, or it was closed.
+        """
+        record = self._runtime.records.find(view)
+        if record is None or record.closed or (record.user, record.conversation) != self._owner:
+            raise UnknownViewError(f"This conversation has no open View with the id {view!r}.")
+        return self._runtime.tokens.issue(view)
+
+    async def close(self) -> None:
+        """End the conversation: cancel its calls that were begun and never run, and close its Views for good."""
+        for call in [call for call in self._runtime.begun if (call.user, call.conversation) == self._owner]:
+            await call.cancel_if_begun()
+        for summary in self._runtime.records.summaries(self._owner):
+            await self._runtime.views.close_stored(summary.id)
