@@ -121,7 +121,7 @@ async def test_our_host_streams_arguments_and_reports_a_cancelled_call(browser: 
 async def test_a_person_can_judge_rules_send_the_report_and_close_the_view(browser: Browser, report: Path) -> None:
     host = ours(report)
     messages: list[str] = []
-    host.on_message(lambda conversation, role, content: messages.append(content[0]["text"]))
+    host.on_message(lambda message: messages.append(message.content[0]["text"]))
     with program_of(host) as program:
         async with program.shown(browser, "probe", "probe_host", {"fail": True}, height=6000) as (page, _):
             view = await view_frame(page)

@@ -8,7 +8,7 @@ from fastmcp import FastMCP
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
-from fanlight.host import Policy
+from fanlight.host import Message, Policy
 from fanlight.protocol.errors import FanlightError
 from fanlight.testing.scripted import HostError, app_host, scripted_view
 from support.calls import app_tools_of, call_app_tool
@@ -67,8 +67,8 @@ async def test_a_denied_request_raises_host_error_with_its_code() -> None:
 async def test_links_messages_and_display_modes_follow_the_decision_of_the_user() -> None:
     policy = Policy({"links": "ask", "messages": "ask"})
     async with app_host(shop(MCPServer("shop")), policy=policy) as host:
-        messages: list[Any] = []
-        host.on_message(lambda *message: messages.append(message))
+        messages: list[Message] = []
+        host.on_message(messages.append)
         async with scripted_view(host, "show", {"item": "tea"}) as view:
             with pytest.raises(HostError):
                 await view.open_link("https://example.com/a")
@@ -77,7 +77,7 @@ async def test_links_messages_and_display_modes_follow_the_decision_of_the_user(
             await view.send_message("Hello")
             assert view.links == ["https://example.com/b"]
             assert len(view.questions) == 3
-            assert messages == [(None, "user", [{"type": "text", "text": "Hello"}])]
+            assert [(each.role, each.content) for each in messages] == [("user", [{"type": "text", "text": "Hello"}])]
             assert await view.request_display_mode("fullscreen") == "fullscreen"
             assert view.context["displayMode"] == "fullscreen"
 

@@ -51,7 +51,7 @@ class Conversation:
         self._begun: list[Call] | None = None
 
     async def tools(self) -> list[ModelTool]:
-        """Return the tools that the model may call: those of servers that are ready, and of open Views.
+        """Return the tools that the model may call (VIS-02): those of servers that are ready, and of open Views.
 
         Wait for servers that have just been started, for at most `Timeouts.tools`. A server that is not ready by then
         is left out; `host.servers[name].status` has the reason.

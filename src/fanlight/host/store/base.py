@@ -56,23 +56,36 @@ class ViewSummary(NamedTuple):
     """The stored data of one View without its arguments, result, context and state, which can be large."""
 
     id: str
+    """The id, for `<mcp-app view=...>`."""
     server: str
+    """The server that the View comes from."""
     tool: str
+    """The tool whose call opened the View."""
     uri: str
+    """The `ui://` URI of the View."""
     conversation: str | None
+    """The conversation of the call, or None."""
     user: str | None
+    """The user that the View belongs to, or None in a program with one user."""
     created: float
+    """When the View was opened, in seconds since 1970."""
     call: CallState
+    """Whether the call is `running`, `done` or `cancelled`."""
     closed: bool
+    """Whether the View was closed permanently."""
 
 
 class StoredContext(NamedTuple):
     """What a View wants the model to know."""
 
     view: str
+    """The id of the View."""
     server: str
+    """The server that the View comes from."""
     tool: str
+    """The tool whose call opened the View."""
     context: JSONObject
+    """The last update of the View."""
     is_new: bool
     """Whether the model has not been given it yet."""
 
