@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from fanlight.host import Host
+from fanlight.host.errors import ElsewhereError
 from fanlight.host.host import runtime_of
-from fanlight.host.web.page_socket import ElsewhereError
 from host.test_host import counter, initialize, open_view, running
 from support.calls import call_tool, context_of
 from support.page import Page

@@ -122,7 +122,7 @@ async def opening(inspector: Inspector, *headers: tuple[bytes, bytes]) -> list[d
     async def send(message: Any) -> None:
         received.append(message)
 
-    common = [(b"host", b"localhost:80"), (b"origin", b"http://localhost:80")]
+    common = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
     scope = {"type": "websocket", "path": "/apps/socket", "query_string": b"", "headers": [*common, *headers]}
     await inspector.app({**scope, "scheme": "ws", "server": ("localhost", 80)}, receive, send)
     return [json.loads(message["text"]) for message in received if "text" in message]

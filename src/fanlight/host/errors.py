@@ -114,6 +114,10 @@ class ViewRefusedError(RefusedError):
     """A page may not open a View. The message says why."""
 
 
+class ElsewhereError(RefusedError):
+    """Another page shows the View that a page wants to resume."""
+
+
 class DeclinedError(RefusedError):
     """Raise it in `on_server_sampling` or `on_elicitation` to refuse a server's request.
 

@@ -33,6 +33,7 @@ defined there. A test compares this drawing with the classes.
     │   │   ├── CallTimeoutError
     │   │   └── ConnectionLostError        while the call ran
     │   │       └── NotConnectedError      before it was sent
+    │   │           └── CredentialsRejectedError  the user has to sign in
     │   ├── ConnectError                   `fanlight check` cannot connect to a server
     │   ├── HandshakeError                 a View does not finish the handshake with `fanlight check`
     │   ├── HostError                      the host answered a scripted View with a JSON-RPC error
@@ -49,6 +50,7 @@ defined there. A test compares this drawing with the classes.
     │   └── ViewHangsError                 a page no longer responds
     └── RefusedError                       the user, a policy or a handler refused
         ├── DeclinedError                  for your handlers to raise
+        ├── ElsewhereError                 another page shows the View
         ├── InputRefusedError              a handler gave no input to a server that needs some
         └── ViewRefusedError               a page may not open a View
 

@@ -13,7 +13,7 @@ from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, all
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.documents.view_document import ViewDocument, embedded_document
-from fanlight.host.errors import RequestError, ViewError, ViewRefusedError
+from fanlight.host.errors import ElsewhereError, RequestError, ViewError, ViewRefusedError
 from fanlight.host.limits import RateLimit
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
@@ -29,7 +29,7 @@ from fanlight.host.web.dialect_documents import initial_state_fragment, served_h
 from fanlight.host.web.document_cache import DocumentCache, ServedDocument
 from fanlight.host.web.inject import put_first
 from fanlight.host.web.origins import HostNames, Origins, app_label
-from fanlight.host.web.page_socket import ElsewhereError, Socket
+from fanlight.host.web.page_socket import Socket
 from fanlight.host.web.sandbox import proxy_url
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.errors import FanlightError

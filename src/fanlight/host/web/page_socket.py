@@ -10,7 +10,7 @@ import anyio
 from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from fanlight.host.errors import ViewRefusedError
+from fanlight.host.errors import ElsewhereError, ViewRefusedError
 from fanlight.host.json_text import encode_json
 from fanlight.host.validation import shown
 from fanlight.host.views.frames import (
@@ -43,10 +43,6 @@ Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
 
 Identify = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
 """Returns the user of a page from the cookies, headers or query of its connection, or None if it has none."""
-
-
-class ElsewhereError(Exception):
-    """Another page shows the View that a page wants to resume."""
 
 
 class PageHandler(Protocol):
