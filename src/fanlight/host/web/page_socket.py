@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.host.errors import ElsewhereError, ViewRefusedError
 from fanlight.host.json_text import encode_json
-from fanlight.host.validation import shown
+from fanlight.host.validation import shown as described
 from fanlight.host.views.frames import (
     Answer,
     AskUser,
@@ -195,7 +195,9 @@ class SocketServer:
             if inspect.isawaitable(user):
                 user = await user
             if user is not None and (not isinstance(user, str) or not user):
-                raise ArgumentError(f"Host(user=...) returned {shown(user)}, expected the user as a string, or None.")
+                raise ArgumentError(
+                    f"Host(user=...) returned {described(user)}, expected the user as a string, or None."
+                )
         except Exception:
             logger.exception("The function that Host(user=...) was given failed")
             raise ViewRefusedError("The host could not find out which user this page belongs to.") from None
