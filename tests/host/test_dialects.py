@@ -35,9 +35,9 @@ from fanlight.host.web.dialect_documents import initial_state_fragment, served_h
 from fanlight.host.web.document_cache import ServedDocument
 from fanlight.host.web.origins import HostNames
 from fanlight.protocol.dialects import ROWS
+from support.calls import begin, call_tool, context_of
 from support.mcpui import embedding, html_resource
 from support.page import Page
-from support.calls import begin, call_tool, context_of
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from fanlight import Apps, View
 from fanlight.host import Host, Profile, ServerError
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.web.origins import HostNames
-from support.page import Page
 from support.calls import call_tool
+from support.page import Page
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from playwright.async_api import Browser, Frame, Page, expect
 from fanlight.host import Host, Policy, RequestError
 from fanlight.host.errors import ConnectionLostError
 from support.browser import colours, until, view_frame
+from support.calls import app_tools_of, call_app_tool, context_of
 from support.program import Program, program_of
 from support.published import Published
-from support.calls import app_tools_of, call_app_tool, context_of
 
 pytestmark = pytest.mark.anyio
 
