@@ -39,7 +39,7 @@ def run(options: Options) -> Report:
     measured = {host: Talked() for host in HOSTS}
     with touring({KIND: documents.with_fanlight("talk.html")}, 1) as tour:
         for stop, found in tour.found(stops):
-            measured[stop.host].add(found[0]["said"])
+            measured[stop.host].add(found[0]["reported"])
     return _report(measured)
 
 

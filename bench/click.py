@@ -44,7 +44,7 @@ def run(options: Options) -> Report:
     measured = {(host, kind): Shown() for host in HOSTS for kind in KINDS}
     with touring(views, rounds + 1) as tour:
         for stop, found in tour.found(stops):
-            times = [_times(one["clicked"], one["said"]) for one in found]
+            times = [_times(one["clicked"], one["reported"]) for one in found]
             if stop.number > 0:
                 shown = measured[stop.host, stop.kind]
                 shown.first.append(times[0])

@@ -72,7 +72,7 @@ async def test_the_tutorial_works(browser: Browser, tmp_path: Path) -> None:
             await stage.run("roll", {"sides": 1, "count": 3})
             await stage.view.get_by_text("1 1 1").wait_for()
             await stage.view.get_by_role("button", name="Roll again").click()
-            (call,) = await stage.said("tools/call", 1)
+            (call,) = await stage.sent("tools/call", 1)
             assert call["arguments"] == {"sides": 1, "count": 3}
             assert stage.problems == []
 

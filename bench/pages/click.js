@@ -18,10 +18,10 @@ const query = new URLSearchParams(location.search);
 /** @param {number} milliseconds */
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** What the View says to the page around all frames. */
-const word = () =>
+/** Wait for the message of the View to the top page. */
+const nextReport = () =>
   new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`${location.href}: the View said nothing`)), PATIENCE);
+    const late = setTimeout(() => reject(new Error(`${location.href}: the View sent no message`)), PATIENCE);
     /** @param {MessageEvent} event */
     const listen = ({ data }) => {
       if (!String(data?.method).startsWith("bench/")) return;
@@ -55,9 +55,9 @@ const measure = async (host) => {
     await host.ready();
     await pause(SETTLE);
     await moment((Number(query.get("phase")) + turn * 0.618034) % 1);
-    const said = word();
+    const reported = nextReport();
     button.click();
-    found.push({ clicked, said: await said });
+    found.push({ clicked, reported: await reported });
   }
   return found;
 };

@@ -6,7 +6,7 @@
  */
 
 /**
- * @typedef {[string, string]} Button A selector, and a word of its text.
+ * @typedef {[string, string]} Button A selector, and a nextReport of its text.
  * @typedef {object} Plan
  * @property {Button[]} prepare Until the server is connected and its tools are listed.
  * @property {Button[]} choose What comes before the button that calls the tool.
@@ -62,7 +62,7 @@ const press = async (buttons) => {
 };
 
 /** What the next View says. */
-const word = () =>
+const nextReport = () =>
   new Promise((resolve) => {
     /** @param {MessageEvent} event */
     const listen = ({ data }) => {
@@ -82,10 +82,10 @@ const measure = async ({ prepare, choose, call, leave }) => {
     await press(choose);
     const ready = await button(call);
     if (settle) await pause();
-    const said = word();
+    const reported = nextReport();
     const clicked = now();
     ready.click();
-    found.push({ clicked, ...(await said) });
+    found.push({ clicked, ...(await reported) });
   }
   location.replace(`${collector}/#${encodeURIComponent(JSON.stringify(found))}`);
 };

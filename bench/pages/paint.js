@@ -1,5 +1,5 @@
 // Put into each View: say when what was just put into the document has been painted. The second of two
-// animation frames begins after the first has been. The page around all frames is told.
+// animation frames begins after the first has been. The top page is notified.
 const marks = { script: performance.now() };
 const painted = () => {
   marks.shown = performance.now();

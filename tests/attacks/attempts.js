@@ -1,6 +1,6 @@
 /**
- * Every way out of a document that we know, by the id of its attack. `tests/attacks/catalogue.py` says what each is
- * about. A test puts this into a View and calls `attempt(id, place)` for each: nothing of it may arrive.
+ * Every known way to send data out of a document, by the id of its attack. `tests/attacks/catalogue.py` describes
+ * each. A test puts this into a View and calls `attempt(id, place)` for each: nothing of it may arrive.
  *
  * What an attempt leaves behind is its signs: what it returned or threw, and which directive of the policy was
  * violated.
@@ -245,7 +245,7 @@ const attempts = {
   "go-open-parent": () => String(window.open(to("go-open-parent"), "_parent")),
 };
 
-/** Try one way out, and wait until it has come to something, or long enough. */
+/** Make one attempt, and wait until it has an outcome or a timeout has passed. */
 const attempt = async (id, where) => {
   place = where;
   current = id;

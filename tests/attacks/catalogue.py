@@ -3,7 +3,7 @@
     python tests/attacks/catalogue.py            print the tables
     python tests/attacks/catalogue.py --write    put them into docs/explanation/what-a-view-can-do.md
 
-A test is marked with the ids of its attacks; those of `OUT` are run by one test, from attempts.js.
+A test is marked with the ids of its attacks; those of `EXFILTRATION` are run by one test, from attempts.js.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Final, Literal
 import pytest
 
 Way = Literal["strict", "compat", "html"]
-Theme = Literal["out", "in", "words", "looks", "shims"]
+Theme = Literal["exfiltration", "isolation", "input", "spoofing", "shims"]
 EVERYWHERE: Final[tuple[Way, ...]] = ("strict", "compat", "html")
 
 
@@ -26,7 +26,7 @@ class Defence:
 
     name: str
     without: str = ""
-    """What was removed once, by hand, to see the tests of `OUT` fail; other tests name it in their docstring."""
+    """What was removed once to see the tests of `EXFILTRATION` fail; other tests name it in their docstring."""
     sign: str = ""
 
 
@@ -96,14 +96,14 @@ BROWSER = Defence("the browser, in any page", "")
 
 
 def _out(id: str, tries: str, defence: Defence, **more: object) -> Attack:
-    return Attack(id, tries, defence, "out", **more)  # type: ignore[arg-type]
+    return Attack(id, tries, defence, "exfiltration", **more)  # type: ignore[arg-type]
 
 
 def _other(theme: Theme, id: str, tries: str, defence: str, **more: object) -> Attack:
     return Attack(id, tries, Defence(defence), theme, **more)  # type: ignore[arg-type]
 
 
-OUT: Final = (
+EXFILTRATION: Final = (
     _out("out-fetch", "`fetch` an address", CONNECT),
     _out("out-fetch-keepalive", "`fetch` that outlives the page (`keepalive`)", CONNECT),
     _out("out-fetch-later", "`fetchLater`", FEATURES, sign="QuotaExceededError"),
@@ -116,7 +116,7 @@ OUT: Final = (
     _out("out-webtransport", "WebTransport", CONNECT),
     _out(
         "out-webrtc-stun",
-        "WebRTC, by asking a STUN server over UDP",
+        "WebRTC, by a request to a STUN server over UDP",
         ALLOWLIST,
         sign="returned",
         open_in=("html",),
@@ -124,7 +124,7 @@ OUT: Final = (
     ),
     _out(
         "out-webrtc-turn",
-        "WebRTC, by logging in to a TURN server over TCP with a secret for its name",
+        "WebRTC, by logging in to a TURN server over TCP with a secret as the user name",
         ALLOWLIST,
         sign="returned",
         open_in=("html",),
@@ -158,7 +158,7 @@ OUT: Final = (
     _out("out-track", "`<track>`", MEDIA),
     _out("out-object", "`<object>`", OBJECT),
     _out("out-embed", "`<embed>`", OBJECT),
-    _out("out-base", "`<base>`, so that harmless addresses lead elsewhere", BASE),
+    _out("out-base", "`<base>`, which redirects relative URLs", BASE),
     _out("out-script", "a script", SCRIPT),
     _out("out-module", "a module", SCRIPT),
     _out("out-import", "`import()`", SCRIPT),
@@ -220,7 +220,7 @@ OUT: Final = (
         sign={"strict": "TypeError", "compat": "TypeError", "html": "SecurityError"},
     ),
     _out("out-frame-moved", "an empty frame, moved", FRAME),
-    _out("out-frame-refresh", "a frame that refreshes itself to elsewhere", FRAME),
+    _out("out-frame-refresh", "a frame that refreshes to another site", FRAME),
     _out("out-frame-target", "a link whose target is a frame", FRAME),
     _out(
         "out-nested-webrtc",
@@ -261,11 +261,11 @@ OUT: Final = (
     _out("go-form-post", "a form that posts", FORM, alone=True),
     _out("go-form-action", "a button with `formaction`", FORM, alone=True),
     _out("go-form-submit", "`form.submit()`", FORM, alone=True),
-    _out("go-form-dialog", "a dialog's form whose button says otherwise", FORM, alone=True),
+    _out("go-form-dialog", "a dialog's form with a button that overrides the method", FORM, alone=True),
     _out("go-link-download", "a link with `download`", LOCK, alone=True),
     _out("go-top", "`top.location`", NO_TOP, sign="SecurityError"),
     _out("go-top-replace", "`top.location.replace`", NO_TOP, sign="SecurityError"),
-    _out("go-parent", "`parent.location`, to put itself in the proxy's place", NO_TOP, sign="SecurityError"),
+    _out("go-parent", "`parent.location`, to replace the proxy", NO_TOP, sign="SecurityError"),
     _out("go-link-top", "a link with target `_top`", NO_TOP),
     _out("go-link-parent", "a link with target `_parent`", NO_TOP),
     _out("go-link-unfenced", "a link with target `_unfencedTop`", NO_POPUPS),
@@ -281,57 +281,69 @@ OUT: Final = (
     _out("go-open-noopener", "`window.open` with `noopener`", NO_POPUPS, sign="returned null"),
 )
 
-IN: Final = (
-    _other("in", "in-dom", "read the page, the proxy, their scripts and storage", "three origins"),
+ISOLATION: Final = (
+    _other("isolation", "in-dom", "read the page, the proxy, their scripts and storage", "three origins"),
     _other(
-        "in",
+        "isolation",
         "in-name",
-        "find something in `window.name`, `opener`, the referrer",
+        "read `window.name`, `opener` or the referrer",
         "`Referrer-Policy`; frames without names",
     ),
-    _other("in", "in-cookie", "read the program's cookies", "a name of its own"),
-    _other("in", "in-cookie-planted", "set a cookie for the program", "a name of its own"),
-    _other("in", "in-storage", "read the program's storage, caches, databases, locks", "an origin of its own"),
-    _other("in", "in-history", "go back in the page's history", "`sandbox` without `allow-top-navigation`"),
-    _other("in", "in-top-spoof", "speak to the page past the proxy", "the element hears its own frame and origin only"),
+    _other("isolation", "in-cookie", "read the program's cookies", "a name of its own"),
+    _other("isolation", "in-cookie-planted", "set a cookie for the program", "a name of its own"),
+    _other("isolation", "in-storage", "read the program's storage, caches, databases, locks", "an origin of its own"),
+    _other("isolation", "in-history", "go back in the page's history", "`sandbox` without `allow-top-navigation`"),
     _other(
-        "in",
+        "isolation",
+        "in-top-spoof",
+        "send messages to the page past the proxy",
+        "the element accepts messages of its own frame and origin only",
+    ),
+    _other(
+        "isolation",
         "in-sandbox-words",
-        "speak as the proxy (`ui/notifications/sandbox-…`)",
-        "the proxy passes no such message on",
+        "send messages of the proxy (`ui/notifications/sandbox-…`)",
+        "the proxy does not forward such messages",
     ),
-    _other("in", "in-early", "ask, or hear, before the handshake", "the states of the bridge"),
+    _other("isolation", "in-early", "send or receive messages before the handshake", "the states of the bridge"),
     _other(
-        "in",
+        "isolation",
         "in-after-leaving",
-        "load another document, and hear the result there",
-        "the proxy counts documents, and is silent after the first",
+        "load another document, and receive the result there",
+        "the proxy counts documents, and forwards nothing after the first",
     ),
-    _other("in", "in-foreign-page", "put a page from elsewhere in its place", "the same"),
+    _other("isolation", "in-foreign-page", "navigate to a page of another site", "the same"),
     _other(
-        "in",
+        "isolation",
         "in-foreign-early",
-        "put a page that it declared for frames in its place, before it has loaded",
+        "navigate to a page that it declared for frames, before it has loaded",
         "",
         open_in=("html",),
         measured="the page is taken for the View; it can do no more than the View, which may frame it anyway",
     ),
-    _other("in", "in-other-dom", "reach the View of another app", "an origin for each app; frames in shadow trees"),
-    _other("in", "in-other-frame", "read or move frames of another app", "origins; `sandbox`"),
-    _other("in", "in-other-forged", "speak to the proxy of another app", "the proxy hears its own page and View only"),
     _other(
-        "in",
+        "isolation", "in-other-dom", "reach the View of another app", "an origin for each app; frames in shadow trees"
+    ),
+    _other("isolation", "in-other-frame", "read or move frames of another app", "origins; `sandbox`"),
+    _other(
+        "isolation",
+        "in-other-forged",
+        "send messages to the proxy of another app",
+        "the proxy accepts messages of its own page and View only",
+    ),
+    _other(
+        "isolation",
         "in-other-window",
-        "post to the View of another app",
+        "send messages to the View of another app",
         "",
         open_in=("html",),
         measured="where a page frames proxies itself, the message arrives. It does not come from the parent,"
         " which Views have to check; Fanlight's SDK does. `<mcp-app>` hides its frames",
     ),
-    _other("in", "in-other-storage", "read what another app stored", "an origin for each app"),
-    _other("in", "in-broadcast", "talk to another app by BroadcastChannel", "an origin for each app"),
+    _other("isolation", "in-other-storage", "read what another app stored", "an origin for each app"),
+    _other("isolation", "in-broadcast", "use a BroadcastChannel with another app", "an origin for each app"),
     _other(
-        "in",
+        "isolation",
         "in-cookie-shared",
         "share a cookie with another app, which agrees to it",
         "",
@@ -340,58 +352,66 @@ IN: Final = (
         " sandbox name that is on the Public Suffix List has no such cookies",
     ),
     _other(
-        "in",
+        "isolation",
         "in-other-document",
-        "read the document of another app by its address",
-        "`frame-src`, `connect-src`; an address is good at its own app's name",
+        "read the document of another app by its URL",
+        "`frame-src`, `connect-src`; a URL works at its own app's name only",
     ),
     _other(
-        "in",
+        "isolation",
         "in-tool",
-        "call a tool of another server, or one that there is not",
+        "call a tool of another server, or an unknown tool",
         "the bridge knows the tools of the View's own server",
     ),
-    _other("in", "in-framed", "be shown by another site", "`frame-ancestors`"),
+    _other("isolation", "in-framed", "be shown by another site", "`frame-ancestors`"),
     _other(
-        "in",
+        "isolation",
         "in-declared-program",
-        "declare the program's own address, and reach it as the user",
+        "declare the program's own origin, and send requests as the user",
         "the sandbox is another site, so it gets no cookies",
     ),
-    _other("in", "in-token", "open a socket with another View's token, or none", "a token for each View"),
-    _other("in", "in-origin", "open a socket from a sandbox name or another site", "`Origin` has to be the program's"),
+    _other("isolation", "in-token", "open a socket with another View's token, or none", "a token for each View"),
     _other(
-        "in",
+        "isolation",
+        "in-origin",
+        "open a socket from a sandbox name or another site",
+        "`Origin` has to be the program's",
+    ),
+    _other(
+        "isolation",
         "in-host-header",
         "confuse names by the `Host` header",
-        "a name has one role, and what has none is answered with 421",
+        "a name has one role, and other names are answered with 421",
     ),
     _other(
-        "in", "in-proxy-host", "make the proxy serve another page", "`host` is checked as one origin of the program"
+        "isolation",
+        "in-proxy-host",
+        "make the proxy serve another page",
+        "`host` is checked as one origin of the program",
     ),
     _other(
-        "in",
+        "isolation",
         "in-traversal",
         "find a file or another document by a path",
-        "documents are looked up by their whole address",
+        "documents are looked up by their whole URL",
     ),
-    _other("in", "in-clipboard", "read or write the clipboard", "Permissions-Policy"),
+    _other("isolation", "in-clipboard", "read or write the clipboard", "Permissions-Policy"),
     _other(
-        "in",
+        "isolation",
         "in-clipboard-copy",
-        "copy a text of its own after a click",
+        "copy its own text after a click",
         "",
         open_in=EVERYWHERE,
         measured="the old `execCommand('copy')` works; no header governs it",
     ),
     _other(
-        "in",
+        "isolation",
         "in-devices",
         "use a camera, a microphone, devices, payments, …",
-        "Permissions-Policy; nothing is granted unless asked for and allowed",
+        "Permissions-Policy; nothing is granted unless requested and allowed",
     ),
     _other(
-        "in",
+        "isolation",
         "in-focus",
         "take the keyboard focus while the user types",
         "",
@@ -400,113 +420,124 @@ IN: Final = (
     ),
 )
 
-LOOKS: Final = (
-    _other("looks", "look-fullscreen", "fill the screen by itself", "Permissions-Policy"),
+SPOOFING: Final = (
+    _other("spoofing", "look-fullscreen", "fill the screen by itself", "Permissions-Policy"),
     _other(
-        "looks",
+        "spoofing",
         "look-bar",
-        "hide whose it is in full screen or in a corner",
+        "hide its server in full screen or picture in picture",
         "the bar above it names tool and server, in full",
     ),
-    _other("looks", "look-stay", "keep the user in full screen", "the bar's button is the page's"),
-    _other("looks", "look-window", "open a window by picture-in-picture", "Permissions-Policy of View and proxy"),
-    _other("looks", "look-dialogs", "speak in the browser's own dialogs", "`sandbox` without `allow-modals`"),
-    _other("looks", "look-pointer", "catch the pointer", "`sandbox` without `allow-pointer-lock`"),
-    _other("looks", "look-title", "say what the page is called", "the name comes from the host's own list of servers"),
-    _other("looks", "look-size", "push the page aside", "a greatest height; the width is the page's"),
+    _other("spoofing", "look-stay", "keep the user in full screen", "the button in the bar belongs to the page"),
+    _other("spoofing", "look-window", "open a window by picture-in-picture", "Permissions-Policy of View and proxy"),
+    _other("spoofing", "look-dialogs", "open the browser's own dialogs", "`sandbox` without `allow-modals`"),
+    _other("spoofing", "look-pointer", "catch the pointer", "`sandbox` without `allow-pointer-lock`"),
+    _other(
+        "spoofing", "look-title", "change the title of the page", "the name comes from the host's own list of servers"
+    ),
+    _other(
+        "spoofing", "look-size", "take more space than the page allows", "a maximum height; the page sets the width"
+    ),
 )
 
-WORDS: Final = (
+HOSTILE_INPUT: Final = (
     _other(
-        "words",
+        "input",
         "word-links",
         "open `javascript:`, `data:`, `file:`, `vscode:` … links",
         "`http` and `https` only, in the host and in the page",
     ),
     _other(
-        "words",
+        "input",
         "word-names",
-        "save a file outside of the folder, or as what it is not",
-        "names are made safe in the host and in the page",
+        "save a file outside of the folder, or with a misleading name",
+        "names are sanitized in the host and in the page",
     ),
     _other(
-        "words",
+        "input",
         "word-csp",
         "add a directive by a declared domain",
-        "each is matched whole as one CSP source, or left out",
+        "each has to match the grammar of one CSP source, or is ignored",
     ),
-    _other("words", "word-csp-server", "the same, in a server made with Fanlight", "refused when it is registered"),
-    _other("words", "word-sizes", "report sizes without end, or negative", "ignored"),
-    _other("words", "word-replies", "answer what nobody asked", "ids are looked up"),
-    _other("words", "word-shapes", "say what is no JSON-RPC", "answered as invalid, or dropped"),
-    _other("words", "word-half", "say half a character", "passed on as it is"),
+    _other("input", "word-csp-server", "the same, in a server made with Fanlight", "rejected when it is registered"),
+    _other("input", "word-sizes", "report infinite or negative sizes", "ignored"),
+    _other("input", "word-replies", "send responses without a request", "ids are looked up"),
+    _other("input", "word-shapes", "send messages that are not JSON-RPC", "answered as invalid, or dropped"),
+    _other("input", "word-half", "send half of a surrogate pair", "forwarded unchanged"),
     _other(
-        "words",
+        "input",
         "word-socket",
         "send 50 MB, binary frames or nonsense to the socket",
-        "the socket ends, the host goes on",
+        "the socket is closed, the host is not affected",
     ),
-    _other("words", "word-deep", "nest a message a thousand deep", "150 levels; the rest is refused"),
-    _other("words", "word-report", "forge reports of violations", "bounded, and only written down"),
-    _other("words", "word-freeze", "send what is small to send and endless to write", "measured before it is written"),
-    _other("words", "word-huge", "send 50 MB from the View", "refused in the page"),
-    _other("words", "word-flood", "send ten thousand messages at once", "limits for each View"),
+    _other("input", "word-deep", "nest a message a thousand levels deep", "at most 150 levels are accepted"),
+    _other("input", "word-report", "forge reports of violations", "limited in number, and only logged"),
     _other(
-        "words", "word-prototype", "use `__proto__` and `constructor` as names", "data is never copied by assignment"
+        "input", "word-freeze", "send a small message that is huge when serialized", "measured before it is serialized"
+    ),
+    _other("input", "word-huge", "send 50 MB from the View", "rejected in the page"),
+    _other("input", "word-flood", "send ten thousand messages at once", "limits for each View"),
+    _other(
+        "input", "word-prototype", "use `__proto__` and `constructor` as names", "data is never copied by assignment"
     ),
     _other(
-        "words",
+        "input",
         "word-head",
-        "put something before the head, or hide it",
+        "put content before the head, or hide the head",
         "the policy is a header, or set before the first character",
     ),
-    _other("words", "word-liar-kind", "serve what is no HTML", "refused"),
-    _other("words", "word-liar-type", "name another character set", "the content type is fixed"),
-    _other("words", "word-liar-visibility", "call tools that are not for Views", "refused unless listed for apps"),
-    _other("words", "word-liar-uri", "give a View an address outside of its server", "`ui://` only"),
+    _other("input", "word-liar-kind", "serve a resource that is not HTML", "rejected"),
+    _other("input", "word-liar-type", "declare another character set", "the content type is fixed"),
     _other(
-        "words",
+        "input",
+        "word-liar-visibility",
+        "call tools that are not for Views",
+        "rejected unless the tool is visible to apps",
+    ),
+    _other("input", "word-liar-uri", "link a View outside of its server", "`ui://` only"),
+    _other(
+        "input",
         "word-liar-permissions",
         "grant itself permissions and domains by metadata",
-        "metadata asks, the policy grants",
+        "metadata only requests, the policy grants",
     ),
-    _other("words", "word-liar-large", "serve 30 MB", "served; nobody else waits"),
+    _other("input", "word-liar-large", "serve 30 MB", "served; other Views are not delayed"),
     _other(
-        "words",
+        "input",
         "word-fuzz-bridge",
-        "say anything in any order (made up by machine)",
-        "the bridge never fails, loses or invents an answer",
+        "send generated messages in any order",
+        "the bridge never fails, and loses or invents no response",
     ),
-    _other("words", "word-fuzz-growth", "say it a hundred thousand times", "nothing grows"),
-    _other("words", "word-fuzz-line", "number frames in any way", "every frame arrives once, in order"),
-    _other("words", "word-fuzz-frames", "send any frame to a real host", "the View lives on"),
-    _other("words", "word-fuzz-session", "ask and give up, again and again", "nothing is kept"),
+    _other("input", "word-fuzz-growth", "send a hundred thousand generated messages", "memory does not grow"),
+    _other("input", "word-fuzz-line", "number frames in any way", "every frame arrives once, in order"),
+    _other("input", "word-fuzz-frames", "send any frame to a real host", "the View keeps working"),
+    _other("input", "word-fuzz-session", "send and cancel requests repeatedly", "nothing is kept"),
 )
 
 SHIMS: Final = (
     _other(
         "shims",
         "shim-child",
-        "speak to a shim from a frame inside, as the document or as the host",
-        "a shim hears its document's own calls, and the host by its window",
+        "send messages to a shim from a nested frame, as the document or as the host",
+        "a shim accepts calls of its own document, and messages of the host's window",
     ),
     _other(
         "shims",
         "shim-external",
-        "speak for a framed page from another frame, or from what took its place",
-        "a shim hears that one frame, while it has the origin that was allowed",
+        "send messages for a framed page from another frame, or from a page that replaced it",
+        "a shim accepts messages of that one frame, while it has the allowed origin",
     ),
     _other("shims", "shim-prototype", "use `__proto__` and `constructor` as names", "names are looked up in maps"),
-    _other("shims", "shim-fragment", "put something else behind the `#` of the address", "read with care, or left out"),
+    _other("shims", "shim-fragment", "put other data into the fragment of the URL", "validated, or ignored"),
     _other(
         "shims",
         "shim-leak",
-        "read from the address what the View was given",
-        "it is taken out before anything else runs",
+        "read the View's data from the URL",
+        "it is removed before other scripts run",
     ),
 )
 
-ATTACKS: Final[tuple[Attack, ...]] = (*OUT, *IN, *LOOKS, *WORDS, *SHIMS)
+ATTACKS: Final[tuple[Attack, ...]] = (*EXFILTRATION, *ISOLATION, *SPOOFING, *HOSTILE_INPUT, *SHIMS)
 
 
 def attack(*ids: str) -> pytest.MarkDecorator:
@@ -522,7 +553,7 @@ _PLACE: Final = re.compile(r"(<!-- attacks: (\w+) -->\n).*?(<!-- end -->)", re.D
 
 
 def table(name: str) -> str:
-    """Return one of the tables: what stops the attacks of a theme or, for `open`, the attacks that are not stopped."""
+    """Return the table of a theme or, for `open`, of the attacks that are not stopped."""
     if name == "open":
         standing = [attack for attack in ATTACKS if attack.open_in]
         return _markdown(
@@ -533,7 +564,7 @@ def table(name: str) -> str:
     rows = [
         (attack.tries, attack.defence.name + _except(attack), attack.id) for attack in stopped if attack.defence.name
     ]
-    return _markdown(("A View tries to" if name != "out" else "A View tries", "stopped by", ""), rows)
+    return _markdown(("A View tries to" if name != "exfiltration" else "A View tries", "stopped by", ""), rows)
 
 
 def _where(ways: tuple[Way, ...]) -> str:
@@ -558,4 +589,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        sys.stdout.write("\n".join(table(name) for name in ("out", "in", "looks", "words", "shims", "open")))
+        sys.stdout.write(
+            "\n".join(table(name) for name in ("exfiltration", "isolation", "spoofing", "input", "shims", "open"))
+        )

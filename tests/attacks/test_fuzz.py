@@ -316,7 +316,7 @@ FRAMES = st.dictionaries(
 @attack("word-fuzz-line")
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(["send", "send", "read", "lose", "resume"]) | FRAMES, max_size=60))
-def test_every_frame_arrives_once_and_in_order_whatever_else_comes(steps: list[Any]) -> None:
+def test_every_frame_arrives_once_and_in_order_despite_other_frames(steps: list[Any]) -> None:
     """Fails without the numbers: with nothing kept, or with `_discard` of what was only claimed in a wrong type."""
     asyncio.run(_talk(steps))
 

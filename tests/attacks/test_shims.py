@@ -57,7 +57,7 @@ SPEAK = (
 )
 
 
-class Heard:
+class Received:
     """The requests that a host got from its Views."""
 
     def __init__(self, host: Host) -> None:
@@ -132,14 +132,14 @@ async def shown(stage: Arena, page: Page, way: Way) -> Frame:
 async def test_a_shim_ignores_messages_of_a_frame_inside_the_view(way: Way, page: Page, elsewhere: str) -> None:
     """Fails without `event.source !== host` in shim.js."""
     host = Host({way: framing(way, elsewhere)}, policy=Policy(ALLOW))
-    heard = Heard(host)
+    received = Received(host)
     with arena(host) as stage:
         view = await shown(stage, page, way)
         (inside,) = view.child_frames
         await inside.evaluate(SPEAK, [*ACTIONS, *HOST_WORDS])
         await settled(page)
         assert await view.evaluate("got.some(({data}) => data.type === 'tool')"), "it did arrive"
-        assert (heard.messages, heard.calls()) == ([], [])
+        assert (received.messages, received.calls()) == ([], [])
         if way == "openai":
             assert await view.evaluate("[openai.toolOutput, openai.theme]") == [{"true": "result"}, "light"]
             answer = view.evaluate("openai.callTool('show', {}).then(({structuredContent}) => structuredContent)")
@@ -160,7 +160,7 @@ async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only
         pages = other.replace("127.0.0.1", "pages.localhost")
         server = embedding("mcpui", show=html_resource(f"{pages}/", "text/uri-list", uri="ui://mcpui/view"))
         host = Host({"mcpui": server}, policy=Policy({**ALLOW, "external_domains": [pages]}))
-        heard = Heard(host)
+        received = Received(host)
         with arena(host) as stage:
             await page.goto(f"{stage.origin}/show/mcpui")
             with anyio.fail_after(15):
@@ -184,10 +184,10 @@ async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only
                 "(messages) => messages.forEach((message) => parent.parent.postMessage(message, '*'))", ACTIONS
             )
             await settled(page)
-            assert (heard.messages, heard.calls()) == ([], [])
+            assert (received.messages, received.calls()) == ([], [])
             await framed.evaluate(SPEAK, [ACTIONS[1], ACTIONS[-1]])
             await settled(page)
-            assert heard.messages == ["forged", "forged"], "the page itself is heard, in either language"
+            assert received.messages == ["forged", "forged"], "the page itself is received, in either language"
             # Another document in its place. The policy of the View keeps out what is from elsewhere, so it is one
             # of the View's own origin.
             await view.evaluate(
@@ -202,17 +202,17 @@ async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only
             )
             for frame in (view, proxy, page.main_frame, proxy, view):
                 await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
-            assert heard.messages == ["forged", "forged"]
-            assert heard.calls() == ["ui/message", "ui/message"]
+            assert received.messages == ["forged", "forged"]
+            assert received.calls() == ["ui/message", "ui/message"]
 
 
 @attack("shim-prototype")
-async def test_names_of_prototypes_are_only_names_to_a_shim(page: Page) -> None:
+async def test_prototype_names_are_plain_keys_in_a_shim(page: Page) -> None:
     """Fails with an object in the place of `ACTIONS` or `data` in shim-mcpui.js."""
     data = {"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}
     html = html_resource(VIEW, uri="ui://mcpui/view", meta={"mcpui.dev/ui-initial-render-data": data})
     host = Host({"mcpui": embedding("mcpui", show=html)}, policy=Policy(ALLOW))
-    heard = Heard(host)
+    received = Received(host)
     with arena(host) as stage:
         view = await shown(stage, page, "mcpui")
         assert await view.evaluate("({}).polluted") is None
@@ -236,7 +236,7 @@ async def test_names_of_prototypes_are_only_names_to_a_shim(page: Page) -> None:
         failed = {answer["messageId"] for answer in answers if "error" in answer["payload"]}
         assert failed == {"toString", "hasOwnProperty", "valueOf"}
         assert await view.evaluate("({}).polluted") is None
-        assert heard.messages == ["undefined"]
+        assert received.messages == ["undefined"]
 
 
 @attack("shim-fragment")

@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def server(name: str) -> Any:
-    """Load an example's server anew, so that each test has its state."""
+    """Load the server of an example, so that each test has its own state."""
     spec = importlib.util.spec_from_file_location(f"{name}_server", EXAMPLES / name / "server.py")
     assert spec is not None
     assert spec.loader is not None
@@ -48,13 +48,13 @@ async def test_the_clock_runs_on_window_openai(browser: Browser) -> None:
         await widget.view.locator("#time").evaluate("(time) => (time.textContent = 'old')")
         await widget.view.get_by_role("button", name="Refresh").click()
         await expect(widget.view.locator("#time")).not_to_have_text("old")
-        assert await widget.said("callTool") == [["get_time", {"zone": "Asia/Tokyo"}]]
+        assert await widget.calls("callTool") == [["get_time", {"zone": "Asia/Tokyo"}]]
         await widget.view.get_by_role("button", name="Wake me").click()
         await expect(widget.view.locator("#alarm")).to_contain_text("Alarm in")
         assert widget.problems == []
 
 
-async def test_a_result_that_is_there_from_the_start_is_shown(browser: Browser) -> None:
+async def test_an_initial_result_is_shown(browser: Browser) -> None:
     async with in_memory(server("clock"), "2025-11-25", UI) as client:
         output = (await client.call("get_time", zone="Asia/Tokyo"))["structuredContent"]
         html = (await document("clock")).replace(
@@ -65,7 +65,7 @@ async def test_a_result_that_is_there_from_the_start_is_shown(browser: Browser) 
             assert widget.problems == []
 
 
-async def test_the_to_do_list_tells_the_model_by_its_state(browser: Browser) -> None:
+async def test_the_to_do_list_updates_the_model_through_its_widget_state(browser: Browser) -> None:
     async with (
         in_memory(server("todo"), "2025-11-25", UI) as client,
         on_openai(browser, await document("todo"), client) as widget,
@@ -76,7 +76,7 @@ async def test_the_to_do_list_tells_the_model_by_its_state(browser: Browser) -> 
         await widget.view.get_by_placeholder("What needs to be done?").fill("Sleep")
         await widget.view.get_by_role("button", name="Add").click()
         await expect(widget.view.locator("#status")).to_have_text("3 of 4 left")
-        states = await widget.said("setWidgetState")
+        states = await widget.calls("setWidgetState")
         assert "[x] 1. Read the tutorial" in states[0][0]["modelContent"]
         assert "[ ] 4. Sleep" in states[1][0]["modelContent"]
         assert widget.problems == []
@@ -93,12 +93,12 @@ async def test_the_chart_goes_to_full_screen_and_back(browser: Browser) -> None:
         await expect(widget.view.locator("html")).to_have_attribute("data-mode", "fullscreen")
         await widget.view.get_by_role("button", name="Leave full screen").click()
         await expect(widget.view.locator("html")).to_have_attribute("data-mode", "inline")
-        assert await widget.said("requestDisplayMode") == [[{"mode": "fullscreen"}], [{"mode": "inline"}]]
+        assert await widget.calls("requestDisplayMode") == [[{"mode": "fullscreen"}], [{"mode": "inline"}]]
         assert widget.problems == []
 
 
 @pytest.mark.parametrize("bridge", [None, "ext-apps-2"])
-async def test_a_host_that_answers_is_used_though_there_is_window_openai(bridge: str | None, browser: Browser) -> None:
+async def test_a_host_that_answers_is_preferred_to_window_openai(bridge: str | None, browser: Browser) -> None:
     html = with_openai(await document("clock"))
     async with (
         in_memory(server("clock"), "2025-11-25", UI) as client,
@@ -108,7 +108,7 @@ async def test_a_host_that_answers_is_used_though_there_is_window_openai(bridge:
         await expect(stage.view.locator("#day")).to_contain_text("Asia/Tokyo")
         await stage.view.get_by_role("button", name="Wake me").click()
         await expect(stage.view.locator("#alarm")).to_contain_text("Alarm in")
-        assert await stage.page.frames[1].evaluate("said") == []
+        assert await stage.page.frames[1].evaluate("calls") == []
         assert stage.problems == []
 
 
@@ -144,6 +144,6 @@ parent.postMessage({ type: "ui-lifecycle-iframe-ready" }, "*");
         await expect(widget.view.locator("#data")).to_contain_text('"theme":"dark"')
         await widget.view.get_by_role("button").click()
         await expect(widget.view.locator("#out")).to_contain_text('"zone":"Asia/Tokyo"')
-        assert await widget.said("callTool") == [["get_time", {"zone": "Asia/Tokyo"}]]
-        assert await widget.said("sendFollowUpMessage") == [[{"prompt": "Good night"}]]
+        assert await widget.calls("callTool") == [["get_time", {"zone": "Asia/Tokyo"}]]
+        assert await widget.calls("sendFollowUpMessage") == [[{"prompt": "Good night"}]]
         assert widget.problems == []

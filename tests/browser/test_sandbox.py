@@ -81,9 +81,9 @@ class Stage:
     async def messages(self, count: int) -> list[Any]:
         """Wait for a number of messages to the host page. All must come from the proxy and its origin."""
         await self.page.wait_for_function(f"messages.length >= {count}", timeout=10_000)
-        heard = await self.page.evaluate("messages")
-        assert {(message["origin"], message["proxy"]) for message in heard} <= {(self.origins.proxy, True)}
-        return [message["data"] for message in heard]
+        received = await self.page.evaluate("messages")
+        assert {(message["origin"], message["proxy"]) for message in received} <= {(self.origins.proxy, True)}
+        return [message["data"] for message in received]
 
     async def frame(self, depth: int) -> Frame:
         """Return the frame at a depth when its document has loaded: 1 is the proxy, 2 the View."""
@@ -190,7 +190,7 @@ async def test_sandbox_messages_pass_in_neither_direction(kind: str, browser: Br
 
 
 @KINDS
-async def test_view_proxy_and_host_cannot_touch_each_other(kind: str, browser: Browser) -> None:
+async def test_view_proxy_and_host_are_isolated(kind: str, browser: Browser) -> None:
     touch = """names => names.map((name) => {
       try { return String(eval(name)); } catch (error) { return error.name; }
     })"""
@@ -336,7 +336,7 @@ async def test_another_window_can_neither_load_a_document_nor_send_messages(whos
 
 
 @pytest.mark.parametrize("headers", [True, False])
-async def test_in_another_page_it_sends_nothing_and_loads_nothing(headers: bool, browser: Browser) -> None:
+async def test_in_a_page_of_another_origin_the_proxy_sends_and_loads_nothing(headers: bool, browser: Browser) -> None:
     async with staged(browser, headers=headers) as stage:
         await stage.open(stage.proxy_url, at=stage.origins.evil)
         await stage.frame(1)
@@ -346,7 +346,7 @@ async def test_in_another_page_it_sends_nothing_and_loads_nothing(headers: bool,
         assert (await stage.frame(1)).child_frames == []
 
 
-async def test_it_refuses_to_run_in_a_page_of_its_own_origin(browser: Browser) -> None:
+async def test_the_proxy_does_not_run_in_a_page_of_its_own_origin(browser: Browser) -> None:
     async with staged(browser, headers=False) as stage:
         await stage.open(stage.proxy_url, at=stage.origins.proxy)
         await stage.page.frame_locator("iframe").get_by_text("same origin").wait_for()
@@ -355,7 +355,7 @@ async def test_it_refuses_to_run_in_a_page_of_its_own_origin(browser: Browser) -
         assert await stage.page.evaluate("messages") == []
 
 
-async def test_it_refuses_to_run_without_a_frame(browser: Browser) -> None:
+async def test_the_proxy_does_not_run_without_a_frame(browser: Browser) -> None:
     async with staged(browser, headers=False) as stage:
         await stage.page.goto(stage.proxy_url)
         await stage.page.get_by_text("works only in a frame").wait_for()
@@ -470,7 +470,7 @@ async def test_html_reaches_only_its_declared_domains(name: str, expected: set[s
         assert ("evil" in based) == (name == "baseUriDomains")
 
 
-async def test_another_host_can_use_it(browser: Browser) -> None:
+async def test_the_proxy_works_with_another_host(browser: Browser) -> None:
     """The standard's own exchange: HTML after readiness, then the View's handshake through the proxy."""
     html = VIEW + '<script>say({jsonrpc: "2.0", id: 1, method: "ui/initialize", params: {}})</script>'
     async with staged(browser) as stage:

@@ -83,11 +83,11 @@ async def test_every_request_of_a_view_is_answered_by_the_published_bridge(bridg
     async with on_stage(browser, html, bridge=bridge) as stage:
         await expect(stage.view.locator("#out")).to_have_text("done fullscreen AppBridge en-GB")
         for method in ("ui/message", "ui/update-model-context", "ui/open-link", "ui/request-display-mode"):
-            await stage.said(method, 1)
+            await stage.sent(method, 1)
         assert stage.problems == []
 
 
-async def test_the_reported_height_follows_the_content_down_as_well_as_up(browser: Browser) -> None:
+async def test_the_reported_height_grows_and_shrinks_with_the_content(browser: Browser) -> None:
     html = view("", '<div id=box style="height:300px"></div>')
     async with on_stage(browser, html) as stage:
         frame = stage.page.locator("#view")
@@ -112,7 +112,7 @@ async def test_the_reported_height_follows_the_content_down_as_well_as_up(browse
         ("p{font-size:10.33px;margin:0.7px}", "<p>x</p>"),
     ],
 )
-async def test_a_resize_never_feeds_back_on_itself(style: str, body: str, browser: Browser) -> None:
+async def test_a_resize_does_not_cause_another_one(style: str, body: str, browser: Browser) -> None:
     async with on_stage(browser, view("", body, style)) as stage:
         # The host applies each height that is reported. A loop reports in every frame: about 60 times, then 60 more.
         # How many frames an echo takes to be recognised depends on the browser: Chromium needs 3, its headless shell 4.
@@ -127,7 +127,7 @@ async def test_a_resize_never_feeds_back_on_itself(style: str, body: str, browse
         assert stage.problems == []
 
 
-async def test_auto_resize_can_be_turned_off_and_only_so(browser: Browser) -> None:
+async def test_auto_resize_is_on_unless_turned_off(browser: Browser) -> None:
     count = "messages.filter(m => m.method === 'ui/notifications/size-changed').length"
     for options, expected in (("{strict: true}", True), ("{autoResize: false}", False)):
         html = view(
@@ -171,7 +171,7 @@ async def test_host_styles_and_fonts_are_applied(browser: Browser) -> None:
         assert stage.problems == []
 
 
-async def test_a_message_from_another_window_is_not_heard(browser: Browser) -> None:
+async def test_messages_from_other_windows_are_ignored(browser: Browser) -> None:
     html = view(
         """
         app.ontoolresult = ({structuredContent: s}) => (out.textContent += s.from);

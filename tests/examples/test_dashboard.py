@@ -102,7 +102,7 @@ async def test_the_view_polls_the_app_only_tool(browser: Browser) -> None:
         await hold_time(stage)
         await frame_of(stage).evaluate(PASS_TIME)
         await expect(stage.view.get_by_role("img", name=re.compile("CPU.*last 3 samples"))).to_be_visible()
-        asked = await stage.said("tools/call", 2)
+        asked = await stage.sent("tools/call", 2)
         assert [(call["name"], call["arguments"]) for call in asked] == [("take_sample", {"every": 2})] * 2
         assert await polls(stage)
 
@@ -114,7 +114,7 @@ async def test_the_view_does_not_poll_while_paused_and_updates_the_model_context
         await stage.view.get_by_role("button", name="Pause").click()
         await expect(stage.view.get_by_role("status")).to_have_text("Paused")
         assert not await polls(stage)
-        model_context = (await stage.said("ui/update-model-context", 2))[-1]["content"][0]["text"]
+        model_context = (await stage.sent("ui/update-model-context", 2))[-1]["content"][0]["text"]
         assert model_context.startswith("The user has paused the dashboard at:\n")
         assert "CPU: " in model_context
 

@@ -108,7 +108,7 @@ async def test_clock_shows_the_time_and_refreshes_it(browser: Browser) -> None:
         await expect(stage.view.locator("#day")).to_contain_text("UTC")
         await stage.view.get_by_role("button", name="Refresh").click()
         await expect(stage.view.locator("time")).not_to_have_text("--:--:--")
-        assert (await stage.said("tools/call", 1))[0]["name"] == "get_time"
+        assert (await stage.sent("tools/call", 1))[0]["name"] == "get_time"
         await stage.view.get_by_role("button", name="Wake me").click()
         await expect(stage.view.get_by_role("status")).to_contain_text("Alarm in")
 
@@ -127,9 +127,9 @@ async def test_clock_ticks_and_keeps_its_zone(browser: Browser) -> None:
         await expect(stage.view.locator("#day")).to_contain_text("Asia/Tokyo")
         first = await stage.view.locator("time").inner_text()
         await expect(stage.view.locator("time")).not_to_have_text(first)
-        assert await stage.said("tools/call", 0) == []
+        assert await stage.sent("tools/call", 0) == []
         await stage.view.get_by_role("button", name="Refresh").click()
-        assert (await stage.said("tools/call", 1))[0]["arguments"] == {"zone": "Asia/Tokyo"}
+        assert (await stage.sent("tools/call", 1))[0]["arguments"] == {"zone": "Asia/Tokyo"}
 
 
 async def test_clock_ticks_past_midnight(browser: Browser) -> None:
@@ -191,9 +191,9 @@ async def test_todo_is_changed_by_the_user_and_updates_the_model_context(browser
         await expect(stage.view.get_by_role("status")).to_have_text("3 of 4 left")
         await stage.view.get_by_role("button", name="Remove").nth(3).click()
         await expect(stage.view.get_by_role("listitem")).to_have_count(3)
-        called = [params["name"] for params in await stage.said("tools/call", 3)]
+        called = [params["name"] for params in await stage.sent("tools/call", 3)]
         assert called == ["add_todo", "toggle_todo", "remove_todo"]
-        last = (await stage.said("ui/update-model-context", 3))[-1]
+        last = (await stage.sent("ui/update-model-context", 3))[-1]
         assert "[x] 1. Read the tutorial" in last["content"][0]["text"]
 
 
@@ -201,7 +201,7 @@ async def test_todo_works_in_a_host_without_model_context(browser: Browser) -> N
     async with showing(browser, "todo") as stage:
         stage.unsupported.add("ui/update-model-context")
         await stage.view.get_by_role("checkbox").first.check()
-        await stage.said("ui/update-model-context", 1)
+        await stage.sent("ui/update-model-context", 1)
         await expect(stage.view.get_by_role("status")).to_have_text("2 of 3 left")
         await expect(stage.view.get_by_role("status")).to_have_class("quiet")
 
@@ -250,7 +250,7 @@ async def test_chart_goes_full_screen_and_back_if_the_host_supports_it(browser: 
         await stage.view.get_by_role("button", name="Full screen").click()
         await stage.view.get_by_role("button", name="Leave full screen").click()
         await expect(stage.view.get_by_role("button", name="Full screen", exact=True)).to_be_visible()
-        asked = await stage.said("ui/request-display-mode", 2)
+        asked = await stage.sent("ui/request-display-mode", 2)
         assert [params["mode"] for params in asked] == ["fullscreen", "inline"]
     async with showing(browser, "chart", context={"availableDisplayModes": ["inline"]}) as stage:
         await expect(stage.view.locator("#full")).to_be_hidden()
@@ -280,7 +280,7 @@ async def test_wizard_books_a_room_in_three_steps(browser: Browser) -> None:
         await stage.view.get_by_label("Library").check()
         await stage.view.get_by_role("button", name="Book").click()
         await expect(stage.view.get_by_role("status")).to_contain_text("Library is booked for 10 on 2030-05-06")
-        (message,) = await stage.said("ui/message", 1)
+        (message,) = await stage.sent("ui/message", 1)
         assert message["role"] == "user"
         assert "Library is booked" in message["content"][0]["text"]
 

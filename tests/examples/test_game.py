@@ -113,7 +113,7 @@ async def test_a_move_of_the_user_updates_the_model_context(browser: Browser) ->
         await column(stage, 4).click()
         await expect(status).to_have_text("You played column 4. Now it is the model's turn.")
         await expect(column(stage, 4)).to_have_accessible_name("Column 4, from the bottom: you")
-        (model_context,) = await stage.said("ui/update-model-context", 1)
+        (model_context,) = await stage.sent("ui/update-model-context", 1)
         assert ". . . X . . ." in model_context["content"][0]["text"]
         await expect(column(stage, 1)).to_be_disabled()
         await stage.view.get_by_role("button", name="Move for the model").click()
@@ -173,7 +173,7 @@ async def test_the_model_is_asked_to_move_by_a_message(browser: Browser) -> None
     async with showing(browser, "game") as stage:
         await column(stage, 4).click()
         await stage.view.get_by_role("button", name="Ask the model to move").click()
-        (message,) = await stage.said("ui/message", 1)
+        (message,) = await stage.sent("ui/message", 1)
         assert "I have played column 4. It is your turn" in message["content"][0]["text"]
         await expect(stage.view.get_by_role("status")).to_have_text("Asked. Waiting for the model…")
 

@@ -135,7 +135,7 @@ async def test_choosing_another_picture_updates_the_model_context(browser: Brows
         await expect(stage.view.locator("canvas")).to_be_visible()
         await stage.view.get_by_label("Picture", exact=True).select_option("dunes")
         await expect(stage.view.get_by_role("heading")).to_have_text("Dunes at dusk")
-        (model_context,) = await stage.said("ui/update-model-context", 1)
+        (model_context,) = await stage.sent("ui/update-model-context", 1)
         assert "Five rows of dunes" in model_context["content"][0]["text"]
         await expect(stage.view.locator("#status")).to_contain_text("chunks")
 
@@ -185,7 +185,7 @@ async def test_loading_shows_progress_and_can_be_stopped(browser: Browser) -> No
         await stage.view.get_by_role("button", name="Stop").click()
         await expect(stage.view.locator("#status")).to_have_text("Stopped. Choose a picture to load it.")
         await expect(stage.view.locator("#stage")).to_be_focused()
-        assert await stage.said("notifications/cancelled", 1)
+        assert await stage.sent("notifications/cancelled", 1)
 
 
 async def test_a_chunk_that_is_too_long_or_empty_is_an_error(browser: Browser) -> None:

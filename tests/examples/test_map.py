@@ -131,7 +131,7 @@ async def test_land_sea_and_markers_are_drawn_from_the_servers_tiles(browser: Br
 async def test_no_model_context_is_sent_before_the_user_moves_the_map(browser: Browser) -> None:
     async with showing(browser, "map") as stage:
         await drawn(stage)
-        assert await stage.said("ui/update-model-context", 0) == []
+        assert await stage.sent("ui/update-model-context", 0) == []
 
 
 async def test_keys_move_and_zoom_the_map_and_update_the_model_context(browser: Browser) -> None:

@@ -80,7 +80,7 @@ describe("auto-resize", () => {
   afterEach(() => page.uninstall());
 
   /** @param {Host} host */
-  const sizes = (host) => host.said("ui/notifications/size-changed").map(({ params }) => params);
+  const sizes = (host) => host.receivedMethod("ui/notifications/size-changed").map(({ params }) => params);
 
   it("reports the content's height and the frame's width, rounded, and only what changed", async () => {
     page.contentHeight = () => 99.2;
@@ -222,7 +222,7 @@ describe("without ResizeObserver", () => {
   it("there is no auto-resize, and nothing breaks", async () => {
     const { app, host } = await connected();
     app.setupSizeChangedNotifications()();
-    assert.deepEqual(host.said("ui/notifications/size-changed"), []);
+    assert.deepEqual(host.receivedMethod("ui/notifications/size-changed"), []);
   });
 });
 

@@ -10,12 +10,12 @@ const { App, PostMessageTransport } = withOpenAI(sdk);
 /** @typedef {Record<string, any>} Json */
 
 /**
- * Return `window.openai` as ChatGPT documents it. `said` records the calls of the widget.
+ * Return `window.openai` as ChatGPT documents it. `recorded` has the calls of the widget.
  * @param {Json} [members]
  */
 function chatgpt(members) {
   /** @type {any[]} */
-  const said = [];
+  const recorded = [];
   /** @type {Json} */
   const openai = {
     theme: "dark",
@@ -28,17 +28,17 @@ function chatgpt(members) {
     toolOutput: null,
     toolResponseMetadata: null,
     widgetState: null,
-    callTool: async (/** @type {any[]} */ ...args) => (said.push(["callTool", ...args]), { result: '{"sum":3}' }),
-    sendFollowUpMessage: async (/** @type {any} */ params) => void said.push(["sendFollowUpMessage", params]),
-    openExternal: (/** @type {any} */ params) => void said.push(["openExternal", params]),
+    callTool: async (/** @type {any[]} */ ...args) => (recorded.push(["callTool", ...args]), { result: '{"sum":3}' }),
+    sendFollowUpMessage: async (/** @type {any} */ params) => void recorded.push(["sendFollowUpMessage", params]),
+    openExternal: (/** @type {any} */ params) => void recorded.push(["openExternal", params]),
     requestDisplayMode: async (/** @type {any} */ { mode }) => ({ mode: mode === "pip" ? "fullscreen" : mode }),
     setWidgetState: async (/** @type {any} */ state) => {
-      said.push(["setWidgetState", state]);
+      recorded.push(["setWidgetState", state]);
       openai.widgetState = state;
     },
     ...members,
   };
-  return { openai, said };
+  return { openai, recorded };
 }
 
 /**
@@ -46,7 +46,7 @@ function chatgpt(members) {
  * @param {Json} [members]
  */
 function page(members) {
-  const { openai, said } = chatgpt(members);
+  const { openai, recorded } = chatgpt(members);
   /** @type {any[]} */
   const posted = [];
   const parent = { postMessage: (/** @type {any} */ message) => posted.push(message) };
@@ -57,7 +57,7 @@ function page(members) {
     globals.window.dispatchEvent(Object.assign(new Event("openai:set_globals"), { detail: { globals: changes } }));
     await settled();
   };
-  return { openai, said, posted, parent, set };
+  return { openai, recorded, posted, parent, set };
 }
 
 /**
@@ -123,30 +123,30 @@ describe("a page with window.openai and no host", () => {
   it("delivers the current input and result, then later ones, each once", async () => {
     const { set } = page({ toolInput: { a: 1 }, toolOutput: { sum: 1 }, toolResponseMetadata: { id: 7 } });
     /** @type {any[]} */
-    const heard = [];
+    const received = [];
     await connect((app) => {
-      app.ontoolinput = (/** @type {any} */ params) => heard.push(["input", params]);
-      app.ontoolresult = (/** @type {any} */ params) => heard.push(["result", params]);
+      app.ontoolinput = (/** @type {any} */ params) => received.push(["input", params]);
+      app.ontoolresult = (/** @type {any} */ params) => received.push(["result", params]);
     });
-    assert.deepEqual(heard, [
+    assert.deepEqual(received, [
       ["input", { arguments: { a: 1 } }],
       ["result", { content: [], structuredContent: { sum: 1 }, _meta: { id: 7 } }],
     ]);
     await set({ theme: "light" });
     await set({ toolOutput: { sum: 2 } });
     await set({ toolOutput: { sum: 2 } });
-    assert.equal(heard.length, 3);
-    assert.deepEqual(/** @type {any} */ (heard.at(-1))[1].structuredContent, { sum: 2 });
+    assert.equal(received.length, 3);
+    assert.deepEqual(/** @type {any} */ (received.at(-1))[1].structuredContent, { sum: 2 });
   });
 
   it("delivers the input of a tool that waited for approval later", async () => {
     const { set } = page();
     /** @type {any[]} */
-    const heard = [];
-    await connect((app) => (app.ontoolinput = (/** @type {any} */ params) => heard.push(params)));
-    assert.deepEqual(heard, []);
+    const received = [];
+    await connect((app) => (app.ontoolinput = (/** @type {any} */ params) => received.push(params)));
+    assert.deepEqual(received, []);
     await set({ toolInput: { a: 1 } });
-    assert.deepEqual(heard, [{ arguments: { a: 1 } }]);
+    assert.deepEqual(received, [{ arguments: { a: 1 } }]);
   });
 
   it("finds the complete result in toolResponseMetadata, and a result that is only text", async () => {
@@ -164,24 +164,24 @@ describe("a page with window.openai and no host", () => {
     ])) {
       page(members);
       /** @type {any[]} */
-      const heard = [];
-      await connect((app) => (app.ontoolresult = (/** @type {any} */ params) => heard.push(params)));
-      assert.deepEqual(heard, [expected]);
+      const received = [];
+      await connect((app) => (app.ontoolresult = (/** @type {any} */ params) => received.push(params)));
+      assert.deepEqual(received, [expected]);
     }
   });
 
   it("sends only changes of the context", async () => {
     const { set } = page();
     /** @type {any[]} */
-    const heard = [];
+    const received = [];
     const app = await connect(
-      (made) => (made.onhostcontextchanged = (/** @type {any} */ params) => heard.push(params)),
+      (made) => (made.onhostcontextchanged = (/** @type {any} */ params) => received.push(params)),
     );
-    assert.deepEqual(heard, []);
+    assert.deepEqual(received, []);
     await set({ theme: "light", maxHeight: 400 });
     await set({ displayMode: "fullscreen" });
     await set({ widgetState: { a: 1 } });
-    assert.deepEqual(heard, [
+    assert.deepEqual(received, [
       { theme: "light", containerDimensions: { maxHeight: 400 } },
       { displayMode: "fullscreen" },
     ]);
@@ -222,7 +222,7 @@ describe("a page with window.openai and no host", () => {
   it("sends messages, opens links, changes the mode and reports the height", async () => {
     const heights = /** @type {number[]} */ ([]);
     let closed = 0;
-    const { said } = page({
+    const { recorded } = page({
       notifyIntrinsicHeight: (/** @type {number} */ height) => heights.push(height),
       requestClose: () => closed++,
     });
@@ -235,7 +235,7 @@ describe("a page with window.openai and no host", () => {
       ],
     });
     await app.openLink({ url: "https://example.com/" });
-    assert.deepEqual(said, [
+    assert.deepEqual(recorded, [
       ["sendFollowUpMessage", { prompt: "Hello\nyou" }],
       ["openExternal", { href: "https://example.com/" }],
     ]);
@@ -248,13 +248,13 @@ describe("a page with window.openai and no host", () => {
   });
 
   it("puts the model context into the widget state, and keeps the rest", async () => {
-    const { openai, said } = page({ widgetState: { page: 2 } });
+    const { openai, recorded } = page({ widgetState: { page: 2 } });
     const app = await connect();
     await app.updateModelContext({ content: [{ type: "text", text: "two left" }] });
     await app.updateModelContext({ structuredContent: { left: 1 } });
     await app.updateModelContext({ content: [{ type: "text", text: "none" }], structuredContent: { left: 0 } });
     assert.deepEqual(
-      said.map(([, state]) => state),
+      recorded.map(([, state]) => state),
       [
         { page: 2, modelContent: "two left" },
         { page: 2, modelContent: { left: 1 } },
@@ -312,15 +312,15 @@ describe("a page with window.openai and no host", () => {
   it("is ignored after close, and can be connected again", async () => {
     const { set } = page();
     /** @type {any[]} */
-    const heard = [];
+    const received = [];
     let closed = 0;
     const app = await connect((made) => {
-      made.onhostcontextchanged = (/** @type {any} */ params) => heard.push(params);
+      made.onhostcontextchanged = (/** @type {any} */ params) => received.push(params);
       made.onclose = () => closed++;
     });
     await app.close();
     await set({ theme: "light" });
-    assert.deepEqual(heard, []);
+    assert.deepEqual(received, []);
     assert.equal(closed, 1);
     const connecting = app.connect();
     await settled();
@@ -338,11 +338,11 @@ describe("a page with window.openai and a host that answers", () => {
     );
 
   it("uses only the host", async () => {
-    const { said, posted } = page({ toolInput: { from: "openai" } });
+    const { recorded, posted } = page({ toolInput: { from: "openai" } });
     const app = new App(INFO, {}, { autoResize: false });
     /** @type {any[]} */
-    const heard = [];
-    app.ontoolinput = (/** @type {any} */ params) => heard.push(params);
+    const received = [];
+    app.ontoolinput = (/** @type {any} */ params) => received.push(params);
     const connecting = app.connect();
     await settled();
     mock.timers.tick(499);
@@ -356,8 +356,8 @@ describe("a page with window.openai and a host that answers", () => {
     await settled();
     say({ id: posted.at(-1).id, result: { content: [] } });
     await calling;
-    assert.deepEqual(heard, [{ arguments: { from: "host" } }]);
-    assert.deepEqual(said, []);
+    assert.deepEqual(received, [{ arguments: { from: "host" } }]);
+    assert.deepEqual(recorded, []);
     assert.deepEqual(
       posted.map(({ method }) => method),
       ["ui/initialize", "ui/notifications/initialized", "tools/call"],

@@ -44,14 +44,14 @@ class FakeWindow extends EventTarget {
   /** @type {any[]} */
   replaced = [];
   /** @type {any[]} */
-  said = [];
+  sent = [];
   /** @type {any[]} */
-  heard = [];
+  received = [];
   /** @type {any} */
   openai;
   host = {
     secret: "of another origin",
-    postMessage: (/** @type {any} */ message) => this.said.push(structuredClone(message)),
+    postMessage: (/** @type {any} */ message) => this.sent.push(structuredClone(message)),
   };
   /** @type {any} */
   parent = this.host;
@@ -59,7 +59,7 @@ class FakeWindow extends EventTarget {
   /** @param {(window: any, given?: any) => void} start @param {Json} [given] */
   begin(start, given) {
     start(this, given);
-    this.addEventListener("message", (event) => this.heard.push(/** @type {any} */ (event)));
+    this.addEventListener("message", (event) => this.received.push(/** @type {any} */ (event)));
     return this;
   }
 
@@ -75,7 +75,7 @@ class FakeWindow extends EventTarget {
 
   /** Answer the last request of a method.  @param {string} method @param {Json} answer */
   async answer(method, answer) {
-    const { id } = this.said.findLast((message) => message.method === method);
+    const { id } = this.sent.findLast((message) => message.method === method);
     this.tell({ jsonrpc: "2.0", id, ...answer });
     await settled();
   }
@@ -88,12 +88,12 @@ class FakeWindow extends EventTarget {
   }
 
   get methods() {
-    return this.said.map(({ method, type }) => method ?? type);
+    return this.sent.map(({ method, type }) => method ?? type);
   }
 
-  /** What the document was told in mcp-ui's words.  @param {string} type */
-  told(type) {
-    return this.heard.map(({ data }) => data).filter((data) => data?.type === type);
+  /** The messages of mcp-ui that the document received.  @param {string} type */
+  receivedType(type) {
+    return this.received.map(({ data }) => data).filter((data) => data?.type === type);
   }
 }
 
@@ -103,9 +103,9 @@ const note = (/** @type {string} */ method, params = {}) => ({ jsonrpc: "2.0", m
 describe("the shim for mcp-ui", () => {
   it("does the handshake on load, with an id that no SDK uses", async () => {
     const window = new FakeWindow().begin(mcpui);
-    assert.equal(window.said.length, 0);
+    assert.equal(window.sent.length, 0);
     await window.greeted();
-    const [hello, initialized] = window.said;
+    const [hello, initialized] = window.sent;
     assert.equal(typeof hello.id, "string");
     assert.equal(hello.params.protocolVersion, "2026-01-26");
     assert.equal(initialized.method, "ui/notifications/initialized");
@@ -127,11 +127,11 @@ describe("the shim for mcp-ui", () => {
       const window = await new FakeWindow().begin(mcpui).greeted();
       window.parent.postMessage({ type, messageId: 5, payload }, "*");
       await settled();
-      const { id, ...asked } = window.said.at(-1);
+      const { id, ...asked } = window.sent.at(-1);
       assert.deepEqual(asked, { jsonrpc: "2.0", method, params });
-      assert.equal(window.told("ui-message-received")[0].messageId, 5);
+      assert.equal(window.receivedType("ui-message-received")[0].messageId, 5);
       await window.answer(method, { result: { content: [] } });
-      const [{ messageId, payload: answer }] = window.told("ui-message-response");
+      const [{ messageId, payload: answer }] = window.receivedType("ui-message-response");
       assert.deepEqual([messageId, answer.response], [5, { content: [] }]);
     });
   }
@@ -141,11 +141,11 @@ describe("the shim for mcp-ui", () => {
     window.parent.postMessage({ type: "link", messageId: 0, payload: { url: "x" } }, "*");
     await settled();
     await window.answer("ui/open-link", { error: { code: -32000, message: "No." } });
-    assert.deepEqual(window.told("ui-message-response")[0].payload.error, { message: "No." });
+    assert.deepEqual(window.receivedType("ui-message-response")[0].payload.error, { message: "No." });
     window.parent.postMessage({ type: "notify", payload: { message: "x" } }, "*");
     await settled();
-    assert.deepEqual(window.said.at(-1), note("notifications/message", { level: "info", data: "x" }));
-    assert.equal(window.told("ui-message-received").length, 1);
+    assert.deepEqual(window.sent.at(-1), note("notifications/message", { level: "info", data: "x" }));
+    assert.equal(window.receivedType("ui-message-received").length, 1);
   });
 
   it("sends render data when the document is ready or requests it, and when it changes", async () => {
@@ -157,15 +157,15 @@ describe("the shim for mcp-ui", () => {
     window.tell(note("ui/notifications/tool-input", { arguments: { q: 1 } }));
     window.tell(note("ui/notifications/tool-result", { content: [] }));
     window.tell(note("ui/notifications/host-context-changed", { containerDimensions: { maxHeight: 9 } }));
-    const told = window.told("ui-lifecycle-iframe-render-data");
-    assert.deepEqual(told.at(-1).payload.renderData, {
+    const rendered = window.receivedType("ui-lifecycle-iframe-render-data");
+    assert.deepEqual(rendered.at(-1).payload.renderData, {
       a: 1,
       theme: "dark",
       toolInput: { q: 1 },
       toolOutput: { content: [] },
       maxHeight: 9,
     });
-    assert.equal(told.filter(({ messageId }) => messageId === "r").length, 1);
+    assert.equal(rendered.filter(({ messageId }) => messageId === "r").length, 1);
   });
 
   it("answers ui-request-data with the data or an error", async () => {
@@ -174,7 +174,9 @@ describe("the shim for mcp-ui", () => {
       window.parent.postMessage({ type: "ui-request-data", messageId: requestType, payload: { requestType } }, "*");
       await settled();
     }
-    const answers = window.told("ui-message-response").map(({ messageId, payload }) => [messageId, "error" in payload]);
+    const answers = window
+      .receivedType("ui-message-response")
+      .map(({ messageId, payload }) => [messageId, "error" in payload]);
     assert.deepEqual(answers, [
       ["a", false],
       ["b", true],
@@ -186,9 +188,9 @@ describe("the shim for mcp-ui", () => {
     const window = await new FakeWindow().begin(mcpui).greeted();
     window.tell(note("ui/notifications/tool-cancelled", { reason: "r" }));
     window.tell({ ...note("ui/resource-teardown"), id: 0 });
-    assert.equal(window.told("ui-lifecycle-tool-cancelled")[0].payload.reason, "r");
-    assert.equal(window.told("ui-lifecycle-teardown").length, 1);
-    assert.deepEqual(window.said.at(-1), { jsonrpc: "2.0", id: 0, result: {} });
+    assert.equal(window.receivedType("ui-lifecycle-tool-cancelled")[0].payload.reason, "r");
+    assert.equal(window.receivedType("ui-lifecycle-teardown").length, 1);
+    assert.deepEqual(window.sent.at(-1), { jsonrpc: "2.0", id: 0, result: {} });
   });
 
   it("sends nothing for a document that implements the standard", async () => {
@@ -197,12 +199,12 @@ describe("the shim for mcp-ui", () => {
     window.parent.postMessage(hello, "*");
     window.dispatchEvent(new Event("load"));
     await settled();
-    assert.deepEqual(window.said, [hello]);
+    assert.deepEqual(window.sent, [hello]);
     window.tell({ jsonrpc: "2.0", id: 0, result: { hostContext: {} } });
     window.tell({ ...note("ui/resource-teardown"), id: 1 });
     await settled();
-    assert.deepEqual(window.said, [hello]);
-    const [answer] = window.heard.filter(({ data }) => data.id === 0);
+    assert.deepEqual(window.sent, [hello]);
+    const [answer] = window.received.filter(({ data }) => data.id === 0);
     assert.equal(answer.source, window.parent, "an SDK compares the two");
   });
 
@@ -210,27 +212,27 @@ describe("the shim for mcp-ui", () => {
     const window = await new FakeWindow().begin(mcpui).greeted();
     window.tell(note("ui/notifications/tool-input", { arguments: {} }));
     window.tell(note("ui/notifications/tool-result", { content: [] }));
-    window.heard.length = 0;
+    window.received.length = 0;
     window.parent.postMessage({ jsonrpc: "2.0", id: 1, method: "ui/initialize", params: {} }, "*");
     window.tell({ jsonrpc: "2.0", id: 1, result: { hostContext: {} } });
     await new Promise((done) => setTimeout(done, 5));
-    const methods = window.heard.map(({ data }) => data.method).filter(Boolean);
+    const methods = window.received.map(({ data }) => data.method).filter(Boolean);
     assert.deepEqual(methods, ["ui/notifications/tool-input", "ui/notifications/tool-result"]);
   });
 
   it("ignores messages that are not from the host or its document", async () => {
     const window = await new FakeWindow().begin(mcpui).greeted({ theme: "light" });
-    const before = window.said.length;
+    const before = window.sent.length;
     const child = { postMessage() {} };
     window.tell({ type: "prompt", messageId: 1, payload: { prompt: "forged" } }, child);
     window.tell({ type: "prompt", messageId: 1, payload: { prompt: "from the host's window" } });
     window.tell(note("ui/notifications/host-context-changed", { theme: "forged" }), child);
     window.tell({ ...note("ping"), id: 1 }, child);
     await settled();
-    assert.equal(window.said.length, before);
-    assert.equal(window.told("ui-message-received").length, 0);
+    assert.equal(window.sent.length, before);
+    assert.equal(window.receivedType("ui-message-received").length, 0);
     window.parent.postMessage({ type: "ui-request-render-data" }, "*");
-    assert.equal(window.told("ui-lifecycle-iframe-render-data").at(-1).payload.renderData.theme, "light");
+    assert.equal(window.receivedType("ui-lifecycle-iframe-render-data").at(-1).payload.renderData.theme, "light");
   });
 
   it("ignores messages that are not from the framed page", async () => {
@@ -246,7 +248,7 @@ describe("the shim for mcp-ui", () => {
     await settled();
     assert.ok(window.methods.includes("ui/message"));
     assert.ok(window.framed.got.every(([, to]) => to === origin));
-    assert.deepEqual(window.told("ui-message-received"), [], "what is for the page is not for the document");
+    assert.deepEqual(window.receivedType("ui-message-received"), [], "what is for the page is not for the document");
   });
 
   it("forwards the standard for a framed page that connects, and only to that page", async () => {
@@ -259,9 +261,9 @@ describe("the shim for mcp-ui", () => {
     const hello = { jsonrpc: "2.0", id: 0, method: "ui/initialize", params: {} };
     window.tell(hello, window.framed, "https://evil.example");
     window.tell(hello, {}, origin);
-    assert.ok(!window.said.some(({ id }) => id === 0));
+    assert.ok(!window.sent.some(({ id }) => id === 0));
     window.tell(hello, window.framed, origin);
-    assert.deepEqual(window.said.at(-1), hello);
+    assert.deepEqual(window.sent.at(-1), hello);
     const answer = { jsonrpc: "2.0", id: 0, result: { hostContext: {} } };
     window.tell(answer);
     await new Promise((done) => setTimeout(done));
@@ -271,12 +273,12 @@ describe("the shim for mcp-ui", () => {
         [answer, origin],
         [result, origin],
       ],
-      "what was said before it came is said again",
+      "earlier messages are repeated",
     );
     const teardown = { jsonrpc: "2.0", id: 7, method: "ui/resource-teardown", params: {} };
-    const before = window.said.length;
+    const before = window.sent.length;
     window.tell(teardown);
-    assert.equal(window.said.length, before, "the page answers by itself");
+    assert.equal(window.sent.length, before, "the page answers by itself");
     assert.deepEqual(passed().at(-1), [teardown, origin]);
   });
 
@@ -380,7 +382,7 @@ describe("the shim for ChatGPT's widgets", () => {
       const window = await shown().greeted();
       const promise = window.openai[member](...args);
       await settled();
-      assert.deepEqual(window.said.at(-1).params, params);
+      assert.deepEqual(window.sent.at(-1).params, params);
       await window.answer(method, { result });
       assert.deepEqual(await promise, value);
     });
@@ -391,7 +393,7 @@ describe("the shim for ChatGPT's widgets", () => {
     window.openai.notifyIntrinsicHeight(77);
     window.openai.requestClose();
     await settled();
-    assert.deepEqual(window.said.slice(-2), [
+    assert.deepEqual(window.sent.slice(-2), [
       note("ui/notifications/size-changed", { height: 77 }),
       note("ui/notifications/request-teardown"),
     ]);
@@ -421,7 +423,7 @@ describe("the shim for ChatGPT's widgets", () => {
     window.tell(note("ui/notifications/tool-result", { structuredContent: { forged: true } }), child);
     const promise = window.openai.callTool("t", {});
     await settled();
-    const { id } = window.said.at(-1);
+    const { id } = window.sent.at(-1);
     window.tell({ jsonrpc: "2.0", id, result: { forged: true } }, child);
     window.tell({ jsonrpc: "2.0", id, result: { true: true } });
     assert.deepEqual(await promise, { true: true });

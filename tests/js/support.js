@@ -73,7 +73,7 @@ export const EVERYTHING = {
 /** A scripted host: records the messages of the View and answers with given results. */
 export class Host {
   /** @type {any[]} */
-  heard = [];
+  received = [];
   /** @type {Record<string, (params: any, message: any) => any>} Answers, by method; undefined is silence. */
   answers = {};
 
@@ -84,7 +84,7 @@ export class Host {
     this.transport = transport;
     this.answers["ui/initialize"] = () => initializeResult;
     this.transport.onmessage = (/** @type {any} */ message) => {
-      this.heard.push(message);
+      this.received.push(message);
       if (message.id === undefined || message.method === undefined) return;
       const answer = this.answers[message.method];
       if (!answer) return this.send({ id: message.id, error: { code: -32601, message: "Method not found" } });
@@ -119,12 +119,15 @@ export class Host {
   async ask(method, params = {}, id = 0) {
     this.send({ id, method, params });
     await settled();
-    return this.heard.filter((message) => message.id === id && message.method === undefined).pop();
+    return this.received.filter((message) => message.id === id && message.method === undefined).pop();
   }
 
-  /** @param {string} method */
-  said(method) {
-    return this.heard.filter((message) => message.method === method);
+  /**
+   * Return the messages of a method.
+   * @param {string} method
+   */
+  receivedMethod(method) {
+    return this.received.filter((message) => message.method === method);
   }
 }
 

@@ -94,7 +94,7 @@ async function replay({ view, steps }) {
       const where = `step ${index}`;
       await settled();
       if (step.from === "host") {
-        assert.deepEqual(sent, [], `${where}: the View said something first`);
+        assert.deepEqual(sent, [], `${where}: the View sent something first`);
         await host.send({ jsonrpc: "2.0", ...ids.fill(step.message) });
       } else if (step.from === "view") {
         assert.notEqual(sent.length, 0, `${where}: the View sent nothing`);
@@ -128,7 +128,7 @@ async function replay({ view, steps }) {
       }
     }
     await settled();
-    assert.deepEqual(sent, [], "the View said more than the conversation has");
+    assert.deepEqual(sent, [], "the View sent more messages than the conversation has");
     assert.deepEqual(seen, [], "the View saw more than the conversation has");
   } finally {
     await app.close();

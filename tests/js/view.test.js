@@ -190,7 +190,7 @@ describe("events", () => {
 describe("the handshake", () => {
   it("sends ui/initialize, then initialized", async () => {
     const { host } = await connected({ capabilities: { availableDisplayModes: ["inline"] } });
-    assert.deepEqual(host.heard, [
+    assert.deepEqual(host.received, [
       {
         jsonrpc: "2.0",
         id: 1,
@@ -224,7 +224,7 @@ describe("the handshake", () => {
   ])) {
     it(`connects to a host that sends ${what}`, async () => {
       const { app, host } = await connected({ host: new Host(result) });
-      assert.equal(host.said("ui/notifications/initialized").length, 1);
+      assert.equal(host.receivedMethod("ui/notifications/initialized").length, 1);
       assert.equal(typeof app.getHostContext(), "object");
     });
   }
@@ -255,7 +255,7 @@ describe("the handshake", () => {
     await settled();
     const order = ["ui/initialize", "ui/notifications/initialized", "tools/call", "notifications/message"];
     assert.deepEqual(
-      host.heard.map(({ method }) => method),
+      host.received.map(({ method }) => method),
       order,
     );
   });
@@ -343,11 +343,11 @@ describe("capabilities", () => {
     const call = `${method}(${JSON.stringify(params)})`;
     it(`${call} to a host with ${JSON.stringify(offered)} fails at once and names it`, async () => {
       const { app, host } = await connected({ host: new Host(hello({}, offered)) });
-      const before = host.heard.length;
+      const before = host.received.length;
       const error = { code: -32601, message: new RegExp(`"${capability}".*getHostCapabilities`) };
       await assert.rejects(/** @type {any} */ (app)[method](params), error);
       await settled();
-      assert.equal(host.heard.length, before);
+      assert.equal(host.received.length, before);
     });
   }
 
@@ -359,7 +359,7 @@ describe("capabilities", () => {
     }
     await app.sendLog({ level: "info", data: 1 });
     await settled();
-    assert.equal(host.heard.length, 2 + GATED.length + 1);
+    assert.equal(host.received.length, 2 + GATED.length + 1);
   });
 
   it("the error of a timeout names a capability that the host did not advertise", async () => {
@@ -399,7 +399,7 @@ describe("capabilities", () => {
     const { app, host } = await connected({ host: new Host(hello({}, { openLinks: {} })) });
     await app.sendLog({ level: "error", data: "x" });
     await settled();
-    assert.deepEqual(host.said("notifications/message"), []);
+    assert.deepEqual(host.receivedMethod("notifications/message"), []);
   });
 });
 
@@ -407,7 +407,7 @@ describe("requests", () => {
   it("callServerTool with a string rejects with what to write", async () => {
     const { app, host } = await connected();
     await assert.rejects(app.callServerTool(/** @type {any} */ ("get_time")), /takes \{ name, arguments \}/);
-    assert.deepEqual(host.said("tools/call"), []);
+    assert.deepEqual(host.receivedMethod("tools/call"), []);
   });
 
   it("a tool result without content gets an empty one and keeps its other fields", async () => {
@@ -428,9 +428,9 @@ describe("requests", () => {
     const { app } = await connected({ host });
     await app.callServerTool({ name: "t", _meta: { mine: 1 } });
     await app.openLink({ url: "https://example.com/" });
-    const [call] = host.said("tools/call");
+    const [call] = host.receivedMethod("tools/call");
     assert.deepEqual(call.params, { name: "t", _meta: { mine: 1, progressToken: call.id } });
-    assert.deepEqual(host.said("ui/open-link")[0].params, { url: "https://example.com/" });
+    assert.deepEqual(host.receivedMethod("ui/open-link")[0].params, { url: "https://example.com/" });
   });
 
   it("an error of the host keeps code, message and data", async () => {
@@ -458,7 +458,7 @@ describe("requests", () => {
     });
     await app.notification({ method: "x/hint", params: { a: 1 } });
     await settled();
-    assert.deepEqual(host.said("x/hint")[0].params, { a: 1 });
+    assert.deepEqual(host.receivedMethod("x/hint")[0].params, { a: 1 });
   });
 
   it("parameters that cannot be sent reject the request", async () => {
@@ -545,7 +545,10 @@ describe("time", () => {
     assert.equal(call.state, "rejected");
     assert.equal(call.error.code, -32001);
     assert.match(call.error.message, /tools\/call: timed out/);
-    assert.equal(host.said("notifications/cancelled")[0].params.requestId, host.said("tools/call")[0].id);
+    assert.equal(
+      host.receivedMethod("notifications/cancelled")[0].params.requestId,
+      host.receivedMethod("tools/call")[0].id,
+    );
   });
 
   it("the timeout can be set, and Infinity means none", async (test) => {
@@ -569,7 +572,7 @@ describe("time", () => {
     const bounded = watch(app.callServerTool({ name: "c" }, { timeout: 100, maxTotalTimeout: 150, onprogress }));
     await settled();
     timers.tick(90);
-    for (const { id } of host.said("tools/call")) {
+    for (const { id } of host.receivedMethod("tools/call")) {
       host.notify("notifications/progress", { progressToken: id, progress: 1 });
     }
     await settled();
@@ -595,7 +598,7 @@ describe("time", () => {
     controller.abort();
     test.mock.timers.tick(120_000);
     await settled();
-    assert.deepEqual(host.said("notifications/cancelled"), []);
+    assert.deepEqual(host.receivedMethod("notifications/cancelled"), []);
   });
 
   it("a late response to a cancelled request is ignored", async (test) => {
@@ -603,7 +606,7 @@ describe("time", () => {
     const call = watch(app.callServerTool({ name: "t" }, { timeout: 5 }));
     await settled();
     timers.tick(5);
-    host.send({ id: host.said("tools/call")[0].id, result: { content: [] } });
+    host.send({ id: host.receivedMethod("tools/call")[0].id, result: { content: [] } });
     await settled();
     assert.equal(call.state, "rejected");
   });
@@ -629,14 +632,14 @@ describe("time", () => {
     controller.abort(new Error("enough"));
     await assert.rejects(call, /enough/);
     await settled();
-    const { id } = host.said("tools/call")[0];
-    assert.deepEqual(host.said("notifications/cancelled")[0].params, { requestId: id, reason: "enough" });
+    const { id } = host.receivedMethod("tools/call")[0];
+    assert.deepEqual(host.receivedMethod("notifications/cancelled")[0].params, { requestId: id, reason: "enough" });
   });
 
   it("with a signal that is already aborted nothing is sent", async () => {
     const { app, host } = await connected();
     await assert.rejects(app.callServerTool({ name: "t" }, { signal: AbortSignal.abort() }), { name: "AbortError" });
-    assert.deepEqual(host.said("tools/call"), []);
+    assert.deepEqual(host.receivedMethod("tools/call"), []);
   });
 });
 
@@ -646,7 +649,7 @@ describe("display modes", () => {
       host: new Host(hello({ displayMode: "pip", availableDisplayModes: ["pip"] })),
     });
     assert.deepEqual(await app.requestDisplayMode({ mode: "fullscreen" }), { mode: "pip" });
-    assert.deepEqual(host.said("ui/request-display-mode"), []);
+    assert.deepEqual(host.receivedMethod("ui/request-display-mode"), []);
   });
 
   it("a mode that the View did not declare is not requested", async () => {
@@ -655,7 +658,7 @@ describe("display modes", () => {
       capabilities: { availableDisplayModes: ["inline"] },
     });
     assert.deepEqual(await app.requestDisplayMode({ mode: "fullscreen" }), { mode: "inline" });
-    assert.deepEqual(host.said("ui/request-display-mode"), []);
+    assert.deepEqual(host.receivedMethod("ui/request-display-mode"), []);
   });
 
   it("if neither side lists modes, the mode of the host's response is returned", async () => {
@@ -663,7 +666,7 @@ describe("display modes", () => {
     host.answers["ui/request-display-mode"] = () => ({ mode: "inline" });
     const { app } = await connected({ host });
     assert.deepEqual(await app.requestDisplayMode({ mode: "fullscreen" }), { mode: "inline" });
-    assert.equal(host.said("ui/request-display-mode").length, 1);
+    assert.equal(host.receivedMethod("ui/request-display-mode").length, 1);
   });
 
   it("modes of a context change replace earlier ones", async () => {
@@ -750,11 +753,11 @@ describe("older names", () => {
 
   it("a size message of the host is ignored", async () => {
     const { host } = await connected();
-    const before = host.heard.length;
+    const before = host.received.length;
     host.notify("ui/notifications/size-changed", { width: 1, height: 1 });
     host.notify("ui/notifications/size-change", { width: 1, height: 1 });
     await settled();
-    assert.equal(host.heard.length, before);
+    assert.equal(host.received.length, before);
   });
 });
 
@@ -774,7 +777,7 @@ describe("teardown", () => {
     assert.deepEqual(/** @type {any} */ (handler.mock.calls[0]).arguments[0], { reason: "closed by the user" });
     saved("not an object");
     await settled();
-    assert.deepEqual(host.heard.at(-1), { jsonrpc: "2.0", id: "x", result: {} });
+    assert.deepEqual(host.received.at(-1), { jsonrpc: "2.0", id: "x", result: {} });
   });
 
   it("a handler that throws is answered with an error", async () => {
@@ -897,8 +900,8 @@ describe("app tools", () => {
 
   it("registering declares the capability, and sends nothing before connect()", async () => {
     const { host } = await connected({ prepare: (app) => app.registerTool("t", {}, () => ({})) });
-    assert.deepEqual(host.heard[0].params.appCapabilities, { tools: { listChanged: true } });
-    assert.deepEqual(host.said("notifications/tools/list_changed"), []);
+    assert.deepEqual(host.received[0].params.appCapabilities, { tools: { listChanged: true } });
+    assert.deepEqual(host.receivedMethod("notifications/tools/list_changed"), []);
   });
 
   it("the capabilities object of the author is not modified", () => {
@@ -913,7 +916,7 @@ describe("app tools", () => {
     const { app, host } = await connected({ capabilities: { tools: {} } });
     app.registerTool("t", {}, () => ({}));
     assert.equal((await host.ask("tools/list")).result.tools.length, 1);
-    assert.deepEqual(host.said("notifications/tools/list_changed"), [], "listChanged was not declared");
+    assert.deepEqual(host.receivedMethod("notifications/tools/list_changed"), [], "listChanged was not declared");
   });
 
   it("a name can be registered once, and again after remove()", async () => {
@@ -1005,7 +1008,7 @@ describe("requests of the host", () => {
     await settled();
     assert.equal(signal.reason, "changed my mind");
     assert.equal(
-      host.heard.some((message) => message.id === 0 && !message.method),
+      host.received.some((message) => message.id === 0 && !message.method),
       false,
     );
   });
@@ -1106,10 +1109,10 @@ describe("malformed input", () => {
       const { app, host } = await connected();
       const errors = mock.fn();
       app.onerror = errors;
-      const before = host.heard.length;
+      const before = host.received.length;
       await host.transport.send(message);
       await settled();
-      assert.equal(host.heard.length, before);
+      assert.equal(host.received.length, before);
       assert.equal(errors.mock.callCount(), 0);
       assert.deepEqual((await host.ask("ping")).result, {});
     });
@@ -1121,7 +1124,7 @@ describe("malformed input", () => {
     const { app } = await connected({ host });
     const opening = app.openLink({ url: "x" });
     await settled();
-    const { id } = host.said("ui/open-link")[0];
+    const { id } = host.receivedMethod("ui/open-link")[0];
     host.send({ id });
     host.send({ id: true, result: {} });
     host.send({ id, result: { isError: true } });

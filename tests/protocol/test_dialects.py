@@ -150,13 +150,13 @@ def test_a_handshake_of_core_mcp_is_answered_with_its_own_version() -> None:
 
 
 def test_only_views_of_older_versions_get_the_viewport() -> None:
-    for version, told in (("2025-11-21", True), ("2026-01-26", False)):
+    for version, is_sent in (("2025-11-21", True), ("2026-01-26", False)):
         made = bridge(rpc("ui/initialize", {**HELLO, "protocolVersion": version}, id=0))
         made.receive(rpc("ui/notifications/initialized"))
         made.set_context({"containerDimensions": {"width": 9}})
         greeting, _, change = made.outgoing()
         first, then = greeting["result"]["hostContext"].get("viewport"), change["params"].get("viewport")
-        assert (first, then) == ((CONTEXT["containerDimensions"], {"width": 9}) if told else (None, None))
+        assert (first, then) == ((CONTEXT["containerDimensions"], {"width": 9}) if is_sent else (None, None))
 
 
 # Metadata
@@ -230,12 +230,12 @@ def test_the_extension_is_sent_to_servers_of_both_eras_in_both_places(id: str) -
     ours = {id: {"mimeTypes": [MIME_TYPE]}}
     others: dict[str, Any] = {"com.example/x": {}}
     capabilities = {"extensions": {**ours, **others}, "sampling": {}}
-    told = {**capabilities, "experimental": ours}
-    assert with_experimental("initialize", {"capabilities": capabilities}) == {"capabilities": told}
+    declared = {**capabilities, "experimental": ours}
+    assert with_experimental("initialize", {"capabilities": capabilities}) == {"capabilities": declared}
     key = "io.modelcontextprotocol/clientCapabilities"
     assert with_experimental("tools/call", {"name": "a", "_meta": {"b": 1, key: capabilities}}) == {
         "name": "a",
-        "_meta": {"b": 1, key: told},
+        "_meta": {"b": 1, key: declared},
     }
     none: dict[str, Any] = {"capabilities": {"extensions": others}}
     assert with_experimental("initialize", none) == none

@@ -43,8 +43,8 @@ class Replay:
                 self.cause(step["message"])
                 self.queue += self.bridge.outgoing()
                 assert self.queue, f"step {number}: the host says nothing, expected {step['message']}"
-                said = self.queue.pop(0)
-                assert self.matches({"jsonrpc": "2.0", **step["message"]}, said), f"step {number}: {said}"
+                sent = self.queue.pop(0)
+                assert self.matches({"jsonrpc": "2.0", **step["message"]}, sent), f"step {number}: {sent}"
         assert self.queue == []
 
     def filled(self, value: Any, key: str = "") -> Any:

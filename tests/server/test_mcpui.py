@@ -503,12 +503,12 @@ async def check_actions(stage: Any, widget: Any) -> None:
     await expect(widget.locator("#out")).to_contain_text("got 1")
     await expect(widget.locator("#out")).to_contain_text('"sum":42')
     await expect(widget.locator("#out")).to_contain_text("2 failed ui-request-data has no equivalent")
-    prompt, intent = await stage.said("ui/message", 2)
+    prompt, intent = await stage.sent("ui/message", 2)
     assert prompt == {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
     assert intent["content"] == [{"type": "text", "text": 'buy: {"id":3}'}]
-    assert await stage.said("ui/open-link", 1) == [{"url": "https://example.com/"}]
+    assert await stage.sent("ui/open-link", 1) == [{"url": "https://example.com/"}]
     await expect(widget.locator("#out")).to_contain_text("3 done {}")
-    (call,) = await stage.said("tools/call", 1)
+    (call,) = await stage.sent("tools/call", 1)
     assert (call["name"], call["arguments"]) == ("add", {"a": 20, "b": 22})
     assert stage.problems == []
 

@@ -1,11 +1,11 @@
-// `window.openai` as the Apps SDK's documentation describes it, for a page that is a widget in a frame. What the
-// widget asks for is in `said`; `setGlobals` changes what it sees. Tools are answered by Python through `callsTool`.
-window.said = [];
+// `window.openai` as the Apps SDK's documentation describes it, for a page that is a widget in a frame. The calls
+// of the widget are in `calls`; `setGlobals` changes what it sees. Tools are answered by Python through `callsTool`.
+window.calls = [];
 {
   const note =
     (name, answer) =>
     async (...args) => {
-      window.said.push([name, ...args]);
+      window.calls.push([name, ...args]);
       return answer?.(...args);
     };
   window.setGlobals = (globals) => {

@@ -37,9 +37,9 @@ class Widget:
         """Change `window.openai`, as ChatGPT does after an event."""
         await self.frame.evaluate("(globals) => setGlobals(globals)", globals)
 
-    async def said(self, name: str) -> list[Any]:
+    async def calls(self, name: str) -> list[Any]:
         """Return the arguments of each call of one member."""
-        calls: list[Any] = await self.frame.evaluate("(name) => said.filter(([said]) => said === name)", name)
+        calls: list[Any] = await self.frame.evaluate("(name) => calls.filter(([member]) => member === name)", name)
         return [arguments for _, *arguments in calls]
 
 

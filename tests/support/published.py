@@ -16,7 +16,7 @@ _PRELOADED = Path(__file__).with_name("published.js")
 class Published:
     """One server, which the host starts (`command`) or which is started here for HTTP (`start`).
 
-    `folder` is where it leaves its log and tells its process and port.
+    `folder` is where it writes its log, its process id and its port.
     """
 
     def __init__(self, package: str, folder: Path) -> None:
@@ -75,4 +75,4 @@ class Published:
         return [node(), "--import", _PRELOADED.as_uri(), str(self._script), *flags]
 
     def _environment(self, port: int) -> dict[str, str]:
-        return {"TOLD": str(self._info_path), "DEBUG_LOG_FILE": str(self.log), "PORT": str(port)}
+        return {"INFO_PATH": str(self._info_path), "DEBUG_LOG_FILE": str(self.log), "PORT": str(port)}

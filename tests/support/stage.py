@@ -70,7 +70,7 @@ class Stage:
         await self.notify("ui/notifications/tool-input", {"arguments": arguments})
         await self.notify("ui/notifications/tool-result", await self.client.call(tool, **arguments))
 
-    async def said(self, method: str, count: int) -> list[dict[str, Any]]:
+    async def sent(self, method: str, count: int) -> list[dict[str, Any]]:
         """Wait until the View has sent `count` messages of a method, and return their params."""
         those = f"messages.filter(message => message.method === {method!r})"
         await self.page.wait_for_function(f"{those}.length >= {count}", timeout=15_000)

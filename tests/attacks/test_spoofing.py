@@ -88,7 +88,7 @@ async def test_a_view_cannot_keep_the_user_in_full_screen(stage: Arena, page: Pa
 
 @attack("look-window")
 @WAYS
-async def test_a_view_gets_no_window_of_its_own(way: Way, stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_open_a_window(way: Way, stage: Arena, page: Page) -> None:
     """Fails without picture-in-picture in the Permissions-Policy of the View and the proxy."""
     (view,) = await stage.open(page, way)
     assert await view.evaluate(VIDEO) == "SecurityError"

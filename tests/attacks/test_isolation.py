@@ -1,4 +1,4 @@
-"""Way in: a View tries to reach the program, the proxy, other apps, and their messages."""
+"""Isolation: a View tries to reach the program, the proxy, other apps, and their messages."""
 
 import asyncio
 import json
@@ -87,7 +87,7 @@ async def settled(page: Page) -> None:
 
 @attack("in-dom")
 @WAYS
-async def test_what_is_around_a_view_is_out_of_reach(way: Way, stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_access_the_page_or_the_proxy(way: Way, stage: Arena, page: Page) -> None:
     """Fails without three origins: a proxy or a View at the program's own name."""
     (view,) = await stage.open(page, way)
     names = ["parent.document", "top.document", "parent.parent.document", "parent.location.href", "top.heard"]
@@ -109,7 +109,7 @@ async def test_a_view_sees_no_referrer_name_or_opener(way: Way, stage: Arena, pa
 
 @attack("in-cookie")
 @WAYS
-async def test_the_programs_cookies_are_not_the_views(way: Way, stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_read_cookies_of_the_program(way: Way, stage: Arena, page: Page) -> None:
     """Fails without a name of its own for the View."""
     (view,) = await stage.open(page, way)
     assert "secret of the program" in await page.evaluate("document.cookie")
@@ -118,7 +118,7 @@ async def test_the_programs_cookies_are_not_the_views(way: Way, stage: Arena, pa
 
 @attack("in-cookie-planted")
 @WAYS
-async def test_a_view_cannot_plant_a_cookie_in_the_program(way: Way, stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_set_a_cookie_for_the_program(way: Way, stage: Arena, page: Page) -> None:
     """Fails without a name of its own for the View."""
     (view,) = await stage.open(page, way)
     for more in ("", "; domain=localhost", "; domain=localhost; SameSite=None; Secure", "; domain=.localhost"):
@@ -129,7 +129,7 @@ async def test_a_view_cannot_plant_a_cookie_in_the_program(way: Way, stage: Aren
 
 @attack("in-storage")
 @WAYS
-async def test_the_programs_storage_is_not_the_views(way: Way, stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_read_storage_of_the_program(way: Way, stage: Arena, page: Page) -> None:
     """Fails without a name of its own for the View."""
     (view,) = await stage.open(page, way)
     await page.evaluate(
@@ -192,9 +192,7 @@ async def test_a_view_cannot_send_messages_as_the_proxy(way: Way, stage: Arena, 
 
 
 @attack("in-early")
-async def test_before_the_handshake_nothing_is_done_and_nothing_sent(
-    stage: Arena, page: Page, program: Program
-) -> None:
+async def test_nothing_is_sent_or_executed_before_the_handshake(stage: Arena, page: Page, program: Program) -> None:
     """Fails without the states of the bridge (NEW in _receive_request; READY in tool_result)."""
     await page.goto(f"{stage.origin}/show/a")
     (view,) = await stage.views(page, 1)
@@ -212,7 +210,7 @@ async def test_before_the_handshake_nothing_is_done_and_nothing_sent(
 
 
 @attack("in-other-dom")
-async def test_the_view_of_another_app_is_out_of_reach(stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_access_the_view_of_another_app(stage: Arena, page: Page) -> None:
     """Fails without an origin for each app (app_label without the server in it)."""
     one, other = await shown(stage, page, "a", "b")
     assert await one.evaluate("self.origin") != await other.evaluate("self.origin")
@@ -223,7 +221,7 @@ async def test_the_view_of_another_app_is_out_of_reach(stage: Arena, page: Page)
 
 
 @attack("in-other-frame")
-async def test_frames_of_another_app_can_be_neither_read_nor_moved(stage: Arena, page: Page) -> None:
+async def test_a_view_cannot_read_or_navigate_frames_of_another_app(stage: Arena, page: Page) -> None:
     """Fails without the sandbox attribute: a proxy could be moved away, and its View with it."""
     one, other = await stage.open(page, "html", 2)
     looks = ["top.frames[1].frames[0].document", "top.frames[1].document"]
@@ -247,7 +245,7 @@ async def test_the_proxy_of_another_app_ignores_messages(stage: Arena, page: Pag
 
 
 @attack("in-other-window")
-async def test_a_message_of_another_view_does_not_look_like_one_of_the_host(stage: Arena, page: Page) -> None:
+async def test_a_message_of_another_view_is_not_taken_for_one_of_the_host(stage: Arena, page: Page) -> None:
     """Not ours to stop, where a page frames proxies itself: the View has to look at `event.source`, as view.js does."""
     one, other = await stage.open(page, "html", 2)
     await one.evaluate("top.frames[1].frames[0].postMessage({jsonrpc: '2.0', method: 'forged'}, '*')")
@@ -278,7 +276,7 @@ async def test_apps_share_no_storage(stage: Arena, page: Page) -> None:
 
 
 @attack("in-broadcast")
-async def test_apps_have_no_channel_between_them(stage: Arena, page: Page) -> None:
+async def test_apps_have_no_shared_channel(stage: Arena, page: Page) -> None:
     """Fails without an origin for each app (app_label without the server in it)."""
     views = await shown(stage, page, "a", "a", "b", "compat", "compat")
     for view in views:
@@ -292,7 +290,7 @@ async def test_apps_have_no_channel_between_them(stage: Arena, page: Page) -> No
 
 
 @attack("in-cookie-shared")
-async def test_two_apps_that_agree_to_can_share_a_cookie(stage: Arena, page: Page) -> None:
+async def test_two_cooperating_apps_can_share_a_cookie(stage: Arena, page: Page) -> None:
     """Not stopped: a cookie for the name above both. Fails if the browser, or we, begin to stop it."""
     one, other = await shown(stage, page, "a", "b")
     cookie = "document.cookie = 'shared=1; domain=sandbox.localhost; SameSite=None; Secure; Partitioned'"
@@ -324,7 +322,7 @@ async def test_a_view_cannot_read_the_document_of_another_app(stage: Arena, page
 
 
 @attack("in-tool")
-async def test_a_view_calls_no_tool_that_is_not_for_it(stage: Arena, page: Page, program: Program) -> None:
+async def test_a_view_cannot_call_tools_of_other_servers(stage: Arena, page: Page, program: Program) -> None:
     """Fails without the check of `self.tools` in Bridge._call_tool."""
     (view,) = await shown(stage, page, "a")
     before = len(program.calls_b)
@@ -338,7 +336,7 @@ async def test_a_view_calls_no_tool_that_is_not_for_it(stage: Arena, page: Page,
 
 
 @attack("in-framed")
-async def test_another_site_can_show_neither_the_proxy_nor_a_view(stage: Arena, page: Page) -> None:
+async def test_another_site_cannot_frame_the_proxy_or_a_view(stage: Arena, page: Page) -> None:
     """Fails without frame-ancestors in view_directives and proxy_directives."""
     (view,) = await shown(stage, page, "a")
     document, proxy = view.url, view.parent_frame.url if view.parent_frame else ""
@@ -599,7 +597,7 @@ async def test_a_view_can_copy_its_own_text_after_a_click(stage: Arena, page: Pa
 
 @attack("in-devices")
 @WAYS
-async def test_devices_and_powers_are_denied(way: Way, stage: Arena, page: Page) -> None:
+async def test_devices_and_powerful_features_are_denied(way: Way, stage: Arena, page: Page) -> None:
     """Fails without the origins, and in our own documents without the Permissions-Policy."""
     (view,) = await stage.open(page, way)
     features = await view.evaluate("document.featurePolicy.allowedFeatures()")

@@ -1,4 +1,4 @@
-"""Way out: a View tries every way there is to reach a place that it did not declare."""
+"""Exfiltration: a View tries every known way to reach an origin that it did not declare."""
 
 import re
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from attacks.arena import (
     host_of,
     hostile,
 )
-from attacks.catalogue import OUT, Attack
+from attacks.catalogue import EXFILTRATION, Attack
 from attacks.listener import Listener, listening
 from fanlight import Csp
 from fanlight.host import Host, Policy
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.process
 ID = re.compile(r"\b(?:out|go)-[a-z-]+")
 # In a task of its own: what a debugger evaluates may use `eval`, whatever the policy says.
 TRY = "([id, place]) => new Promise((done) => setTimeout(() => attempt(id, place).then(done)))"
-# Without waiting, since there may be nobody left to answer.
+# Without waiting, since the document may be unloaded.
 TRY_LATER = "([id, place]) => { setTimeout(() => attempt(id, place)) }"
 LIKE: dict[Way, Literal["strict", "compat", "html"]] = {"compat": "compat", "html": "html"}
 SECONDS = 45
@@ -50,7 +50,7 @@ class Outcome:
     def note(self, id: str, *signs: str) -> None:
         self.signs.setdefault(id, []).extend(signs)
 
-    def hear(self, message: ConsoleMessage) -> None:
+    def on_console(self, message: ConsoleMessage) -> None:
         for id in set(ID.findall(message.text)) or {self.current}:
             self.note(id, message.text)
 
@@ -80,7 +80,7 @@ class Attempts:
 
     async def page(self) -> Page:
         page = await self.context.new_page()
-        page.on("console", self.outcome.hear)
+        page.on("console", self.outcome.on_console)
         return page
 
     def ended(self, attack: Attack) -> bool:
@@ -153,11 +153,11 @@ class Attempts:
                 await anyio.sleep(0.1)
 
     async def run(self) -> Outcome:
-        calm = [attack for attack in OUT if not attack.alone]
-        wild = [attack for attack in OUT if attack.alone]
+        calm = [attack for attack in EXFILTRATION if not attack.alone]
+        wild = [attack for attack in EXFILTRATION if attack.alone]
         if self.way == "plain":
-            leaving = [attack for attack in OUT if attack.alone or attack.id.startswith("go-")]
-            speculation = [attack for attack in OUT if attack.id == "out-speculation"]
+            leaving = [attack for attack in EXFILTRATION if attack.alone or attack.id.startswith("go-")]
+            speculation = [attack for attack in EXFILTRATION if attack.id == "out-speculation"]
             await self.in_one_view([attack for attack in calm if attack not in (*leaving, *speculation)])
             await self.in_a_page_each([*leaving, *speculation])
         else:
@@ -197,48 +197,52 @@ async def tried(folder: Path, together: tuple[Way, ...], then: tuple[Way, ...] =
 @pytest.fixture(scope="module")
 async def outcomes(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
     """The outcomes in every way of showing a View, and in a page without defences."""
-    return await tried(tmp_path_factory.mktemp("way-out"), UNCHANGED, ("plain",))
+    return await tried(tmp_path_factory.mktemp("exfiltration"), UNCHANGED, ("plain",))
 
 
 @pytest.fixture(scope="module")
 async def shimmed(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, Outcome]:
     """The outcomes in documents with a shim."""
-    return await tried(tmp_path_factory.mktemp("way-out-shimmed"), SHIMMED)
+    return await tried(tmp_path_factory.mktemp("exfiltration-shimmed"), SHIMMED)
 
 
 def test_every_attempt_is_in_the_catalogue() -> None:
-    assert set(re.findall(r'^  "([a-z-]+)":', ATTEMPTS, re.MULTILINE)) == {attack.id for attack in OUT}
+    assert set(re.findall(r'^  "([a-z-]+)":', ATTEMPTS, re.MULTILINE)) == {attack.id for attack in EXFILTRATION}
 
 
 def stopped(attack: Attack, outcome: Outcome, like: Literal["strict", "compat", "html"]) -> None:
     sign = attack.expected_sign(like)
     assert any(sign in found for found in outcome.signs.get(attack.id, [])), outcome.signs.get(attack.id)
-    # If this fails for an attack that is listed as open, it is stopped now, and the catalogue can say so.
+    # If this fails for an attack that is listed as open, it is stopped now: update the catalogue.
     assert (attack.id in outcome.visits) is (like in attack.open_in)
 
 
 @pytest.mark.parametrize("way", UNCHANGED)
-@pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
-def test_way_out(attack: Attack, way: Literal["strict", "compat", "html"], outcomes: dict[Way, Outcome]) -> None:
+@pytest.mark.parametrize("attack", EXFILTRATION, ids=lambda attack: attack.id)
+def test_exfiltration_is_stopped(
+    attack: Attack, way: Literal["strict", "compat", "html"], outcomes: dict[Way, Outcome]
+) -> None:
     """Each fails without what `attack.defence.without` names: by a visit, or by the sign that is missing then."""
     stopped(attack, outcomes[way], way)
 
 
 @pytest.mark.parametrize("way", SHIMMED)
-@pytest.mark.parametrize("attack", OUT, ids=lambda attack: attack.id)
-def test_way_out_of_a_document_with_a_shim(attack: Attack, way: Way, shimmed: dict[Way, Outcome]) -> None:
+@pytest.mark.parametrize("attack", EXFILTRATION, ids=lambda attack: attack.id)
+def test_exfiltration_is_stopped_in_a_document_with_a_shim(
+    attack: Attack, way: Way, shimmed: dict[Way, Outcome]
+) -> None:
     """A document with a shim has the same defences."""
     stopped(attack, shimmed[way], "strict")
 
 
-@pytest.mark.parametrize("attack", [attack for attack in OUT if attack.control], ids=lambda attack: attack.id)
-def test_the_same_gets_out_of_a_page_without_defences(attack: Attack, outcomes: dict[Way, Outcome]) -> None:
+@pytest.mark.parametrize("attack", [attack for attack in EXFILTRATION if attack.control], ids=lambda attack: attack.id)
+def test_exfiltration_succeeds_in_a_page_without_defences(attack: Attack, outcomes: dict[Way, Outcome]) -> None:
     assert attack.id in outcomes["plain"].visits, outcomes["plain"].signs.get(attack.id)
 
 
 def test_there_are_no_unexpected_visits(outcomes: dict[Way, Outcome], shimmed: dict[Way, Outcome]) -> None:
     for way in DEFENDED:
-        assert {**outcomes, **shimmed}[way].visits <= {attack.id for attack in OUT}, way
+        assert {**outcomes, **shimmed}[way].visits <= {attack.id for attack in EXFILTRATION}, way
 
 
 # Declared domains are reached: a policy that stops everything would pass all tests above.
@@ -290,7 +294,7 @@ async def test_only_declared_domains_are_reached(pattern: str, tmp_path: Path) -
 
 
 @pytest.mark.anyio
-async def test_the_compat_profile_allows_what_it_is_for(tmp_path: Path) -> None:
+async def test_the_compat_profile_allows_workers_blobs_and_eval(tmp_path: Path) -> None:
     with arena(host_of(compat=hostile("compat")[0])) as stage:
         async with profile(tmp_path) as context:
             page = await context.new_page()

@@ -1,4 +1,4 @@
-"""Hostile messages: Views and servers send what is meant to break something. In a browser only where it takes one."""
+"""Hostile input: Views and servers send data that is meant to break something. Most tests need no browser."""
 
 import asyncio
 import json
@@ -123,7 +123,7 @@ async def test_only_links_to_the_web_are_opened(url: str) -> None:
         | st.text(max_size=4)
     ).map("".join)
 )
-def test_the_name_of_a_download_is_only_a_name(uri: str) -> None:
+def test_download_names_are_sanitized(uri: str) -> None:
     """Fails without any of the steps in safe_name."""
     name = safe_name(uri)
     assert 0 < len(name) <= 150
@@ -340,7 +340,7 @@ async def said(stage: Arena, *texts: str | bytes) -> int | None:
 
 
 @attack("word-socket")
-async def test_a_socket_is_closed_after_too_much_data_and_the_host_goes_on(stage: Arena) -> None:
+async def test_a_socket_is_closed_after_too_much_data_and_the_host_is_unaffected(stage: Arena) -> None:
     """Fails without the checks in Socket.receive and `decode_object`."""
     assert await said(stage, "", "nonsense", "[]", "7", "[" * 100_000, '{"a":' * 5_000) == 1008
     assert await said(stage, b"\xff\xfe\x00") == 1003
@@ -454,7 +454,7 @@ async def test_ten_thousand_messages_at_once_affect_no_other_view(stage: Arena, 
 
 
 @attack("word-prototype")
-async def test_names_of_prototypes_are_only_names(stage: Arena, page: Page) -> None:
+async def test_prototype_names_are_plain_keys(stage: Arena, page: Page) -> None:
     """Fails with any copying of keys by assignment in mcp-app.js or sandbox.js."""
     (view,) = await shown(stage, page, "strict")
     polluting = {"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}
