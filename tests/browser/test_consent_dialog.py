@@ -1,7 +1,9 @@
 """The consent dialog of `<mcp-app>` in a real Chromium: what it shows, and who can answer, cover or close it."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -10,12 +12,21 @@ from browser.test_mcp_app import Host, hosting
 
 pytestmark = pytest.mark.anyio
 
-QUESTION = {
-    "text": "clear (todo) wants to run the tool 'clear' of todo.",
-    "app": "clear (todo)",
+CLEAR = {
+    "text": "My tasks (todo) wants to run clear.",
+    "warning": "This may delete or overwrite something.",
     "details": [["Arguments", '{\n "all": true\n}']],
-    "always": "Always: this app of todo may run 'clear' without asking.",
+    "always": "Always: this app of todo may run clear without asking.",
+    "count": 1,
 }
+LINK = {
+    "text": "My tasks (todo) wants to open https://a.example/",
+    "warning": "",
+    "details": [],
+    "always": "Always: this app of todo may open pages of a.example without asking.",
+    "count": 3,
+}
+QUESTION: dict[str, Any] = {"app": "My tasks (todo)", "server": "todo", "requests": [CLEAR]}
 
 
 @pytest.fixture
@@ -26,7 +37,7 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
 
 async def asked(host: Host, id: int = 3) -> None:
     await host.send("question", id=id, **QUESTION)
-    await host.page.get_by_role("dialog", name="Allow").wait_for()
+    await host.page.get_by_role("dialog", name="wants to").wait_for()
 
 
 async def answer(host: Host) -> str:
@@ -40,9 +51,10 @@ async def answer(host: Host) -> str:
 async def test_the_dialog_says_what_would_happen_and_sends_the_answer(button: str, word: str, host: Host) -> None:
     await host.started()
     await asked(host)
-    dialog = host.page.get_by_role("dialog", name="Allow clear (todo)?")
-    for words in ("It wants to run the tool 'clear' of todo", "Arguments", '"all": true', str(QUESTION["always"])):
-        await expect(dialog).to_contain_text(words)
+    dialog = host.page.get_by_role("dialog", name="My tasks (todo) wants to run clear.")
+    for words in (CLEAR["warning"], "Arguments", '"all": true', "Servertodo", CLEAR["always"]):
+        await expect(dialog).to_contain_text(str(words))
+    await expect(dialog).to_have_accessible_description(re.compile("delete or overwrite.*Server todo"))
     await dialog.get_by_role("button", name=button).click()
     assert await answer(host) == word
     await expect(host.page.get_by_role("dialog")).to_have_count(0)
@@ -52,7 +64,7 @@ async def test_the_always_button_describes_what_it_allows(host: Host) -> None:
     await host.started()
     await asked(host)
     always = host.page.get_by_role("button", name="Always allow")
-    await expect(always).to_have_accessible_description(str(QUESTION["always"]))
+    await expect(always).to_have_accessible_description(str(CLEAR["always"]))
 
 
 @pytest.mark.parametrize("width", [320, 400, 900])
@@ -119,14 +131,14 @@ async def test_no_view_can_cover_it_or_receive_its_keys(mode: str, host: Host) -
     await host.send("set-display-mode", id=1, mode=mode)
     await host.received("command-result")
     await asked(host)
-    box = await host.page.get_by_role("dialog", name="Allow clear").bounding_box()
+    box = await host.page.get_by_role("dialog", name="wants to run clear").bounding_box()
     assert box is not None
     for x, y in ((0.5, 0.5), (0.1, 0.1), (0.9, 0.9)):
         point = [box["x"] + box["width"] * x, box["y"] + box["height"] * y]
         there = (
             "([x, y]) => document.querySelector('mcp-app').shadowRoot.elementFromPoint(x, y).closest('.ask')?.className"
         )
-        assert await host.page.evaluate(there, point) == "ask"
+        assert await host.page.evaluate(there, point) == "ask modal"
     await view.evaluate("document.querySelector('input').focus()")
     await expect(host.page.get_by_role("button", name="Don’t allow")).to_be_focused()
     await host.page.keyboard.press("x")
@@ -215,10 +227,79 @@ async def test_a_question_outlives_a_lost_socket(host: Host) -> None:
     assert await answer(host) == "always"
 
 
+async def test_several_requests_are_one_question(host: Host) -> None:
+    await host.started()
+    await host.send("question", id=3, **{**QUESTION, "requests": [CLEAR, LINK]})
+    dialog = host.page.get_by_role("dialog", name="My tasks (todo) wants to do 2 things:")
+    clear, link = dialog.get_by_role("listitem").nth(0), dialog.get_by_role("listitem").nth(1)
+    await expect(clear).to_contain_text("Run clear.")
+    await expect(clear).to_contain_text(str(CLEAR["warning"]))
+    await expect(link).to_contain_text("Open https://a.example/ (3 times)")
+    for request in (CLEAR, LINK):
+        await expect(dialog).to_contain_text(str(request["always"]))
+    await dialog.get_by_role("button", name="Allow once").click()
+    assert await answer(host) == "once"
+    assert not any(frame["type"] == "command-result" for frame in host.frames)
+
+
+async def test_an_inline_question_is_above_its_view_and_leaves_the_focus_alone(host: Host) -> None:
+    await host.started(consent="inline")
+    await host.page.focus("#before")
+    await host.send("question", id=3, **QUESTION)
+    panel = host.page.get_by_role("alertdialog", name="My tasks (todo) wants to run clear.")
+    await panel.wait_for()
+    await expect(host.page.locator("#before")).to_be_focused()
+    assert await host.page.get_by_role("dialog").count() == 0
+    box, frame = await panel.bounding_box(), await host.part("frame").bounding_box()
+    assert box is not None
+    assert frame is not None
+    assert box["y"] + box["height"] <= frame["y"]
+    await host.page.locator("#before").click(timeout=5_000)  # the page is not inert
+    await panel.get_by_role("button", name="Allow once").click()
+    assert await answer(host) == "once"
+    await expect(panel).to_have_count(0)
+
+
+async def test_an_inline_question_is_announced_and_works_by_keyboard(host: Host) -> None:
+    await host.started(consent="inline")
+    await host.send("question", id=3, **QUESTION)
+    await expect(host.page.get_by_role("alert").get_by_role("heading")).to_have_text(str(CLEAR["text"]))
+    await host.page.get_by_role("button", name="Don’t allow").focus()
+    await host.page.keyboard.press("Escape")
+    assert await answer(host) == "deny"
+    active = "document.querySelector('mcp-app').shadowRoot.activeElement?.localName"
+    assert await host.page.evaluate(active) == "iframe"
+
+
+async def test_an_inline_question_that_moves_cannot_be_answered_with_yes_at_once(host: Host) -> None:
+    """Another View of the page could move the buttons under the pointer. Goes red without `watch`."""
+    await host.started(consent="inline")
+    await host.send("question", id=3, **QUESTION)
+    yes = host.page.get_by_role("button", name="Allow once")
+    await expect(yes).to_be_enabled()
+    await host.page.evaluate("document.querySelector('#before').style.height = '200px'")
+    await expect(yes).to_be_disabled()
+    await expect(yes).to_be_enabled()
+
+
+@pytest.mark.parametrize("mode", ["fullscreen", "pip"])
+async def test_an_inline_question_is_visible_in_every_display_mode(mode: str, host: Host) -> None:
+    await host.started(consent="inline")
+    await host.send("set-display-mode", id=1, mode=mode)
+    await host.received("command-result")
+    await host.send("question", id=3, **QUESTION)
+    button = host.page.get_by_role("button", name="Don’t allow")
+    await button.scroll_into_view_if_needed()
+    await button.click()
+    assert await answer(host) == "deny"
+
+
 async def test_markup_in_a_question_is_text(host: Host) -> None:
     await host.started()
     bad = "<img src=x onerror=\"document.title='hacked'\">"
-    await host.send("question", id=3, text=bad, app=bad, details=[[bad, bad], ["Arguments", bad * 20]], always=bad)
+    details = [[bad, bad], ["Arguments", bad * 20]]
+    request = {"text": bad, "warning": bad, "details": details, "always": bad, "count": 2}
+    await host.send("question", id=3, app=bad, server=bad, requests=[request, request])
     dialog = host.page.get_by_role("dialog")
     await expect(dialog).to_contain_text(bad)
     assert await dialog.locator("img").count() == 0

@@ -29,6 +29,11 @@ from support.browser import colours, frame_at, until
 pytestmark = pytest.mark.anyio
 
 FILES = files("fanlight.browser")
+ASKED = {
+    "app": "x (y)",
+    "server": "y",
+    "requests": [{"text": "x (y) wants to run z.", "warning": "", "details": [], "always": "", "count": 1}],
+}
 PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 
 PAGE = """<!doctype html><html lang="en"><title>page</title><script src="/page.js"></script>
@@ -254,8 +259,7 @@ async def test_a_part_that_cannot_be_loaded_is_the_reason_of_a_failed_command(ho
     host.missing = ["mcp-app-consent.js", "mcp-app-download.js"]
     await host.started()
     assert "mcp-app-download.js" in (await host.answered("download", files=[{"name": "a", "text": "a"}]))["error"]
-    question = {"text": "x", "app": "y", "details": [], "always": "z"}
-    assert "mcp-app-consent.js" in (await host.answered("question", **question))["error"]
+    assert "mcp-app-consent.js" in (await host.answered("question", **ASKED))["error"]
 
 
 async def test_a_view_is_shown_and_messages_are_relayed_both_ways(host: Host) -> None:
@@ -831,7 +835,7 @@ async def test_it_works_under_a_strict_policy_of_the_page(host: Host) -> None:
     assert await host.part("frame").evaluate("frame => getComputedStyle(frame).borderTopWidth") == "0px"
     async with host.page.expect_download():
         await host.answered("download", files=[{"name": "a.txt", "text": "a"}])
-    await host.send("question", id=7, text="x", app="y", details=[], always="z")
+    await host.send("question", id=7, **ASKED)
     dialog = host.page.get_by_role("dialog")
     assert await dialog.evaluate("dialog => getComputedStyle(dialog).position") == "fixed"
     await dialog.get_by_role("button", name="Don’t allow").click()

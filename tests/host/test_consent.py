@@ -1,5 +1,6 @@
 """Consent: when the user is asked, how often, and which answers are kept."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -108,11 +109,12 @@ async def test_the_question_names_the_app_the_server_the_tool_and_the_arguments(
     async with opened(Host({"board": board()})) as page:
         await call(page, "move", to=3)
         question = await answered(page, "once")
-        assert question["app"] == "show (board)"
-        assert question["text"] == "show (board) wants to run the tool 'move' of board."
-        assert question["details"] == [["Arguments", '{\n "to": 3\n}']]  # the heading and the text contain the rest
-        scope = "this app of board may run the tool 'move' without asking, in every conversation"
-        assert question["always"] == f"Always: {scope}, until that is revoked."
+        assert (question["app"], question["server"]) == ("show (board)", "board")
+        (request,) = question["requests"]
+        assert request["text"] == "show (board) wants to run move."
+        assert request["details"] == [["Arguments", '{\n "to": 3\n}']]  # the text contains the rest
+        scope = "this app of board may run move without asking, in every conversation"
+        assert request["always"] == f"Always: {scope}, until you revoke that."
         assert (await page.message())["result"]["content"][0]["text"] == "moved to 3"
 
 
@@ -126,12 +128,81 @@ async def test_a_question_from_a_custom_policy_still_shows_the_details() -> None
 
     async with opened(Host({"board": board()}, policy=Brief())) as page:
         await call(page, "move")
-        assert (await answered(page, "deny"))["details"] == [["Tool", "move"]]
+        assert (await answered(page, "deny"))["requests"][0]["details"] == [["Tool", "move"]]
         await page.message()
         await page.say({"id": 8, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
-        question = await answered(page, "deny")
-        assert question["details"] == [["Address", "https://a.example/b"]]
-        assert "may open pages of a.example without asking" in question["always"]
+        (request,) = (await answered(page, "deny"))["requests"]
+        assert request["details"] == [["Address", "https://a.example/b"]]
+        assert "may open pages of a.example without asking" in request["always"]
+
+
+async def test_requests_that_a_view_makes_at_the_same_time_are_one_question() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        for id, to in enumerate((3, 4, 3), 1):
+            await call(page, "move", id, to=to)
+        await page.say({"id": 4, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
+        question = await answered(page, "once")
+        move, link = question["requests"]
+        assert (move["text"], move["count"]) == ("show (board) wants to run move.", 3)
+        assert move["details"] == [["Arguments", '{\n "to": 3\n}'], ["Arguments", '{\n "to": 4\n}']]
+        assert (link["text"], link["count"]) == ("show (board) wants to open https://a.example/b", 1)
+        opening = [frame for frame in [await page.next() for _ in range(4)] if frame["type"] == "open-link"]
+        assert [frame["url"] for frame in opening] == ["https://a.example/b"]
+        decisions = [(record.name, record.by) for record in host.audit(kind="decision") if record.name != "document"]
+        assert sorted(decisions) == [("link", "user"), ("tool", "user"), ("tool", "user"), ("tool", "user")]
+
+
+async def test_no_to_several_requests_is_one_denial() -> None:
+    async with opened(Host({"board": board()}, limits=Limits(denials=2))) as page:
+        for round in range(2):
+            for id in range(3):
+                await call(page, "move", 10 * round + id)
+            await answered(page, "deny")
+            for _ in range(3):
+                assert "The user denied this." in (await page.message())["error"]["message"]
+        await call(page, "move", 99)
+        assert "too many" in (await page.message())["error"]["message"]
+
+
+async def test_always_for_several_requests_grants_each_of_them() -> None:
+    host = Host({"board": board()})
+    async with opened(host) as page:
+        await call(page, "move", 1)
+        await page.say({"id": 2, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
+        await answered(page, "always")
+        await page.next()
+        assert {(grant.kind, grant.key) for grant in host.grants()} == {("tool", "move"), ("link", "a.example")}
+
+
+async def test_a_request_that_its_view_cancels_leaves_the_question_to_the_others() -> None:
+    async with opened(Host({"board": board()})) as page:
+        await call(page, "move", 1, to=1)
+        await call(page, "move", 2, to=2)
+        first = await page.next()
+        assert first["requests"][0]["count"] == 2
+        await page.say({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        assert await page.next() == {"type": "cancel-command", "id": first["id"]}
+        (request,) = (await answered(page, "once"))["requests"]
+        assert (request["count"], request["details"]) == (1, [["Arguments", '{\n "to": 2\n}']])
+        assert (await page.message())["id"] == 2
+
+
+async def test_a_program_that_decides_itself_is_asked_about_each_request() -> None:
+    host = Host({"board": board()})
+    texts: list[str] = []
+
+    def decide(question: Question) -> str:
+        texts.append(question.text)
+        return "deny"
+
+    host.on_question(decide, instead_of_pages=True)  # type: ignore[arg-type]
+    async with opened(host) as page:
+        await call(page, "move", 1)
+        await page.say({"id": 2, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
+        for _ in range(2):
+            assert "denied" in (await page.message())["error"]["message"]
+    assert texts == ["show (board) wants to run move.", "show (board) wants to open https://a.example/b"]
 
 
 async def test_once_holds_for_this_view_and_this_tool() -> None:
@@ -194,8 +265,9 @@ async def test_requests_that_leave_the_view_are_asked_about_each_time(
     async with opened(host) as page:
         for _ in range(2):
             await page.say({"id": 1, "method": method, "params": params})
-            question = await answered(page, "deny")
-            assert kind in question["details"] or question["text"].endswith(f" wants to open {kind[1]}")
+            (request,) = (await answered(page, "deny"))["requests"]
+            in_text = re.search(f" wants to (open|save) {re.escape(kind[1])}", request["text"])
+            assert kind in request["details"] or in_text
             assert (await page.message())["error"]["message"] == "The user denied this."
         await page.say({"id": 1, "method": method, "params": params})
         await answered(page, "once")

@@ -51,7 +51,7 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
         view = await view_frame(page)
         await expect(view.get_by_role("listitem")).to_have_count(3)
         await view.get_by_role("checkbox").first.check()
-        question = page.get_by_role("dialog", name="Allow show_todos (todo)?")
+        question = page.get_by_role("dialog", name="(todo) wants to run toggle_todo.")
         await expect(question).to_contain_text("toggle_todo")
         await question.get_by_role("button", name="Allow once").click()
         await expect(view.get_by_role("status")).to_have_text("2 of 3 left")

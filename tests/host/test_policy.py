@@ -17,9 +17,7 @@ def test_without_rules_harmless_requests_are_allowed_and_others_are_asked_about(
     assert policy.tool_call(APP, SAFE, {}) == Allow()
     asked = policy.tool_call(APP, UNSAFE, {})
     assert isinstance(asked, Ask)
-    assert asked.question == (
-        "show_map (maps) wants to run the tool 'clear' of maps. It may delete or overwrite something."
-    )
+    assert asked == Ask("show_map (maps) wants to run clear.", "This may delete or overwrite something.")
     assert isinstance(policy.tool_call(APP, {"name": "plain"}, {}), Ask)
     assert isinstance(policy.app_tool(APP, {"name": "plain"}, {}), Ask)
     assert policy.app_tool(APP, SAFE, {}) == Allow()

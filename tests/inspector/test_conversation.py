@@ -122,7 +122,7 @@ async def test_a_consent_question_disappears_when_its_view_is_reloaded(browser: 
     with running(servers([str(folder)])) as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             await call(page, "mirror")
-            question = page.get_by_role("dialog", name="Allow")
+            question = page.get_by_role("dialog", name="wants to")
             await view(page).locator("#more").click()
             await expect(question).to_be_visible()
             document = folder / "mirror.html"

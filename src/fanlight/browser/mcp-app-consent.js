@@ -2,22 +2,39 @@
 /** The part of `<mcp-app>` that asks the user for consent, loaded with the first question. */
 import { make } from "./mcp-app.js";
 
-// How long the buttons that allow something are disabled, so that a click that was meant for the page hits none.
+/** @typedef {{ text: string, warning: string, details: [string, string][], always: string, count: number }} Request */
+
+// How long the buttons that allow something are disabled, so that a click that was meant for something else hits none.
 const ALLOW_DELAY = 600;
 
 const STYLE = `
+.ask[open] { display: flex; flex-direction: column; }
 .ask {
-  position: fixed; inset: 0; margin: auto; box-sizing: border-box; width: min(480px, 100vw - 32px); padding: 20px;
-  max-height: calc(100vh - 32px); overflow: auto; color: CanvasText; background: Canvas; border-radius: 12px;
-  border: var(--line); font: 15px/1.5 system-ui; text-align: start;
+  box-sizing: border-box; padding: 20px; color: CanvasText; background: Canvas; border: var(--line);
+  border-radius: 12px; font: 15px/1.5 system-ui; text-align: start; overflow-wrap: anywhere;
 }
-.ask::backdrop { background: rgb(0 0 0 / 50%); }
-.ask h2 { margin: 0 0 8px; font-size: 18px; }
+.modal {
+  position: fixed; inset: 0; margin: auto; width: min(480px, 100vw - 32px); height: fit-content;
+  max-height: calc(100vh - 32px);
+}
+.modal::backdrop { background: rgb(0 0 0 / 50%); }
+.ask.inline { position: static; width: auto; margin: 8px; padding: 16px; }
+/* The answers are always in sight. */
+.ask .scroll { flex: 0 1 auto; min-height: 48px; overflow: auto; margin: 4px 0; }
+:is(.fullscreen, .pip) > .ask.inline { max-height: 70%; }
+:is(.fullscreen, .pip) > .ask div { flex: 0 1 auto; }
+.ask [role="alert"] { padding: 0; border: 0; background: none; }
+.ask h2 { margin: 0; font-size: 17px; line-height: 1.4; unicode-bidi: plaintext; }
 .ask p { padding: 0; font: inherit; }
-.ask .small { margin-top: 16px; padding: 0; font-size: 13px; }
+.ask .warning { margin-top: 8px; padding-inline-start: 10px; border-inline-start: 4px solid #d90; }
+.ask .small:not(:empty) { margin-top: 16px; padding: 0; font-size: 13px; }
+.ask .small + .small:not(:empty) { margin-top: 4px; }
+.ask ol { margin: 12px 0 0; padding-inline-start: 24px; }
+.ask li + li { margin-top: 12px; }
+.ask dl { margin: 0; }
 .ask dt { margin-top: 12px; font-size: 12px; opacity: 0.75; }
-.ask dd { margin: 0; unicode-bidi: plaintext; overflow-wrap: anywhere; }
-.ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 16px; }
+.ask dd { margin: 0; unicode-bidi: plaintext; }
+.ask footer { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 12px; }
 .ask button { flex: auto; width: auto; height: auto; padding: 8px 12px; font-size: 15px; border-color: currentcolor; }
 .ask button:disabled { opacity: 0.5; }
 `;
@@ -25,49 +42,111 @@ const STYLE = `
 /** @type {CSSStyleSheet | undefined} */
 let sheet;
 
+/** @param {[string, string][]} details */
+const listOf = (details) => {
+  const rows = details.map(([label, value]) => {
+    const isLong = value.includes("\n") || value.length > 80;
+    return [make("dt", {}, label), make("dd", {}, isLong ? make("pre", { tabindex: "0" }, value) : value)];
+  });
+  return make("dl", {}, ...rows.flat());
+};
+
+/** @param {Request} request */
+const warningOf = ({ warning }) => (warning ? [make("p", { class: "warning" }, warning)] : []);
+
+/** @param {Request} request */
+const sentenceOf = ({ text, count }) => (count > 1 ? `${text} (${count} times)` : text);
+
 /**
  * Show a question in an element's shadow root, and call `answer` once. Returns a function that closes it without an
- * answer. The dialog is above everything in the page: the View can neither cover nor script it.
+ * answer. A modal question is above everything in the page. An inline one is above the View, in the flow of the page.
+ * The View can neither cover nor script it.
  * @param {ShadowRoot} root
- * @param {Record<string, any>} question
+ * @param {{ app: string, server: string, requests: Request[], answer: (choice: string) => void }} question
+ * @param {boolean} isInline
  */
-const showQuestion = (root, { text, app, details, always, answer }) => {
+const showQuestion = (root, { app, server, requests, answer }, isInline) => {
   if (!sheet) {
     sheet = new CSSStyleSheet();
     sheet.replaceSync(STYLE);
   }
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
-  const rows = details.map((/** @type {[string, string]} */ [label, value]) => {
-    const isLong = value.includes("\n") || value.length > 80;
-    return [make("dt", {}, label), make("dd", {}, isLong ? make("pre", { tabindex: "0" }, value) : value)];
+  const [first, ...others] = requests;
+  if (!first) return () => {};
+  const isOne = !others.length;
+  const start = `${app} wants to `;
+  const items = requests.map((request) => {
+    const sentence = sentenceOf(request);
+    // The heading names the app already.
+    const short = sentence.startsWith(start) ? sentence.slice(start.length) : sentence;
+    const parts = [...warningOf(request), listOf(request.details)];
+    return make("li", {}, short.charAt(0).toUpperCase() + short.slice(1), ...parts);
   });
+  const body = isOne ? [...warningOf(first), listOf(first.details)] : [make("ol", {}, ...items)];
+  const heading = isOne ? sentenceOf(first) : `${start}do ${requests.length} things:`;
   const no = make("button", { value: "deny" }, "Don’t allow");
   const yes = [
-    make("button", { value: "once", disabled: "" }, "Allow once"),
-    make("button", { value: "always", disabled: "", "aria-describedby": "a" }, "Always allow"),
+    make("button", { value: "once" }, "Allow once"),
+    make("button", { value: "always", "aria-describedby": "a" }, "Always allow"),
   ];
   const dialog = make(
     "dialog",
-    { part: "question", class: "ask", "aria-labelledby": "q", "aria-describedby": "t" },
-    make("h2", { id: "q" }, `Allow ${app}?`),
-    // The heading names the app already.
-    make("p", { id: "t" }, text.startsWith(`${app} `) ? `It${text.slice(app.length)}` : text),
-    make("dl", {}, ...rows.flat()),
-    make("p", { id: "a", class: "small" }, always),
+    {
+      part: "question",
+      class: isInline ? "ask inline" : "ask modal",
+      role: isInline ? "alertdialog" : "dialog",
+      "aria-labelledby": "q",
+      "aria-describedby": "t",
+    },
+    // An inline question does not take the focus, so it is announced.
+    make("div", isInline ? { role: "alert" } : {}, make("h2", { id: "q" }, heading)),
+    make(
+      "div",
+      { class: "scroll" },
+      make("div", { id: "t" }, ...body, listOf([["Server", server]])),
+      make("div", { id: "a" }, ...requests.map(({ always }) => make("p", { class: "small" }, always))),
+    ),
     make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
   );
-  // A View can take the focus by script. Take it back, so that the View gets no keys while the question is open.
+
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const disable = () => {
+    for (const button of yes) button.disabled = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => yes.forEach((button) => (button.disabled = false)), ALLOW_DELAY);
+  };
+  // Another View in the page can change its height, and so move an inline question under the pointer.
+  let place = "";
+  const watch = () => {
+    if (!dialog.isConnected) return;
+    const { top, left } = no.getBoundingClientRect();
+    if (place !== `${top} ${left}`) disable();
+    place = `${top} ${left}`;
+    window.requestAnimationFrame(watch);
+  };
+  // A View can take the focus by script. Take it back, so that the View gets no keys while a modal question is open.
   const refocus = () => setTimeout(() => no.focus());
-  window.addEventListener("blur", refocus);
   dialog.addEventListener("close", () => {
     window.removeEventListener("blur", refocus);
     if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
+    const hadFocus = isInline && dialog.contains(root.activeElement);
     dialog.remove();
+    if (hadFocus) root.querySelector("iframe")?.focus();
   });
-  root.append(dialog);
-  dialog.showModal();
-  no.focus();
-  setTimeout(() => yes.forEach((button) => button.removeAttribute("disabled")), ALLOW_DELAY);
+  disable();
+  if (isInline) {
+    dialog.addEventListener("keydown", ({ key }) => key === "Escape" && dialog.close("deny"));
+    root.querySelector("[part=stage]")?.before(dialog);
+    // `show` would move the focus, which belongs to what the user is doing.
+    dialog.open = true;
+    watch();
+  } else {
+    window.addEventListener("blur", refocus);
+    root.append(dialog);
+    dialog.showModal();
+    no.focus();
+  }
   return () => dialog.close("withdrawn");
 };
 

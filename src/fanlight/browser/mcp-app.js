@@ -764,7 +764,7 @@ class McpApp extends HTMLElement {
    * Ask the user for consent, unless the page does it itself.
    * @param {Json} question
    */
-  async #ask({ id, text, app, details, always }) {
+  async #ask({ id, app, server, requests }) {
     const withdraw = () => void this.#questions.delete(id);
     const respond = (/** @type {Json} */ outcome) => {
       if (this.#questions.get(id) !== entry) return;
@@ -775,14 +775,15 @@ class McpApp extends HTMLElement {
       else this.#socket?.send(JSON.stringify(frame));
     };
     const answer = (/** @type {unknown} */ choice) => respond({ result: { answer: String(choice) } });
-    const question = { text, app, details, always, answer };
+    const question = { app, server, requests, answer };
     const entry = { withdraw };
     this.#questions.set(id, entry);
     if (!this.#fire("mcp-question", question, true)) return;
     try {
       const { showQuestion } = await import("./mcp-app-consent.js");
       if (this.#questions.get(id) !== entry) return;
-      const close = showQuestion(/** @type {ShadowRoot} */ (this.shadowRoot), question);
+      const isInline = this.getAttribute("consent") === "inline";
+      const close = showQuestion(/** @type {ShadowRoot} */ (this.shadowRoot), question, isInline);
       entry.withdraw = () => {
         withdraw();
         close();

@@ -249,7 +249,7 @@ class ScriptedView:
 
     async def question(self, question: AskUser) -> Answer:
         """Answer a question for the user with `decision`. Override it to decide otherwise."""
-        self.questions.append(question.text)
+        self.questions += [request["text"] for request in question.requests]
         return self.decision
 
     def _receive(self, message: JSONObject) -> None:

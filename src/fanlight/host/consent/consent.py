@@ -4,12 +4,15 @@ import inspect
 import json
 import unicodedata
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final, get_args
 
 import anyio
 
 from fanlight.host.consent.audit import Audit, now
+from fanlight.host.consent.labels import tool_label
 from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
 from fanlight.host.consent.question import Asker, Kind, Question
 from fanlight.host.errors import RequestError
@@ -18,15 +21,46 @@ from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditRecord, Grant, Store
 from fanlight.host.views.frames import Answer, AskUser
 from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.jsonrpc import JSONObject
 
 _MOST_TEXT: Final = 2_000
 _MINUTE: Final = 60.0
+_MOST_REQUESTS: Final = 10
+"""How many requests are in one question."""
+_GATHER: Final = 0.05
+"""How many seconds to wait for further requests of a View before its user is asked."""
+
+
+@dataclass(eq=False)
+class _Request:
+    """A request of a View that the policy wants the user to decide."""
+
+    app: App
+    ask: Ask
+    kind: Kind
+    key: str
+    details: tuple[tuple[str, object], ...]
+    asker: Asker | None
+    once_per_view: bool
+    outcome: tuple[str, str | None] | None = None
+    """What decided the request ("user", "limit" and so on), and the reason if it was denied."""
+
+    @property
+    def grant(self) -> Grant:
+        return Grant(self.app.server, self.app.uri, self.kind, self.key, self.app.user)
+
+    def question(self) -> Question:
+        """Return the request as the user sees it."""
+        details = tuple((label, visible(value)) for label, value in self.details)
+        always = visible(_always(self.app, self.kind, self.key))
+        return Question(self.app, self.kind, visible(self.ask.question), details, always, visible(self.ask.warning))
 
 
 class _View:
     """The consent state of one View."""
 
     def __init__(self) -> None:
+        self.waiting: list[_Request] = []
         self.allowed: set[tuple[Kind, str]] = set()
         self.asked: deque[float] = deque()
         self.denials = 0
@@ -75,8 +109,8 @@ class Consent:
             case Deny(reason):
                 self._record(app, kind, key, "denied", "policy", reason)
                 raise RequestError(reason)
-            case Ask(text):
-                by, refusal = await self._ask(app, text, kind, key, details, asker, once_per_view)
+            case Ask():
+                by, refusal = await self._ask(_Request(app, decision, kind, key, details, asker, once_per_view))
                 self._record(app, kind, key, "allowed" if refusal is None else "denied", by, refusal)
                 if refusal is not None:
                     raise RequestError(refusal)
@@ -89,56 +123,73 @@ class Consent:
             )
         )
 
-    async def _ask(
-        self,
-        app: App,
-        text: str,
-        kind: Kind,
-        key: str,
-        details: tuple[tuple[str, object], ...],
-        asker: Asker | None,
-        once_per_view: bool,
-    ) -> tuple[str, str | None]:
-        """Return what decided the request ("user", "limit" and so on), and the reason if it was denied."""
-        view = self._views.setdefault(app.view, _View())
-        grant = Grant(app.server, app.uri, kind, key, app.user)
-        async with view.lock:  # one question at a time: the answer may settle the next one, too
-            if (kind, key) in view.allowed:
-                return "user, before", None
-            if self._store.is_granted(grant):
-                return "user, always", None
-            if view.denials >= self._limits.denials:
-                return "limit", "The user denied too many requests. Further requests of this View are denied."
-            moment = monotonic()
-            while view.asked and moment - view.asked[0] > _MINUTE:
-                view.asked.popleft()
-            if len(view.asked) >= self._limits.questions_per_minute:
-                return "limit", f"This View asks too often: at most {self._limits.questions_per_minute} times a minute."
-            view.asked.append(moment)
-            shown = tuple((label, visible(value)) for label, value in details)
-            try:
-                question = Question(app, kind, visible(text), shown, visible(_always(app, kind, key)))
-                by, answer = await self._answer(question, asker)
-            except RequestError as unanswered:
-                return "nobody", f"{unanswered} Nobody allowed this."
-            if answer is None:
-                return "nobody", "Nobody is there to allow this."
-            if answer == "deny":
-                view.denials += 1
-                return by, "The user denied this."
-            view.denials = 0
-            if answer == "always":
-                self._store.grant(grant)
-            elif once_per_view:
-                view.allowed.add((kind, key))
-            return by, None
+    async def _ask(self, request: _Request) -> tuple[str, str | None]:
+        """Return what decided a request, and the reason if it was denied."""
+        view = self._views.setdefault(request.app.view, _View())
+        view.waiting.append(request)
+        try:
+            async with view.lock:  # one question at a time: its answer may settle others, too
+                if request.outcome is None and not self._settle(view, request):
+                    await self._ask_user(view, request)
+        finally:
+            view.waiting.remove(request)
+        assert request.outcome is not None
+        return request.outcome
 
-    async def _answer(self, question: Question, asker: Asker | None) -> tuple[str, Answer | None]:
-        if asker is not None and asker.attached and not self._handlers.question_replaces_page:
-            return "user", await asker.question(_frame(question))
+    def _settle(self, view: _View, request: _Request) -> bool:
+        """Settle a request without a question if that is possible, and return whether it was."""
+        if (request.kind, request.key) in view.allowed:
+            request.outcome = "user, before", None
+        elif self._store.is_granted(request.grant):
+            request.outcome = "user, always", None
+        elif view.denials >= self._limits.denials:
+            reason = "The user denied too many requests. Further requests of this View are denied."
+            request.outcome = "limit", reason
+        return request.outcome is not None
+
+    async def _ask_user(self, view: _View, request: _Request) -> None:
+        """Settle a request with a question, together with those that its View makes at the same time."""
+        moment, most = monotonic(), self._limits.questions_per_minute
+        while view.asked and moment - view.asked[0] > _MINUTE:
+            view.asked.popleft()
+        if len(view.asked) >= most:
+            request.outcome = "limit", f"This View asks too often: at most {most} times a minute."
+            return
+        view.asked.append(moment)
+        requests = [request]
+        if self._page_asks(request.asker):
+            await anyio.sleep(_GATHER)
+        if self._page_asks(request.asker):  # a program is asked about each request
+            others = [one for one in view.waiting if one is not request and one.asker is request.asker]
+            requests += [one for one in others if one.outcome is None and not self._settle(view, one)]
+            del requests[_MOST_REQUESTS:]
+        try:
+            by, answer = await self._answer([one.question() for one in requests], request.asker)
+        except RequestError as unanswered:
+            by, answer, refusal = "nobody", None, f"{unanswered} Nobody allowed this."
+        else:
+            refusal = "Nobody is there to allow this." if answer is None else "The user denied this."
+        if answer == "deny":
+            view.denials += 1
+        elif answer is not None:
+            view.denials = 0
+        for one in requests:
+            one.outcome = by, None if answer in ("once", "always") else refusal
+            if answer == "always":
+                self._store.grant(one.grant)
+            elif answer == "once" and one.once_per_view:
+                view.allowed.add((one.kind, one.key))
+
+    def _page_asks(self, asker: Asker | None) -> bool:
+        return asker is not None and asker.attached and not self._handlers.question_replaces_page
+
+    async def _answer(self, questions: Sequence[Question], asker: Asker | None) -> tuple[str, Answer | None]:
+        """Return who answered, and the answer. A page is asked all questions at once, a program only the first."""
+        if asker is not None and self._page_asks(asker):
+            return "user", await asker.question(_frame(questions))
         if self._handlers.question is None:
             return "nobody", None
-        answer = self._handlers.question(question)
+        answer = self._handlers.question(questions[0])
         if inspect.isawaitable(answer):
             answer = await answer
         if answer not in get_args(Answer):
@@ -147,27 +198,48 @@ class Consent:
         return "program", answer
 
 
-def _frame(question: Question) -> AskUser:
-    """Return the frame that shows a question, without details that its heading (the app) or its text contain."""
+def _frame(questions: Sequence[Question]) -> AskUser:
+    """Return the frame that shows the questions of one View. Requests with the same text are counted."""
+    app = questions[0].app
+    requests: dict[str, JSONObject] = {}
+    for question in questions:
+        request = requests.setdefault(
+            question.text,
+            {
+                "text": question.text,
+                "warning": question.warning,
+                "details": [],
+                "always": question.always,
+                "count": 0,
+            },
+        )
+        request["count"] += 1
+        request["details"] += [detail for detail in _details(question) if detail not in request["details"]]
+    return AskUser(app=app.name, server=app.server, requests=list(requests.values()))
+
+
+def _details(question: Question) -> list[list[str]]:
+    """Return the details that the text of a question does not contain."""
     text, app = question.text, question.app
-    details = [
+    return [
         [label, value]
         for label, value in question.details
         if not (
             (label == "Server" and value == app.server)
-            or (label == "Tool" and repr(value) in text)
+            or (label == "Tool" and " wants to run " in text and tool_label({"name": value}) in text)
             or (label in ("Address", "Page") and text.endswith(f" {value}"))
+            or (label == "File" and value in text)
             or (label == "Arguments" and value == "{}")
         )
     ]
-    return AskUser(text=text, app=app.name, details=details, always=question.always)
 
 
 def _always(app: App, kind: Kind, key: str) -> str:
     """Return what a grant allows: one thing, for one app of one server, in every conversation."""
+    name = tool_label({"name": key})
     what = {
-        "tool": f"run the tool {key!r}",
-        "app-tool": f"have its tool {key!r} run by the model",
+        "tool": f"run {name}",
+        "app-tool": f"let the model run {name} inside it",
         "link": f"open pages of {key}",
         "download": "save files",
         "message": "send messages in your name",
@@ -176,7 +248,7 @@ def _always(app: App, kind: Kind, key: str) -> str:
         "document": "show this very document",
         "external": f"show pages of {key}",
     }[kind]
-    return f"Always: this app of {app.server} may {what} without asking, in every conversation, until that is revoked."
+    return f"Always: this app of {app.server} may {what} without asking, in every conversation, until you revoke that."
 
 
 def visible(value: object) -> str:

@@ -5,12 +5,12 @@ Give `Policy` rules as data, or subclass it and override methods. Each method ge
 """
 
 import tomllib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
+from fanlight.host.consent.labels import tool_label, visible_name
 from fanlight.host.errors import PolicyError
 from fanlight.protocol.csp import Csp, check_source, host_covers, host_of, is_declared
 from fanlight.protocol.errors import RegistrationError
@@ -18,9 +18,6 @@ from fanlight.protocol.headers import CspProfile
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.metadata import Permission, check_permissions
 from fanlight.protocol.origin import Origin
-
-_MOST_NAME: Final = 40
-_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,8 @@ class Ask:
 
     question: str
     """What would happen, in one sentence that needs no context."""
+    warning: str = ""
+    """What may go wrong, in one sentence, or nothing."""
 
 
 Decision = Allow | Deny | Ask
@@ -69,16 +68,16 @@ class App:
     """The user that the View belongs to, or None in a program with one user."""
     sha256: str | None = None
     """The digest of the document, where the decision is about showing it; otherwise None."""
+    title: str | None = None
+    """The title that the server gives the tool whose call opened the View, or None."""
 
     @property
     def name(self) -> str:
-        """A name for people: `tool (server)`.
+        """A name for people: `title (server)`, or `tool (server)` for a tool without a title.
 
-        It has no invisible characters, and a long tool name is cut, so that a tool's name cannot hide the server's.
+        It has no invisible characters, and a long title is cut, so that it cannot hide the server's name.
         """
-        visible = "".join(char if unicodedata.category(char) not in _INVISIBLE else " " for char in self.tool)
-        tool = " ".join(visible.split())
-        return f"{tool if len(tool) <= _MOST_NAME else tool[: _MOST_NAME - 1] + '…'} ({self.server})"
+        return f"{visible_name(self.title or self.tool)} ({self.server})"
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ class Policy:
         """Decide on a View's call of a tool of its server. `tool` is the entry of `tools/list`."""
         rules = self.rules(app)
         name = str(tool.get("name"))
-        question = f"{app.name} wants to run the tool {name!r} of {app.server}."
+        question = f"{app.name} wants to run {tool_label(tool)}."
         return _for_tool(rules.tool.get(name, rules.tools), tool.get("annotations"), question, name)
 
     def link(self, app: App, url: str) -> Decision:
@@ -206,7 +205,7 @@ class Policy:
         """Decide on the model's call of a tool that the View offers. Its annotations are claims of the View."""
         rules = self.rules(app)
         name = str(tool.get("name"))
-        question = f"The model wants to run {name!r} inside {app.name}."
+        question = f"The model wants to run {tool_label(tool)} inside {app.name}."
         return _for_tool(rules.tool.get(name, rules.app_tools), tool.get("annotations"), question, name)
 
     # What a document gets
@@ -256,14 +255,15 @@ def _by_choice(choice: str, question: str, what: str) -> Decision:
 
 def _for_tool(choice: str, annotations: object, question: str, name: str) -> Decision:
     """Decide on a tool call. A tool without annotations is assumed to change something (D-SEC-02, D-SEC-07)."""
+    warning = ""
     if choice == "read-only":
         hints = annotations if isinstance(annotations, Mapping) else {}
         choice = "allow" if hints.get("readOnlyHint") is True else "ask"
         if hints.get("destructiveHint") is True:
-            question += " It may delete or overwrite something."
+            warning = "This may delete or overwrite something."
     if choice == "allow":
         return Allow()
-    return Ask(question) if choice == "ask" else Deny(f"The tool {name!r} may not be called here.")
+    return Ask(question, warning) if choice == "ask" else Deny(f"The tool {name!r} may not be called here.")
 
 
 # Domains

@@ -23,6 +23,8 @@ class Question:
     """Labels and values to show: the tool, its arguments, the address and so on."""
     always: str = ""
     """What the answer "always" would allow, in one sentence."""
+    warning: str = ""
+    """What may go wrong, in one sentence, or nothing."""
 
     @property
     def user(self) -> str | None:

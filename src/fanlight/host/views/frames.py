@@ -211,10 +211,10 @@ class AskUser(Command):
     """Ask the user for consent. The result is `{"answer": ...}`: "once", "always" or "deny"."""
 
     TYPE = "question"
-    text: str
     app: str
-    details: list[list[str]]
-    always: str
+    server: str
+    requests: list[JSONObject]
+    """What the View wants to do. Each has `text`, `warning`, `details`, `always` and `count`, all safe to show."""
 
 
 @dataclass(frozen=True, slots=True)

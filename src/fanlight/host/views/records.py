@@ -77,6 +77,6 @@ class ViewRecords:
         self._open.pop(id, None)
 
 
-def app_of(record: ViewRecord, sha256: str | None = None) -> App:
+def app_of(record: ViewRecord, sha256: str | None = None, *, title: str | None = None) -> App:
     """Build the `App` (the subject of a policy decision) from a View's record."""
-    return App(record.id, record.server, record.uri, record.tool, record.conversation, record.user, sha256)
+    return App(record.id, record.server, record.uri, record.tool, record.conversation, record.user, sha256, title)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from fanlight.host.consent.consent import Consent
+from fanlight.host.consent.labels import tool_title
 from fanlight.host.consent.policy import App, Deny, Policy
 from fanlight.host.errors import CallCancelledError, DeclinedError, RequestError, ServerError
 from fanlight.host.handlers import Handlers, Message, SamplingRequest
@@ -225,7 +226,8 @@ class ViewRequests:
             raise RequestError(error.message) from None
 
     def _app(self, session: Session) -> App:
-        return app_of(self._records[session.id])
+        record = self._records[session.id]
+        return app_of(record, title=tool_title(self._servers.find(record.server, record.user).tools, record.tool))
 
 
 def is_web_link(url: str) -> bool:

@@ -9,6 +9,7 @@ import anyio
 
 from fanlight.browser import watch_element
 from fanlight.host.consent.consent import Consent
+from fanlight.host.consent.labels import tool_title
 from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import view_uri
@@ -136,7 +137,7 @@ class ViewOpener:
             document = await self._document(record)
         except FanlightError as error:
             raise ViewRefusedError(f"The View cannot be shown: {error}") from None
-        app = app_of(record, document.sha256)
+        app = app_of(record, document.sha256, title=tool_title(connection.tools, record.tool))
         await self._admit(app, document, origins, socket)
         show, sandbox = self._serve(app, document, origins, socket.max_bytes)
         session = self._views.renew(record)

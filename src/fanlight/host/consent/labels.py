@@ -1,0 +1,53 @@
+"""What servers and tools are called in questions to the user: short, visible, and without hiding what is certain."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from fanlight.protocol.jsonrpc import JSONObject
+
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_MOST_TITLE: Final = 40
+_MOST_NAME: Final = 64
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./-]+")
+_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
+
+
+def visible_name(text: str, most: int = _MOST_TITLE) -> str:
+    """Return a name on one line, without invisible characters, and cut if it is long."""
+    shown = "".join(char if unicodedata.category(char) not in _INVISIBLE else " " for char in text)
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def title_of(tool: JSONObject) -> str | None:
+    """Return the title that a server gives a tool, or None."""
+    annotations = tool.get("annotations")
+    hints = annotations if isinstance(annotations, dict) else {}
+    for title in (tool.get("title"), hints.get("title")):
+        if isinstance(title, str) and visible_name(title):
+            return visible_name(title)
+    return None
+
+
+def tool_title(tools: Iterable[JSONObject], name: str) -> str | None:
+    """Return the title of the tool with this name, or None."""
+    return next((title_of(tool) for tool in tools if tool.get("name") == name), None)
+
+
+def tool_label(tool: JSONObject) -> str:
+    """Return what a tool is called in a question: its name, after its title in quotes if it has another one.
+
+    The title is a claim of the server, and the name is what is called. Free text is in quotes, so that it cannot
+    continue the sentence that it is in.
+    """
+    name, title = str(tool.get("name")), title_of(tool)
+    label = visible_name(name, _MOST_NAME)
+    if _PLAIN_NAME.fullmatch(name) is None:
+        label = _quoted(label)
+    return label if title is None or title == name else f"{_quoted(title)} ({label})"
+
+
+def _quoted(text: str) -> str:
+    return f"“{text.translate(_QUOTES)}”"
