@@ -176,16 +176,16 @@ async def test_a_page_on_an_origin_that_is_not_listed_gets_neither_the_element_n
 @pytest.mark.process
 async def test_a_process_of_its_own_serves_the_sandbox_from_the_store(browser: Browser, tmp_path: Path) -> None:
     """The process has never connected to a server nor opened a View. Goes red if documents are not stored."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        origin = f"http://sandbox.localhost:{listener.getsockname()[1]}"
-        options: Any = {"store": f"sqlite:///{tmp_path / 'host.db'}", "sandbox_origin": origin}
-        async with (
-            uvicorn_process("sandbox", listener=listener, **options) as sandbox_port,
-            uvicorn_process("app", **options) as port,
-        ):
-            await assert_shown(browser, f"http://localhost:{port}/")
-            async with httpx2.AsyncClient() as http:
-                headers = {"host": f"{'0' * 32}.sandbox.localhost:{sandbox_port}"}
-                response = await http.get(f"http://127.0.0.1:{sandbox_port}/{'0' * 64}", headers=headers)
+    listener = socket.create_server(("127.0.0.1", 0))
+    origin = f"http://sandbox.localhost:{listener.getsockname()[1]}"
+    options: Any = {"store": f"sqlite:///{tmp_path / 'host.db'}", "sandbox_origin": origin}
+    async with (
+        uvicorn_process("sandbox", listener=listener, **options) as sandbox_port,
+        uvicorn_process("app", **options) as port,
+    ):
+        await assert_shown(browser, f"http://localhost:{port}/")
+        async with httpx2.AsyncClient() as http:
+            headers = {"host": f"{'0' * 32}.sandbox.localhost:{sandbox_port}"}
+            response = await http.get(f"http://127.0.0.1:{sandbox_port}/{'0' * 64}", headers=headers)
     assert response.status_code == 404
     assert "There is no such document, or it is too old." in response.text

@@ -5,15 +5,20 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 
 import fanlight
 
 TESTS = Path(__file__).parents[1]
+
+
+# A busy machine may take a minute to import a program.
+_STARTUP = 120
 
 
 @asynccontextmanager
@@ -22,25 +27,30 @@ async def uvicorn_process(
 ) -> AsyncIterator[int]:
     """Run `uvicorn target` with arguments, for a program of `support.deployed_app`, and yield its port.
 
-    Connections wait in the queue of the listening socket until the program is ready. Default: a socket of its own.
+    Without a `listener`, it listens on a free port. The listener is closed in this process.
     """
     path = os.pathsep.join([str(Path(fanlight.__file__).parents[1]), str(TESTS)])
     environment = {**os.environ, "PYTHONPATH": path, "FANLIGHT_OPTIONS": json.dumps(options), "FANLIGHT_SRC": src}
-    with socket.create_server(("127.0.0.1", 0)) if listener is None else nullcontext(listener) as listener:
-        command = [sys.executable, "-m", "uvicorn", f"support.deployed_app:{target}", "--fd", str(listener.fileno())]
-        async with await anyio.open_process(
+    with listener or socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        number = listener.fileno()
+        command = [sys.executable, "-m", "uvicorn", f"support.deployed_app:{target}", "--fd", str(number)]
+        process = await anyio.open_process(
             [*command, "--log-level", "warning", *arguments],
             env=environment,
-            pass_fds=[listener.fileno()],
+            pass_fds=[number],
             stdout=None,
             stderr=None,
-        ) as process:
-            try:
-                yield listener.getsockname()[1]
-            finally:
-                if process.returncode is None:
-                    process.terminate()
-                with anyio.move_on_after(20, shield=True):
-                    await process.wait()
-                if process.returncode is None:
-                    process.kill()
+        )
+    async with process:
+        try:
+            async with httpx2.AsyncClient(timeout=_STARTUP) as http:
+                await http.get(f"http://127.0.0.1:{port}/nothing")  # the connection waits until the program is ready
+            yield port
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            with anyio.move_on_after(20, shield=True):
+                await process.wait()
+            if process.returncode is None:
+                process.kill()
