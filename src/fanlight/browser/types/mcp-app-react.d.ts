@@ -1,0 +1,13 @@
+/** `<mcp-app>` in the JSX of React 19, with its events as properties such as `onmcp-error`. */
+import type { DetailedHTMLProps, HTMLAttributes } from "react";
+import type { McpApp, McpAppAttributes, McpAppEventMap } from "./mcp-app";
+
+type McpAppListeners = { [Name in keyof McpAppEventMap as `on${Name}`]?: (event: McpAppEventMap[Name]) => void };
+
+declare module "react" {
+  namespace JSX {
+    interface IntrinsicElements {
+      "mcp-app": DetailedHTMLProps<HTMLAttributes<McpApp>, McpApp> & McpAppAttributes & McpAppListeners;
+    }
+  }
+}

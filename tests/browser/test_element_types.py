@@ -1,0 +1,127 @@
+"""The types of `<mcp-app>`: that they say what the element does, and that TypeScript checks a page with them."""
+
+import json
+import re
+import subprocess
+from importlib.resources import files
+
+import pytest
+
+from support.docs import ROOT
+from support.node import node, node_module
+
+TYPES = files("fanlight.browser").joinpath("types")
+ELEMENT = files("fanlight.browser").joinpath("mcp-app.js").read_text("utf-8")
+DECLARED = TYPES.joinpath("mcp-app.d.ts").read_text("utf-8")
+REFERENCE = (ROOT / "docs" / "reference" / "mcp-app.md").read_text("utf-8")
+
+PAGE = """
+import type {} from "./mcp-app";
+const app = document.createElement("mcp-app");
+app.setAttribute("view", "v1");
+app.addEventListener("mcp-question", ({ detail }) => detail.answer(detail.requests[0]?.warning ? "deny" : "once"));
+document.addEventListener("mcp-size", ({ detail }) => detail.height.toFixed());
+document.querySelector("mcp-app")?.reopen();
+await app.close();
+"""
+
+REACT = """
+import { useRef } from "react";
+import type { McpApp } from "./mcp-app";
+import type {} from "./mcp-app-react";
+
+export const Card = ({ view, token }: { view: string; token: string }) => {
+  const app = useRef<McpApp>(null);
+  return (
+    <>
+      <button onClick={() => app.current?.close()}>Close</button>
+      <mcp-app ref={app} key={view} view={view} token={token} src="/apps" theme="dark" max-height={300}
+        onmcp-error={({ detail }) => console.warn(detail.reason.length)} className="card" LINE />
+    </>
+  );
+};
+"""
+
+PAGE_LINES = {
+    "": None,
+    "app.displayMode = 'pip';": "TS2540",
+    "app.colse();": "TS2551",
+    'app.addEventListener("mcp-size", ({ detail }) => detail.width);': "TS2339",
+}
+REACT_LINES = {
+    "": None,
+    'consent="modal"': "TS2322",
+    'viwe="x"': "TS2322",
+    "onmcp-size={({ detail }) => detail.width}": "TS2339",
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The errors of the compiler for a page with each line, from one run because starting it takes seconds."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name in ("mcp-app.d.ts", "mcp-app-react.d.ts"):
+        (folder / name).write_text(TYPES.joinpath(name).read_text("utf-8"), encoding="utf-8")
+    sources = {f"page{number}.ts": (line, PAGE + line) for number, line in enumerate(PAGE_LINES)}
+    sources |= {f"react{n}.tsx": (f"react {line}", REACT.replace("LINE", line)) for n, line in enumerate(REACT_LINES)}
+    for name, (_, source) in sources.items():
+        (folder / name).write_text(source, encoding="utf-8")
+    react = node_module("@types/react")
+    options = {
+        "strict": True,
+        "noEmit": True,
+        "target": "ES2022",
+        "module": "ES2022",
+        "moduleResolution": "bundler",
+        "jsx": "react-jsx",
+        "lib": ["ES2023", "DOM"],
+        "types": [],
+        "paths": {"react": [str(react)], "react/jsx-runtime": [str(react / "jsx-runtime.d.ts")]},
+    }
+    config = {"compilerOptions": options, "files": [*sources, "mcp-app.d.ts", "mcp-app-react.d.ts"]}
+    (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
+    compiler = str(node_module("typescript/bin/tsc"))
+    done = subprocess.run(
+        [node(), compiler, "-p", str(folder)], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    found = re.findall(r"^(\S+)\(\d+,\d+\): error (TS\d+):", done.stdout, re.MULTILINE)
+    assert len(found) == done.stdout.count("error TS"), done.stdout
+    assert {file for file, _ in found} <= sources.keys(), done.stdout
+    return {line: [error for file, error in found if file == name] for name, (line, _) in sources.items()}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("line", PAGE_LINES)
+def test_a_page_in_typescript_is_checked(line: str, compiled: dict[str, list[str]]) -> None:
+    error = PAGE_LINES[line]
+    assert compiled[line] == ([] if error is None else [error])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("line", REACT_LINES)
+def test_a_page_with_react_is_checked(line: str, compiled: dict[str, list[str]]) -> None:
+    error = REACT_LINES[line]
+    assert compiled[f"react {line}"] == ([] if error is None else [error])
+
+
+def declared(interface: str) -> set[str]:
+    """Return the names of the members of an interface."""
+    body = DECLARED.partition(f"interface {interface} ")[2].partition("\n}")[0]
+    return set(re.findall(r'^  (?:readonly )?"?([\w-]+)"?[?]?[:(]', body, re.MULTILINE))
+
+
+def documented(title: str, pattern: str) -> set[str]:
+    section = REFERENCE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return set(re.findall(pattern, section, re.MULTILINE))
+
+
+def test_the_types_have_every_event_that_the_element_fires() -> None:
+    fired = set(re.findall(r'#fire\("([\w-]+)"', ELEMENT))
+    assert declared("McpAppEventMap") == fired == documented("Events", r"^\| `([\w-]+)` \|")
+
+
+def test_the_types_have_every_attribute_and_method_of_the_reference() -> None:
+    assert declared("McpAppAttributes") == documented("Attributes", r"^\| `([\w-]+)` \|")
+    assert declared("McpApp") == {"displayMode", *documented("Attributes", r"element[.](\w+)\(")}
+    read = set(re.findall(r'[gs]etAttribute\("([\w-]+)"\)', ELEMENT))
+    assert read & declared("McpAppAttributes") == declared("McpAppAttributes")
