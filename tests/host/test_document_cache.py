@@ -130,3 +130,21 @@ def test_a_document_that_was_discarded_comes_from_the_store(tmp_path: Path) -> N
     found = documents.get(LABEL, first.address)
     assert found is not first
     assert found == first
+
+
+def test_the_documents_of_a_user_can_be_erased(tmp_path: Path) -> None:
+    """Goes red without the user in `StoredDocument` or in `ServedDocument`."""
+    store = SqliteStore(tmp_path / "host.db")
+    documents = DocumentCache(store)
+    alice, bob = (
+        documents.serve(label, HTML, None, (), ANCESTORS, user=user)
+        for label, user in (("a" * 32, "alice"), ("b" * 32, "bob"))
+    )
+    store.erase_user("alice")
+    assert documents.get(alice.label, alice.address) is alice  # in memory
+    documents.forget("alice")
+    for cache in (documents, DocumentCache(store)):
+        assert cache.get(alice.label, alice.address) is None
+        assert cache.get(bob.label, bob.address) == bob
+    again = documents.serve(alice.label, HTML, None, (), ANCESTORS, user="alice")
+    assert DocumentCache(store).get(alice.label, again.address) == again

@@ -8,8 +8,9 @@ import pytest
 from mcp.server import MCPServer
 
 from fanlight import Apps, Csp, View
-from fanlight.host import Host, Policy, Profile
+from fanlight.host import Host, Policy, Profile, SqliteStore
 from fanlight.host.host import runtime_of
+from fanlight.host.web.document_cache import DocumentCache
 from fanlight.host.web.origins import HostNames, app_label
 from support.calls import call_tool
 from support.page import Page
@@ -77,6 +78,22 @@ async def test_a_client_that_forges_its_scheme_changes_nothing_for_the_pages_of_
             assert document is not None
             ancestors = f"frame-ancestors {scheme}://localhost:8443 {scheme}://sandbox.localhost:8443;"
             assert ancestors in document.headers["content-security-policy"]
+
+
+async def test_a_user_that_is_forgotten_leaves_no_document_behind(tmp_path: Path) -> None:
+    """Goes red without `forget` or `erase_user` in `Runtime.erase`."""
+    path = tmp_path / "host.db"
+    async with Host({"map": server(None, [])}, store=f"sqlite:///{path}") as host:
+        await host.servers["map"].ready()
+        shown = {}
+        for user in ("alice", "bob"):
+            call = await host.conversation("c1", user=user).call_tool("map__show", {})
+            page = await Page().open(host, call.view, call.token)
+            shown[user] = app_label("map", "ui://map/view", user), (await page.next())["document"].rpartition("/")[2]
+        await host.forget(user="alice")
+        for documents in (runtime_of(host).opener.documents, DocumentCache(SqliteStore(path))):
+            assert documents.get(*shown["alice"]) is None
+            assert documents.get(*shown["bob"]) is not None
 
 
 async def test_a_view_that_declares_nothing_learns_that_nothing_is_approved() -> None:

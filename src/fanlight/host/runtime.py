@@ -235,6 +235,7 @@ class Runtime:
         await self.views.erase(erased)
         if selection.user is not None and selection.conversation is None and selection.before is None:
             self.store.erase_user(selection.user)
+            self.opener.documents.forget(selection.user)
             await self.servers.disconnect(selection.user)
         if audit:
             self.audit.flush()

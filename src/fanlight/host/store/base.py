@@ -180,6 +180,8 @@ class StoredDocument(NamedTuple):
     """The response headers."""
     expires: float
     """When it may be removed, in seconds since 1970."""
+    user: str | None = None
+    """The user of the app, or None in a program with one user."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +268,7 @@ class Store(Protocol):
         """Erase Views with their tokens, and return the ids of those that were erased."""
 
     def erase_user(self, user: str) -> None:
-        """Erase the grants and the pinned documents of a user."""
+        """Erase the grants, the documents and the digests of pinned documents of a user."""
 
     def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
         """Erase audit records; with a pseudonym, keep them, but write it in place of the user and erase `data`."""

@@ -59,7 +59,12 @@ _ADD_USERS: Final = (
     "create index audit_by_time on audit (time)",
 )
 
-MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS, _ADD_USERS)
+_ADD_USERS_OF_DOCUMENTS: Final = (
+    "alter table documents add column user text",
+    "create index documents_by_user on documents (user)",
+)
+
+MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS, _ADD_USERS, _ADD_USERS_OF_DOCUMENTS)
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 
 

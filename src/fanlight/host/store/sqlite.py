@@ -200,6 +200,7 @@ class SqliteStore:
     def erase_user(self, user: str) -> None:
         self._execute("delete from grants where user = ?", [user])
         self._execute("delete from pins where user = ?", [user])
+        self._execute("delete from documents where user = ?", [user])
 
     def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
         if self._records is not None:
@@ -222,14 +223,18 @@ class SqliteStore:
         if self._path is None:  # the only process that can read it has it already
             return
         self._execute(
-            "insert into documents values (?, ?, ?, ?, ?) on conflict do update set expires = excluded.expires",
-            [*document[:3], json.dumps(dict(document.headers)), document.expires],
+            "insert into documents (label, address, body, headers, expires, user) values (?, ?, ?, ?, ?, ?)"
+            " on conflict do update set expires = excluded.expires",
+            [*document[:3], json.dumps(dict(document.headers)), document.expires, document.user],
         )
 
     def document(self, label: str, address: str, now: float) -> StoredDocument | None:
-        query = "select body, headers, expires from documents where label = ? and address = ? and expires >= ?"
+        query = "select body, headers, expires, user from documents where label = ? and address = ? and expires >= ?"
         rows = self._execute(query, [label, address, now])
-        return StoredDocument(label, address, rows[0][0], json.loads(rows[0][1]), rows[0][2]) if rows else None
+        if not rows:
+            return None
+        body, headers, expires, user = rows[0]
+        return StoredDocument(label, address, body, json.loads(headers), expires, user)
 
     def remove_documents(self, expired_before: float) -> None:
         self._execute("delete from documents where expires < ?", [expired_before])

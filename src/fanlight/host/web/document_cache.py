@@ -30,6 +30,8 @@ class ServedDocument:
     body: bytes
     compressed: bytes
     headers: dict[str, str]
+    user: str | None = None
+    """The user of the app, or None in a program with one user."""
 
 
 def served_document(
@@ -39,12 +41,14 @@ def served_document(
     granted: Iterable[Permission],
     ancestors: Iterable[str],
     profile: CspProfile = "strict",
+    user: str | None = None,
 ) -> ServedDocument:
     """Encode, compress and hash a View's HTML, and give it its headers."""
     headers = view_headers(csp, granted, ancestors, profile)
     body = html.encode("utf-8")
     digest = hashlib.sha256(repr(sorted(headers.items())).encode() + b"\0" + body).hexdigest()
-    return ServedDocument(label, digest, body, gzip.compress(body, 6, mtime=0), {**headers, "etag": f'"{digest}"'})
+    headers["etag"] = f'"{digest}"'
+    return ServedDocument(label, digest, body, gzip.compress(body, 6, mtime=0), headers, user)
 
 
 _ADDRESS = re.compile(r"[0-9a-f]{64}")
@@ -91,13 +95,14 @@ class DocumentCache:
         granted: tuple[Permission, ...],
         ancestors: tuple[str, ...],
         profile: CspProfile = "strict",
+        user: str | None = None,
     ) -> ServedDocument:
         """Add a View's HTML at its app's origin, and return it as it will be served."""
         key = (label, html, csp, granted, ancestors, profile)
         address = self._addresses.get(key)
         document = None if address is None else self.get(label, address)
         if document is None:
-            document = self._add(served_document(*key))
+            document = self._add(served_document(*key, user))
             self._addresses[key] = document.address
         self._save(document)
         return document
@@ -109,7 +114,7 @@ class DocumentCache:
             return
         self._store.remove_documents(now)
         self._store.add_document(
-            StoredDocument(*key, document.compressed, document.headers, expires=now + self._lifetime)
+            StoredDocument(*key, document.compressed, document.headers, now + self._lifetime, document.user)
         )
         self._stored[key] = now
 
@@ -121,7 +126,7 @@ class DocumentCache:
         if stored is None:
             return None
         body = gzip.decompress(stored.body)
-        return self._add(ServedDocument(label, address, body, stored.body, dict(stored.headers)))
+        return self._add(ServedDocument(label, address, body, stored.body, dict(stored.headers), stored.user))
 
     def _add(self, document: ServedDocument) -> ServedDocument:
         known = self._documents.get((document.label, document.address))
@@ -130,11 +135,18 @@ class DocumentCache:
         self._documents[document.label, document.address] = document
         self._bytes += _size(document)
         while self._bytes > self._max_bytes and len(self._documents) > 1:
-            (label, address), oldest = self._documents.popitem(last=False)
-            self._bytes -= _size(oldest)
-            self._addresses = {key: at for key, at in self._addresses.items() if (key[0], at) != (label, address)}
-            self._stored.pop((label, address), None)
+            self._discard(next(iter(self._documents)))
         return document
+
+    def _discard(self, key: tuple[str, str]) -> None:
+        self._bytes -= _size(self._documents.pop(key))
+        self._addresses = {each: at for each, at in self._addresses.items() if (each[0], at) != key}
+        self._stored.pop(key, None)
+
+    def forget(self, user: str) -> None:
+        """Discard the documents of a user. The store erases its own."""
+        for key in [key for key, document in self._documents.items() if document.user == user]:
+            self._discard(key)
 
     def get(self, label: str, address: str) -> ServedDocument | None:
         """Return the document of an app at an address, or None. Documents of other apps are not found."""

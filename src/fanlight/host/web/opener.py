@@ -198,7 +198,8 @@ class ViewOpener:
         html = served_html(document)
         if self._report_errors:
             html = put_first(watch_element(), html)
-        served = self.documents.serve(label, html, csp, granted, origins.ancestors, self._policy.profile(app))
+        profile = self._policy.profile(app)
+        served = self.documents.serve(label, html, csp, granted, origins.ancestors, profile, app.user)
         self._record(app, document, served, granted, denied)
         show = ShowView(
             proxy=proxy_url(origins),
