@@ -280,7 +280,7 @@ def test_the_text_lists_skipped_rules_with_their_reasons(saved: Path, capsys: py
     (saved / "bad.html").write_text(BAD, encoding="utf-8")
     check(saved, "--skip", "RES-08=either is fine", "--skip", "RES-01=not yet")
     output = capsys.readouterr().out
-    assert "Skipped (2)\n  RES-01   0 findings: not yet\n  RES-08   2 findings: either is fine\n" in output
+    assert "Skipped (2)\n  RES-01   matches no finding: not yet\n  RES-08   2 findings: either is fine\n" in output
 
 
 def test_a_count_of_one_is_singular(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -226,8 +226,13 @@ def test_allow_error_accepts_a_view_that_shows_an_error(shot: Any, server: str) 
     [
         ((TODO,), "expected SERVER TOOL, but got"),
         (("nothing.py", "x"), "nothing.py does not exist"),
-        ((TODO, "x", "--args", "{"), "--args is not JSON"),
+        ((TODO, "x", "--args", "{"), '--args is not JSON, expected an object such as \'{"zone": "UTC"}\'. Expecting'),
         ((TODO, "x", "--args", "[]"), "--args is [], expected an object"),
+        (
+            (TODO, "x", "--args", "@list.json"),
+            ", 1, 1..., expected an object",
+        ),
+        ((TODO, "x", "--args", "@picture.png"), "picture.png is not a text file in UTF-8."),
         ((TODO, "x", "--args", "@none.json"), "none.json cannot be read"),
         ((TODO, "x", "--size", "big"), "--size is 'big', expected something like 800x600"),
         ((TODO, "x", "--scale", "0"), "--scale is 0, expected a number greater than 0"),
@@ -238,6 +243,8 @@ def test_allow_error_accepts_a_view_that_shows_an_error(shot: Any, server: str) 
     ],
 )
 def test_an_invalid_option_is_one_line_and_exit_code_2(words: tuple[str], reason: str, whole_shot: Any) -> None:
+    Path("list.json").write_text(f"[\n{'1, ' * 100}1\n]", encoding="utf-8")
+    Path("picture.png").write_bytes(b"\x89PNG")
     code, output = whole_shot(*words)
     assert (code, output.count("\n")) == (2, 1)
     assert output.startswith("fanlight shot: ")

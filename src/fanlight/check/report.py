@@ -114,7 +114,7 @@ def _not_counted(report: Report, colour: bool) -> Iterator[str]:
         yield ""
         yield _painted(f"Skipped ({sum(counts.values())})", "1", colour)
         for (id, reason), count in sorted(counts.items()):
-            yield f"  {id:<8} {_count(count, 'finding')}: {reason}"
+            yield f"  {id:<8} {_count(count, 'finding') if count else 'matches no finding'}: {reason}"
 
 
 def _skip_of(finding: Finding, reasons: Mapping[str, str]) -> str:

@@ -1,7 +1,8 @@
 """File watching by polling, which works on every platform and file system without a dependency."""
 
+import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ INTERVAL: Final = 0.1
 _MAX_LOAD: Final = 0.1
 """The share of one processor that polling may use: a scan that takes long is repeated less often."""
 MAX_FILES: Final = 5_000
+_log: Final = logging.getLogger(__name__)
 _WATCHED: Final = frozenset({".py", ".html", ".htm", ".js", ".mjs", ".ts", ".css", ".json", ".svg", ".png", ".toml"})
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "dist", "build"})
 
@@ -19,9 +21,16 @@ Snapshot = dict[str, tuple[int, int]]
 """Modification times and sizes by path."""
 
 
-async def changes(folder: Path, interval: float = INTERVAL) -> AsyncIterator[set[Path]]:
+async def changes(folder: Path, interval: float = INTERVAL) -> AsyncGenerator[set[Path], None]:
     """Yield sets of files that were changed, added or removed."""
     before = await anyio.to_thread.run_sync(scan, folder)
+    if len(before) >= MAX_FILES:
+        _log.warning(
+            "%s has more than %d source files, and changes are seen only in the first ones. "
+            "Move the server into a folder with its own files.",
+            folder,
+            MAX_FILES,
+        )
     duration = 0.0
     while True:
         await anyio.sleep(max(interval, duration / _MAX_LOAD))

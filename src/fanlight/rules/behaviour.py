@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fanlight.rules.errors import ERROR_TEXT, LOOK_AT_CONSOLE, UNCAUGHT, errors_of
+from fanlight.rules.errors import ERROR_TEXT, LOOK_AT_PROBLEMS, UNCAUGHT, errors_of
 from fanlight.rules.observation import HANGS, VIEW_ORIGIN, Scene, ViewObservation
 from fanlight.rules.rule import ADVICE, IMPLIED, Problem, Section, stable_text
 
@@ -32,13 +32,13 @@ def respects_its_policy(view: ViewObservation) -> Iterator[Problem]:
         yield Problem(view.where, f"does something that its policy forbids: {text}.")
 
 
-@section.rule("QUA-02", IMPLIED, "A View catches its errors.", fix=LOOK_AT_CONSOLE)
+@section.rule("QUA-02", IMPLIED, "A View catches its errors.", fix=LOOK_AT_PROBLEMS)
 def catches_its_errors(view: ViewObservation) -> Iterator[Problem]:
     for error in errors_of(view, UNCAUGHT)[:10]:
         yield error.problem(view, "throws an uncaught error")
 
 
-@section.rule("QUA-03", ADVICE, "A View writes no errors to the console.", fix=LOOK_AT_CONSOLE)
+@section.rule("QUA-03", ADVICE, "A View writes no errors to the console.", fix=LOOK_AT_PROBLEMS)
 def quiet_console(view: ViewObservation) -> Iterator[Problem]:
     texts = [text for scene in view.played("plain", "ours") for text in scene.console if not ERROR_TEXT.match(text)]
     for key, text in sorted({stable_text(text): text for text in reversed(texts)}.items())[:5]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from fanlight.rules.errors import errors_of, requested_modes
+from fanlight.rules.errors import LOOK_AT_PROBLEMS, errors_of, requested_modes
 from fanlight.rules.observation import Scene, ViewObservation
 from fanlight.rules.rule import ADVICE, IMPLIED, MAY, MUST, SHOULD, Problem, Section
 
@@ -165,7 +165,7 @@ section.host_rule("DSP-08", IMPLIED, "The host sends a new display mode in `host
     "QUA-17",
     IMPLIED,
     "A View survives every display mode, and changes of theme and locale.",
-    fix="Look at the View's console in fanlight dev.",
+    fix=LOOK_AT_PROBLEMS,
 )
 def survives_context_changes(view: ViewObservation) -> Iterator[Problem]:
     for error in errors_of(view, "QUA-17"):

@@ -16,7 +16,7 @@ UNCAUGHT: Final = "QUA-02"
 """The rule for errors that no situation in particular causes."""
 ERROR_TEXT: Final = re.compile(r"(?:Uncaught )?\w*Error: ")
 """How an error begins on the console."""
-LOOK_AT_CONSOLE: Final = "Look at the View's console in fanlight dev."
+LOOK_AT_PROBLEMS: Final = "Call the tool in fanlight dev: its Problems panel shows the error with file and line."
 """The fix for an error that the rule cannot explain."""
 
 _BY_STEP: Final[Mapping[str, Mapping[str, str]]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fanlight.rules.errors import LOOK_AT_CONSOLE, errors_of
+from fanlight.rules.errors import LOOK_AT_PROBLEMS, errors_of
 from fanlight.rules.observation import HANGS, ViewObservation
 from fanlight.rules.rule import (
     IMPLIED,
@@ -81,7 +81,7 @@ def completes_the_handshake(view: ViewObservation) -> Iterator[Problem]:
         message = "never starts the handshake, so that no host can give it data or learn its size."
         if scene.errors:
             failure = f"{message} Its script fails first: {scene.errors[0][1]}"
-            yield Problem(view.where, failure, LOOK_AT_CONSOLE, key=message)
+            yield Problem(view.where, failure, LOOK_AT_PROBLEMS, key=message)
             return
         yield Problem(view.where, message, "Send ui/initialize when it loads. With view.js: await app.connect().")
         return
@@ -281,7 +281,7 @@ def survives_page_reload(view: ViewObservation) -> Iterator[Problem]:
         return
     if scene.unfinished is not None:
         key = "is not shown by Fanlight's host"
-        yield Problem(view.where, f"{key}: {scene.unfinished}", LOOK_AT_CONSOLE, key=key)
+        yield Problem(view.where, f"{key}: {scene.unfinished}", LOOK_AT_PROBLEMS, key=key)
     elif "reloaded" in scene.steps and "reloaded" not in scene.measurements:
         message = "does not come back after the host's page was reloaded."
         yield Problem(view.where, message, "Keep no state that breaks a second handshake.")

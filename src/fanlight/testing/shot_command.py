@@ -102,18 +102,28 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
 
 
 def _arguments(text: str) -> dict[str, Any]:
+    source = "--args"
     if text.startswith("@"):
+        source = text[1:]
         try:
-            text = Path(text[1:]).read_text(encoding="utf-8")
+            text = Path(source).read_text(encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"{text[1:]} cannot be read: {error.strerror}.") from None
+            raise UsageError(f"{source} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise UsageError(f"{source} is not a text file in UTF-8.") from None
+    expected = 'expected an object such as \'{"zone": "UTC"}\''
     try:
         arguments = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--args is not JSON: {error}.") from None
+        raise UsageError(f"{source} is not JSON, {expected}. {error}.") from None
     if not isinstance(arguments, dict):
-        raise UsageError(f'--args is {text}, expected an object such as \'{{"zone": "UTC"}}\'.')
+        raise UsageError(f"{source} is {_shortened(text)}, {expected}.")
     return arguments
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."
 
 
 def _values(options: Sequence[str] | None, default: str) -> list[str]:
