@@ -22,6 +22,7 @@ app.setAttribute("view", "v1");
 app.addEventListener("mcp-question", ({ detail }) => detail.answer(detail.requests[0]?.warning ? "deny" : "once"));
 document.addEventListener("mcp-size", ({ detail }) => detail.height.toFixed());
 document.querySelector("mcp-app")?.reopen();
+await document.createElement("mcp-grants").refresh();
 await app.close();
 """
 
@@ -35,6 +36,7 @@ export const Card = ({ view, token }: { view: string; token: string }) => {
   return (
     <>
       <button onClick={() => app.current?.close()}>Close</button>
+      <mcp-grants src="/apps" />
       <mcp-app ref={app} key={view} view={view} token={token} src="/apps" theme="dark" max-height={300}
         onmcp-error={({ detail }) => console.warn(detail.reason.length)} className="card" LINE />
     </>

@@ -240,7 +240,8 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("mcp-app.js", 8_000), ("mcp-app-consent.js", 2_500), ("mcp-app-download.js", 1_000)]
+    ("name", "most"),
+    [("mcp-app.js", 8_000), ("mcp-app-consent.js", 2_500), ("mcp-app-download.js", 1_000), ("mcp-grants.js", 2_000)],
 )
 def test_the_element_and_its_parts_are_small_compressed_as_they_are_served(name: str, most: int) -> None:
     assert len(gzip.compress(served_script(name).encode(), 9)) <= most

@@ -26,7 +26,8 @@ from fanlight.host.upstream.credentials import Credentials
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_object, check_path, check_text, check_user
 from fanlight.host.views.info import ViewInfo, view_info
-from fanlight.host.web.page_socket import Authorize, Identify
+from fanlight.host.web.page_socket import Authorize
+from fanlight.host.web.users import Identify
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 

@@ -13,7 +13,8 @@ from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.credentials import Credentials
 from fanlight.host.validation import check_callable, check_info, check_object, check_seconds
-from fanlight.host.web.page_socket import Authorize, Identify
+from fanlight.host.web.page_socket import Authorize
+from fanlight.host.web.users import Identify
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 

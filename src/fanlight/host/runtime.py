@@ -193,6 +193,7 @@ class Runtime:
             self.names,
             self.lifetime,
             path=path,
+            grants=self.store,
             identify=self._identify,
             authorize=self._authorize,
             max_bytes=self._max_bytes,

@@ -1,5 +1,5 @@
 /**
- * The types of `<mcp-app>`, for pages in TypeScript. docs/reference/mcp-app.md describes them.
+ * The types of `<mcp-app>` and `<mcp-grants>`, for pages in TypeScript. docs/reference/mcp-app.md describes them.
  * `mcp-app-react.d.ts` adds the element to the JSX of React.
  */
 
@@ -61,9 +61,16 @@ export interface McpApp extends HTMLElement {
   reopen(): void;
 }
 
+/** The element that lists what a user allowed with "Always allow". */
+export interface McpGrants extends HTMLElement {
+  /** Load the list again. */
+  refresh(): Promise<void>;
+}
+
 declare global {
   interface HTMLElementTagNameMap {
     "mcp-app": McpApp;
+    "mcp-grants": McpGrants;
   }
   interface GlobalEventHandlersEventMap extends McpAppEventMap {}
 }

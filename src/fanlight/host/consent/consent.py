@@ -12,7 +12,7 @@ from typing import Final, get_args
 import anyio
 
 from fanlight.host.consent.audit import Audit, now
-from fanlight.host.consent.labels import tool_label
+from fanlight.host.consent.labels import granted_action, tool_label
 from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
 from fanlight.host.consent.question import Asker, Kind, Question
 from fanlight.host.errors import RequestError
@@ -236,18 +236,7 @@ def _details(question: Question) -> list[list[str]]:
 
 def _always(app: App, kind: Kind, key: str) -> str:
     """Return what a grant allows: one thing, for one app of one server, in every conversation."""
-    name = tool_label({"name": key})
-    what = {
-        "tool": f"run {name}",
-        "app-tool": f"let the model run {name} inside it",
-        "link": f"open pages of {key}",
-        "download": "save files",
-        "message": "send messages in your name",
-        "model-context": "tell the model what it likes",
-        "sampling": "ask the model",
-        "document": "show this very document",
-        "external": f"show pages of {key}",
-    }[kind]
+    what = granted_action(kind, key)
     return f"Always: this app of {app.server} may {what} without asking, in every conversation, until you revoke that."
 
 

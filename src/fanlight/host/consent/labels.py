@@ -49,5 +49,21 @@ def tool_label(tool: JSONObject) -> str:
     return label if title is None or title == name else f"{_quoted(title)} ({label})"
 
 
+def granted_action(kind: str, key: str) -> str:
+    """Return what a grant of a kind allows, after "may"."""
+    name = tool_label({"name": key})
+    return {
+        "tool": f"run {name}",
+        "app-tool": f"let the model run {name} inside it",
+        "link": f"open pages of {visible_name(key, _MOST_NAME)}",
+        "download": "save files",
+        "message": "send messages in your name",
+        "model-context": "tell the model what it likes",
+        "sampling": "ask the model",
+        "document": "show this very document",
+        "external": f"show pages of {visible_name(key, _MOST_NAME)}",
+    }[kind]
+
+
 def _quoted(text: str) -> str:
     return f"“{text.translate(_QUOTES)}”"

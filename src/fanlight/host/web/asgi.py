@@ -1,6 +1,6 @@
 """The host as an ASGI app: routes each request by its host name and path.
 
-application's name  {path}/socket, {path}/mcp-app.js and its parts; all other paths go to the application
+application's name  {path}/socket, {path}/grants, {path}/mcp-app.js and its parts; other paths go to the application
 proxy's name        /proxy, /sandbox.js                       sandbox.py
 an app's name       /<hash of a document>, /warm, /report     sandbox.py
 any other name      421 Misdirected Request
@@ -15,11 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
+from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, GrantStore
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
-from fanlight.host.web.page_socket import Authorize, Identify, SocketBackend, SocketServer
+from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
 from fanlight.host.web.refusals import Refusals
 from fanlight.host.web.sandbox import Sandbox, SandboxBackend
+from fanlight.host.web.users import Identify
 from fanlight.protocol.errors import ArgumentError
 
 
@@ -41,6 +43,7 @@ class Web:
         lifetime: Lifetime,
         *,
         path: str = "/apps",
+        grants: GrantStore | None = None,
         identify: Identify | None = None,
         authorize: Authorize | None = None,
         max_bytes: int = 16_000_000,
@@ -53,6 +56,7 @@ class Web:
         self._lifetime = lifetime
         self._names = names
         self._path = path.rstrip("/")
+        self._grants = None if grants is None else GrantRoutes(grants, names, identify)
         refusals = Refusals(names)
         self._sandbox = Sandbox(backend, names, refusals)
         self._sockets = SocketServer(
@@ -78,14 +82,17 @@ class Web:
             path = _path_in_app(scope)
             name = path.removeprefix(f"{self._path}/") if path.startswith(f"{self._path}/") else ""
             is_socket, is_script = name == "socket", name in PAGE_SCRIPTS
+            is_grants = self._grants is not None and name in GRANT_ROUTES
             if role == "other" and is_socket and scope["type"] == "websocket":
                 await self._sockets.refuse_name(WebSocket(scope, receive, send))
-            elif role not in ("host", "other") or (role == "other" and (is_socket or is_script)):
+            elif role not in ("host", "other") or (role == "other" and (is_socket or is_script or is_grants)):
                 await self._sandbox(role, label, path, scope, receive, send)
             elif is_socket and scope["type"] == "websocket":
                 await self._sockets(WebSocket(scope, receive, send))
             elif is_script and scope["type"] == "http":
                 await script_response(name, scope, self._names.pages)(scope, receive, send)
+            elif is_grants and self._grants is not None and scope["type"] == "http":
+                await self._grants(name, scope, receive, send)
             else:
                 await application(scope, receive, send)
 

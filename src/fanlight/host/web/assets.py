@@ -14,8 +14,8 @@ from starlette.types import Scope
 from fanlight.browser import served_script
 from fanlight.host.web.document_headers import IMMUTABLE
 
-PAGE_SCRIPTS: Final = frozenset({"mcp-app.js", "mcp-app-consent.js", "mcp-app-download.js"})
-"""The scripts of the host's page: the element, and the parts of it that are loaded when they are needed."""
+PAGE_SCRIPTS: Final = frozenset({"mcp-app.js", "mcp-app-consent.js", "mcp-app-download.js", "mcp-grants.js"})
+"""The scripts of the host's pages: the elements, and the parts of `<mcp-app>` that are loaded when they are needed."""
 
 _SCRIPT_HEADERS: Final = {
     "content-type": "text/javascript; charset=utf-8",

@@ -145,6 +145,11 @@ class HostNames:
             return ("view", label) if _LABEL.fullmatch(label) else ("unknown", None)
         return "host" if self._is_application(name) else "other", None
 
+    def is_loopback(self, authority: str) -> bool:
+        """Return whether a request was for a name of this machine, which no other machine can reach."""
+        found = _AUTHORITY.fullmatch(authority.lower())
+        return found is not None and _LOOPBACK.fullmatch(found[1]) is not None
+
     def _is_application(self, name: str) -> bool:
         if self.hosts is not None:
             return name in self.hosts

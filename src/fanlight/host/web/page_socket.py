@@ -1,18 +1,15 @@
 """The WebSocket of a page: who may open it, its first frames, and the loop that receives the others."""
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
 import anyio
-from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.host.errors import ElsewhereError, ViewRefusedError
 from fanlight.host.json_text import encode_json
-from fanlight.host.validation import shown as described
 from fanlight.host.views.frames import (
     Answer,
     AskUser,
@@ -30,19 +27,13 @@ from fanlight.host.views.frames import (
 from fanlight.host.web.origins import HostNames, Origins
 from fanlight.host.web.refusals import Refusals, shown
 from fanlight.host.web.sandbox import proxy_url
-from fanlight.protocol.errors import ArgumentError
-
-logger = logging.getLogger(__name__)
+from fanlight.host.web.users import Identify, user_of
 
 # The close codes of a page that was closed, left or reloaded. A lost connection has others.
 _CLOSED_BY_PAGE: Final = (1000, 1001, 1005)
 
 Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
 """Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
-
-
-Identify = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
-"""Returns the user of a page from the cookies, headers or query of its connection, or None if it has none."""
 
 
 class PageHandler(Protocol):
@@ -153,7 +144,7 @@ class SocketServer:
         socket = Socket(websocket, self._max_bytes, self._question_timeout)
         try:
             request = await self._open_request(socket, origins)
-            user = await self._user(websocket)
+            user = await user_of(self._identify, websocket)
             await self._check_authorized(websocket, request.view)
             handler = await self._backend.open(request, origins, socket, user)
         except ViewRefusedError as refused:
@@ -185,25 +176,6 @@ class SocketServer:
         # Without the names of the program: a page whose name was made to resolve to this machine need not know them.
         reason = f"The host does not serve the name {shown(name)}. Its log says what to configure."
         await _refuse(websocket, reason)
-
-    async def _user(self, websocket: WebSocket) -> str | None:
-        """Return the user of a page, or None if the host knows no users. Raise ViewRefusedError if nobody signed in."""
-        if self._identify is None:
-            return None
-        try:
-            user = self._identify(websocket)
-            if inspect.isawaitable(user):
-                user = await user
-            if user is not None and (not isinstance(user, str) or not user):
-                raise ArgumentError(
-                    f"Host(user=...) returned {described(user)}, expected the user as a string, or None."
-                )
-        except Exception:
-            logger.exception("The function that Host(user=...) was given failed")
-            raise ViewRefusedError("The host could not find out which user this page belongs to.") from None
-        if user is None:
-            raise ViewRefusedError("You are not signed in. Sign in and reload the page.")
-        return user
 
     async def _check_authorized(self, websocket: WebSocket, view: str) -> None:
         if self._authorize is None:

@@ -1,0 +1,99 @@
+"""The routes of `<mcp-grants>`, where users see and revoke what they allowed with "always"."""
+
+from typing import Final, Protocol
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from fanlight.host.consent.labels import granted_action, visible_name
+from fanlight.host.errors import ViewRefusedError
+from fanlight.host.json_text import decode_object
+from fanlight.host.store.base import Grant
+from fanlight.host.web.origins import HostNames
+from fanlight.host.web.users import Identify, user_of
+
+GRANT_ROUTES: Final = frozenset({"grants", "grants/revoke"})
+"""The routes, below the path of the host."""
+
+_MAX_BYTES: Final = 20_000
+_HEADERS: Final = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class GrantStore(Protocol):
+    """Has the grants of users."""
+
+    def grants(self, user: str | None) -> list[Grant]: ...
+
+    def revoke(self, grant: Grant) -> None: ...
+
+
+class GrantRoutes:
+    """Lists and revokes the grants of the user of a page, for pages of the program's own origin."""
+
+    def __init__(self, store: GrantStore, names: HostNames, identify: Identify | None) -> None:
+        self._store = store
+        self._names = names
+        self._identify = identify
+
+    async def __call__(self, route: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond to a request for a route."""
+        request = Request(scope, receive)
+        if not self._is_own_page(request, revokes=route == "grants/revoke"):
+            response: Response = PlainTextResponse("Only pages of the program's own origin may do this.", 403)
+        else:
+            try:
+                response = await self._response(route, request)
+            except ViewRefusedError as refused:
+                response = PlainTextResponse(str(refused), 401)
+        response.headers.update(_HEADERS)
+        await response(scope, receive, send)
+
+    def _is_own_page(self, request: Request, *, revokes: bool) -> bool:
+        """Return whether a page of the program's own origin sent a request. Browsers always say so for a POST."""
+        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return False
+        origin = request.headers.get("origin")
+        if origin is None:
+            return not revokes
+        origins = self._names.page_origins(request.url.scheme, request.headers.get("host", ""), origin)
+        return origins is not None and origins.host == origins.program
+
+    async def _response(self, route: str, request: Request) -> Response:
+        if self._identify is None and not self._names.is_loopback(request.headers.get("host", "")):
+            message = "This host does not know its users, so it shows grants only on this machine. Set Host(user=...)."
+            return PlainTextResponse(message, 403)
+        method = "POST" if route == "grants/revoke" else "GET"
+        if request.method != method:
+            return PlainTextResponse(f"Only {method} is allowed here.", 405, headers={"allow": method})
+        user = await user_of(self._identify, request)
+        if method == "GET":
+            return JSONResponse({"grants": [_entry(grant) for grant in self._store.grants(user)]})
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _MAX_BYTES:
+                return PlainTextResponse(f"The request is larger than {_MAX_BYTES:,} bytes.", 413)
+        fields = decode_object(body.decode("utf-8", "replace")) or {}
+        values = [fields.get(name) for name in ("server", "uri", "kind", "key")]
+        if not all(isinstance(value, str) for value in values):
+            return PlainTextResponse("Expected an object with server, uri, kind and key, which are strings.", 400)
+        server, uri, kind, key = map(str, values)
+        self._store.revoke(Grant(server, uri, kind, key, user))  # only ever a grant of the page's own user
+        return Response(status_code=204)
+
+
+def _entry(grant: Grant) -> dict[str, str]:
+    """Return a grant for the page, with texts that are safe to show."""
+    return {
+        "server": grant.server,
+        "uri": grant.uri,
+        "kind": grant.kind,
+        "key": grant.key,
+        "app": visible_name(grant.uri, 80),
+        "text": granted_action(grant.kind, grant.key),
+    }

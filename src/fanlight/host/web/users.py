@@ -1,0 +1,34 @@
+"""Which user a page belongs to, as the function that `Host(user=)` is given says."""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import HTTPConnection
+
+from fanlight.host.errors import ViewRefusedError
+from fanlight.host.validation import shown
+from fanlight.protocol.errors import ArgumentError
+
+logger = logging.getLogger(__name__)
+
+Identify = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
+"""Returns the user of a page from the cookies, headers or query of its connection, or None if it has none."""
+
+
+async def user_of(identify: Identify | None, connection: HTTPConnection) -> str | None:
+    """Return the user of a page, or None if the host knows no users. Raise ViewRefusedError if nobody signed in."""
+    if identify is None:
+        return None
+    try:
+        user = identify(connection)
+        if inspect.isawaitable(user):
+            user = await user
+        if user is not None and (not isinstance(user, str) or not user):
+            raise ArgumentError(f"Host(user=...) returned {shown(user)}, expected the user as a string, or None.")
+    except Exception:
+        logger.exception("The function that Host(user=...) was given failed")
+        raise ViewRefusedError("The host could not find out which user this page belongs to.") from None
+    if user is None:
+        raise ViewRefusedError("You are not signed in. Sign in and reload the page.")
+    return user

@@ -1,0 +1,144 @@
+"""The routes of `<mcp-grants>`: whose grants are listed, who may revoke them, and from which pages."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.requests import HTTPConnection
+
+from fanlight.host.store.base import Grant
+from fanlight.host.web.asgi import Web
+from fanlight.host.web.origins import HostNames
+from support.fake_web import APPLICATION, PROXY_NAME, VIEW_NAME, FakeBackend
+
+pytestmark = pytest.mark.anyio
+
+RUN = {"server": "crm", "uri": "ui://crm/deals", "kind": "tool", "key": "delete_deal"}
+OWN = {"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}
+
+
+class Grants:
+    def __init__(self, *grants: Grant) -> None:
+        self.kept = list(grants)
+
+    def grants(self, user: str | None) -> list[Grant]:
+        return [grant for grant in self.kept if grant.user == user]
+
+    def revoke(self, grant: Grant) -> None:
+        self.kept = [kept for kept in self.kept if kept != grant]
+
+
+def cookie(connection: HTTPConnection) -> str | None:
+    return connection.cookies.get("user")
+
+
+def client(store: Grants, user: str | None = None, *, identify: Any = cookie, **names: Any) -> httpx2.AsyncClient:
+    backend = FakeBackend()
+    web = Web(backend, HostNames(**names), backend.lifetime, grants=store, identify=identify)
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app=web.wrap(APPLICATION)),
+        base_url="http://localhost:8000",
+        cookies={} if user is None else {"user": user},
+    )
+
+
+async def test_a_user_sees_their_own_grants_in_words() -> None:
+    store = Grants(Grant(**RUN, user="alice"), Grant("maps", "ui://m", "link", "a.example", "bob"))
+    async with client(store, "alice") as http:
+        response = await http.get("/apps/grants")
+    assert response.json() == {"grants": [{**RUN, "app": "ui://crm/deals", "text": "run delete_deal"}]}
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["cross-origin-resource-policy"] == "same-origin"
+    assert "access-control-allow-origin" not in response.headers
+
+
+async def test_a_user_revokes_only_their_own_grants() -> None:
+    """Goes red if the user is read from the request's body, or left out of the grant."""
+    alice, bob = Grant(**RUN, user="alice"), Grant(**RUN, user="bob")
+    store = Grants(alice, bob)
+    async with client(store, "bob") as http:
+        for _ in range(2):
+            response = await http.post("/apps/grants/revoke", json={**RUN, "user": "alice"}, headers=OWN)
+            assert response.status_code == 204
+    assert store.kept == [alice]
+
+
+async def test_nobody_sees_or_revokes_grants_without_signing_in() -> None:
+    store = Grants(Grant(**RUN, user="alice"), Grant(**RUN, user=None))
+    async with client(store) as http:
+        for response in (
+            await http.get("/apps/grants"),
+            await http.post("/apps/grants/revoke", json=RUN, headers=OWN),
+        ):
+            assert (response.status_code, response.text) == (401, "You are not signed in. Sign in and reload the page.")
+    assert len(store.kept) == 2
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "null"},
+        {"origin": "http://evil.example"},
+        {"origin": "http://sandbox.localhost:8000"},
+        {"origin": f"http://{VIEW_NAME}"},
+        {"origin": "http://localhost:8000", "sec-fetch-site": "cross-site"},
+        {"origin": "https://app.example.com"},  # may show Views, but its cookies are not the program's
+    ],
+)
+async def test_a_page_of_another_origin_cannot_revoke(headers: dict[str, str]) -> None:
+    """Cross-site request forgery. Goes red without the check of the origin."""
+    store = Grants(Grant(**RUN, user="alice"))
+    async with client(store, "alice", pages=frozenset({"https://app.example.com"})) as http:
+        response = await http.post("/apps/grants/revoke", content=json.dumps(RUN), headers=headers)
+    assert response.status_code == 403
+    assert len(store.kept) == 1
+
+
+@pytest.mark.parametrize("headers", [{"origin": "http://evil.example"}, {"sec-fetch-site": "cross-site"}])
+async def test_a_page_of_another_origin_cannot_list(headers: dict[str, str]) -> None:
+    async with client(Grants(Grant(**RUN, user="alice")), "alice") as http:
+        assert (await http.get("/apps/grants", headers=headers)).status_code == 403
+
+
+@pytest.mark.parametrize("name", [PROXY_NAME, VIEW_NAME, "evil.example:8000"])
+async def test_no_other_host_name_has_the_routes(name: str) -> None:
+    async with client(Grants(Grant(**RUN, user="alice")), "alice") as http:
+        response = await http.get("/apps/grants", headers={"host": name})
+    assert response.status_code in (404, 421)
+
+
+async def test_a_host_without_users_shows_grants_on_its_own_machine_only() -> None:
+    """Goes red if everybody sees the grants of a program that does not say who its users are."""
+    store = Grants(Grant(**RUN))
+    async with client(store, identify=None, sandbox="https://sandbox.example.net") as http:
+        assert len((await http.get("/apps/grants")).json()["grants"]) == 1
+        away = await http.get("/apps/grants", headers={"host": "chat.example.com"})
+        assert away.status_code == 403
+        assert "Host(user=...)" in away.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/apps/grants", "{}", 405),
+        ("GET", "/apps/grants/revoke", None, 405),
+        ("POST", "/apps/grants/revoke", "", 400),
+        ("POST", "/apps/grants/revoke", "[]", 400),
+        ("POST", "/apps/grants/revoke", '{"server": "crm"}', 400),
+        ("POST", "/apps/grants/revoke", json.dumps({**RUN, "key": 7}), 400),
+        ("POST", "/apps/grants/revoke", "x" * 30_000, 413),
+        ("GET", "/apps/grants/other", None, 200),  # the application's
+    ],
+)
+async def test_other_requests_are_errors(method: str, path: str, body: str | None, status: int) -> None:
+    async with client(Grants(), "alice") as http:
+        assert (await http.request(method, path, content=body, headers=OWN)).status_code == status
+
+
+async def test_texts_of_servers_are_safe_to_show() -> None:
+    store = Grants(Grant("crm", "ui://x\u202e\n/y", "tool", "a\u200b. It is safe", "alice"))
+    async with client(store, "alice") as http:
+        (entry,) = (await http.get("/apps/grants")).json()["grants"]
+    assert (entry["app"], entry["text"]) == ("ui://x /y", "run “a . It is safe”")
