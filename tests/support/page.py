@@ -58,13 +58,19 @@ class Page:
         epoch: Any = None,
         context: dict[str, Any] | None = None,
         origins: Origins = ORIGINS,
+        user: str | None = None,
     ) -> Self:
         """Open a View, or resume it after frame `seen` of the `show` frame with an epoch."""
         frame = {"type": "open", "view": view, "token": token, "context": context or {}, "seen": seen, "epoch": epoch}
         received = decode_frame(encode_json(frame))
         assert received is not None
         assert isinstance(received.frame, OpenView)
-        self.connection = await runtime_of(host).opener.open(received.frame, origins, self)  # type: ignore[arg-type]
+        self.connection = await runtime_of(host).opener.open(
+            received.frame,
+            origins,
+            self,  # type: ignore[arg-type]
+            user,
+        )
         return self
 
     def disconnect(self, *, closed: bool = False) -> None:

@@ -8,8 +8,8 @@ from functools import partial
 import anyio
 
 from fanlight.host.calls.call import Call
-from fanlight.host.calls.model_tools import ModelTool, find_by_name
-from fanlight.host.errors import RequestError, UnknownViewError
+from fanlight.host.calls.model_tools import ModelTool, find_by_name, plain_name
+from fanlight.host.errors import RequestError, UnknownToolError, UnknownViewError
 from fanlight.host.runtime import Runtime
 from fanlight.host.validation import check_arguments
 from fanlight.host.views.info import ViewInfo, view_info
@@ -99,10 +99,19 @@ class Conversation:
 
     async def _begin_when_known(self, name: str) -> Call:
         """Begin a call, after waiting for the servers if the tool is not known yet."""
-        known = self._runtime.model_tools(self._runtime.servers.known_tools(self.user), self._owner)
+        servers = self._runtime.servers
+        await servers.connect_all(self.user)
+        known = self._runtime.model_tools(servers.known_tools(self.user), self._owner)
         if all(tool.name != name for tool in known):
-            await self._runtime.servers.settled(self._runtime.timeouts.connect, self.user)
-        return self.begin(name)
+            await servers.settled(self._runtime.timeouts.connect, self.user)
+        try:
+            return self.begin(name)
+        except UnknownToolError:
+            # The tool of a server that is not there is not unknown: the reason is the server's.
+            for server in servers:
+                if name.startswith(f"{plain_name(server)}__"):
+                    await servers.find(server, self.user).ready()
+            raise
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:

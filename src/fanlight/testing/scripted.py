@@ -350,7 +350,7 @@ async def scripted_view(
         ):
             yield view
         return
-    await server.servers[name].ready()
+    await (await runtime_of(server).servers.connect(name, user)).ready()
     call = runtime_of(server).begin(name, tool, Owner(user, conversation))
     if call.view is None:
         raise LocalError(f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")

@@ -111,8 +111,13 @@ def _unique(wanted: str, taken: set[str]) -> str:
     raise AssertionError("the candidates do not end")
 
 
+def plain_name(name: str) -> str:
+    """Return a name with only those characters that every model accepts."""
+    return _INVALID.sub("_", name)
+
+
 def _candidates(wanted: str) -> Iterator[str]:
-    plain = _INVALID.sub("_", wanted)
+    plain = plain_name(wanted)
     if plain == wanted and len(plain) <= _LONGEST_NAME:
         yield plain
     salt = 0

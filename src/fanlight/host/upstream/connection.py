@@ -547,19 +547,23 @@ class Connection:
                 raise InvalidResponseError(self.name, types.INTERNAL_ERROR, explain_invalid(what, error)) from error
         if timeout.cancelled_caught:
             raise CallTimeoutError(self.name, f"{what} did not answer within {seconds:g} seconds.")
+        if self._rejected is not None:  # another request found out first
+            raise self._rejection()
         raise ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
 
     def _reject(self, status: int, attempt: Attempt) -> FanlightError:
         """Return the error for credentials that the server no longer accepts. A user's own connection ends."""
         if self.user is None:
             error = CredentialsRejectedError(self.name, None, status)
-        else:
-            self._rejected = status
-            error = self._rejection()
+            self._emit(CredentialsRejected(self.name, None, error))
+            return error
+        is_first = self._rejected is None
+        self._rejected = status
+        if is_first:
             self._closing.set()
             attempt.ended.set()
-        self._emit(CredentialsRejected(self.name, self.user, error))
-        return error
+            self._emit(CredentialsRejected(self.name, self.user, self._rejection()))
+        return self._rejection()
 
     def _rejection(self) -> CredentialsRejectedError:
         """Return the error for credentials that were rejected. Without a user, the program has to change its own."""

@@ -214,7 +214,9 @@ class Servers(Mapping[str, Connection]):
             await anyio.sleep(max(self._idle / 4, 0.05))
             now = monotonic()
             for key, access in tuple(self._access.items()):
-                if now - access.used <= self._idle or access.lock.locked() or (access.own and access.own.is_busy):
+                if access.own is not None and (access.own.is_busy or access.own.status.state == "connecting"):
+                    access.used = now
+                if now - access.used <= self._idle or access.lock.locked():
                     continue
                 if access.own is not None:
                     access.own.close()
@@ -245,20 +247,36 @@ class Servers(Mapping[str, Connection]):
         return {name: each.tools for name, each in self._of(user) if each.status.state == "ready"}
 
     def _of(self, user: str | None) -> Iterator[tuple[str, Connection]]:
+        """Yield the connections that a user has. With credentials, a user has none before `connect`."""
         for name, shared in self.items():
-            access = self._access.get((user or "", name))
-            yield name, (access and access.own) or shared
+            if self._credentials is None or user is None:
+                yield name, shared
+            elif (access := self._access.get((user, name))) is not None and (access.is_known or access.own):
+                yield name, access.own or shared
+
+    async def connect_all(self, user: str | None) -> None:
+        """Open the connections of a user to all servers, without waiting until they are ready."""
+        if self._credentials is None or user is None:
+            return
+        async with anyio.create_task_group() as tasks:
+            for name in self:
+                tasks.start_soon(self._try_to_connect, name, user)
+
+    async def _try_to_connect(self, name: str, user: str | None) -> Connection | None:
+        try:
+            return await self.connect(name, user)
+        except Exception as error:
+            # One server without credentials does not hide the tools of the others.
+            level = logging.INFO if isinstance(error, NotConnectedError) else logging.ERROR
+            logger.log(level, "%s: cannot be connected for %s: %s", name, user, error)
+            return None
 
     async def settled(self, within: float = 10.0, user: str | None = None) -> None:
         """Wait until each server is ready, has failed at least once, or is slow, for at most `within` seconds."""
 
         async def settle(name: str) -> None:
-            try:
-                await (await self.connect(name, user)).settled()
-            except Exception as error:
-                # One server without credentials does not hide the tools of the others.
-                level = logging.INFO if isinstance(error, NotConnectedError) else logging.ERROR
-                logger.log(level, "%s: cannot be connected for %s: %s", name, user, error)
+            if (connection := await self._try_to_connect(name, user)) is not None:
+                await connection.settled()
 
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as waiting:

@@ -1,6 +1,7 @@
 """The three origins: the host page's, the sandbox proxy's, and one for each app (docs/explanation/three-origins.md)."""
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -27,8 +28,8 @@ def app_label(server: str, uri: str, user: str | None) -> str:
 
     The user is part of it so that two accounts in one browser do not share what the app keeps there.
     """
-    owner = "" if user is None else f"\0{user}"
-    return hashlib.sha256(f"{server}\0{uri}{owner}".encode()).hexdigest()[:32]
+    # As JSON, because a server chooses the URI and could imitate any separator.
+    return hashlib.sha256(json.dumps([server, uri, user]).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,572 @@
+"""Two users of one host: what belongs to Alice is nowhere visible, usable or changeable for Bob.
+
+Each test names the place whose user it holds. Without the user in that place, it fails.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from fanlight import Apps, View
+from fanlight.host import (
+    Grant,
+    Host,
+    Message,
+    Policy,
+    Question,
+    Retention,
+    SqliteStore,
+    Timeouts,
+    UnknownToolError,
+    UnknownViewError,
+)
+from fanlight.host.errors import ViewRefusedError
+from fanlight.host.host import runtime_of
+from fanlight.host.web.origins import HostNames, app_label
+from fanlight.testing.scripted import HostError, ScriptedView, scripted_view
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+URI = "ui://deals/view"
+ORIGINS = HostNames().origins("http", "localhost:8000")
+
+
+def deals(html: str = "<!doctype html><title>Deals</title>") -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("deals")
+    apps = Apps(server)
+    apps.view(View.html(html, uri=URI))
+
+    @apps.tool(view=URI)
+    def show_deals() -> str:
+        return "two deals"
+
+    @apps.tool(view=URI, visibility=["app"])
+    def delete_deal(id: int = 1) -> str:
+        return f"deleted {id}"
+
+    @apps.tool(view=URI)
+    async def hang() -> str:
+        await anyio.sleep_forever()
+        return "never"
+
+    return server
+
+
+@asynccontextmanager
+async def hosted(**options: Any) -> AsyncIterator[Host]:
+    async with Host({"deals": deals()}, **options) as host:
+        await host.servers["deals"].ready()
+        yield host
+
+
+def shown_to(host: Host, user: str | None, conversation: str = "c1", **options: Any) -> Any:
+    return scripted_view(host, "show_deals", name="deals", user=user, conversation=conversation, **options)
+
+
+async def opens(host: Host, view: str | None, token: str | None, user: str | None) -> None:
+    """Open a View as the page of a user would."""
+    page: Any = Page()
+    await page.open(host, view, token, user=user)
+
+
+async def until(is_true: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not is_true():  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+
+
+# Pages
+
+
+async def test_a_view_opens_only_for_its_own_user() -> None:
+    async with hosted() as host:
+        call = await host.conversation("c1", user="alice").call_tool("deals__show_deals", {})
+        with pytest.raises(ViewRefusedError, match="cannot be opened: it does not exist, its token is wrong"):
+            await opens(host, call.view, call.token, "bob")
+        with pytest.raises(ViewRefusedError):
+            await opens(host, call.view, None, "alice")
+        with pytest.raises(ViewRefusedError):
+            await opens(host, call.view, "wrong", "alice")
+        await opens(host, call.view, call.token, "alice")
+
+
+def identify(connection: Any) -> str | None:
+    return {"a": "alice", "b": "bob"}.get(connection.cookies.get("session", ""))
+
+
+async def identify_later(connection: Any) -> str | None:
+    await anyio.lowlevel.checkpoint()
+    return identify(connection)
+
+
+def first_frame(client: TestClient, view: str | None, token: str | None, session: str | None) -> dict[str, Any]:
+    headers = {"origin": "http://testserver"} | ({} if session is None else {"cookie": f"session={session}"})
+    with client.websocket_connect("/apps/socket", headers=headers) as socket:
+        socket.send_json({"type": "open", "view": view, "token": token, "context": {}})
+        while (frame := socket.receive_json())["type"] == "status":
+            pass
+        return dict(frame)
+
+
+@pytest.mark.parametrize("user", [identify, identify_later])
+def test_the_socket_of_a_page_says_which_user_it_belongs_to(user: Any) -> None:
+    host = Host({"deals": deals()}, user=user, hosts=["testserver"])
+    with TestClient(host.wrap(Starlette())) as client:
+        chat = host.conversation("c1", user="alice")
+        assert client.portal is not None
+        call = client.portal.call(chat.call_tool, "deals__show_deals", {})
+        assert "You are not signed in" in first_frame(client, call.view, call.token, None)["message"]
+        assert "cannot be opened" in first_frame(client, call.view, call.token, "b")["message"]
+        assert "cannot be opened" in first_frame(client, call.view, None, "a")["message"]
+        assert first_frame(client, call.view, call.token, "a")["type"] == "show"
+
+
+@pytest.mark.parametrize("result", [5, "", "raise"])
+def test_an_identity_that_is_none_is_refused_and_logged(result: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(connection: Any) -> Any:
+        return 1 / 0 if result == "raise" else result
+
+    with TestClient(Host({"deals": deals()}, user=broken, hosts=["testserver"]).wrap(Starlette())) as client:
+        message = first_frame(client, "v", "t", None)["message"]
+    assert message == "The host could not find out which user this page belongs to."
+    assert "Host(user=...)" in caplog.text
+
+
+def test_authorize_can_refuse_the_owner_and_cannot_admit_anybody_else() -> None:
+    allowed = True
+
+    async def authorize(socket: Any, view: str) -> bool:
+        return allowed
+
+    host = Host({"deals": deals()}, user=identify, authorize=authorize, hosts=["testserver"])
+    with TestClient(host.wrap(Starlette())) as client:
+        assert client.portal is not None
+        call = client.portal.call(host.conversation("c1", user="alice").call_tool, "deals__show_deals", {})
+        assert first_frame(client, call.view, call.token, "b")["type"] == "error"
+        assert first_frame(client, call.view, "wrong", "a")["type"] == "error"
+        assert first_frame(client, call.view, call.token, "a")["type"] == "show"
+        allowed = False
+        assert first_frame(client, call.view, call.token, "a")["message"] == "You may not open this View."
+
+
+async def test_a_host_that_knows_users_wants_one_for_each_conversation() -> None:
+    host = Host({}, user=identify)
+    with pytest.raises(TypeError, match=r"This host knows its users. Write host.conversation\(id, user=...\)"):
+        host.conversation("c1")
+
+
+# Tokens
+
+
+async def test_a_token_is_stored_as_a_digest_and_expires(tmp_path: Path) -> None:
+    path = tmp_path / "host.db"
+    async with hosted(store=f"sqlite:///{path}", timeouts=Timeouts(token=0.05)) as host:
+        chat = host.conversation("c1", user="alice")
+        call = await chat.call_tool("deals__show_deals", {})
+        assert call.token is not None
+        stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert call.token.encode() not in stored
+        await anyio.sleep(0.1)
+        with pytest.raises(ViewRefusedError, match="expired"):
+            await opens(host, call.view, call.token, "alice")
+        assert call.view is not None
+        await opens(host, call.view, await chat.token(call.view), "alice")
+
+
+async def test_each_use_renews_a_token() -> None:
+    async with hosted(timeouts=Timeouts(token=0.3)) as host:
+        call = await host.conversation("c1").call_tool("deals__show_deals", {})
+        for _ in range(5):
+            await anyio.sleep(0.1)
+            await opens(host, call.view, call.token, None)
+
+
+async def test_a_token_is_issued_only_for_views_of_the_conversation() -> None:
+    async with hosted() as host:
+        call = await host.conversation("c1", user="alice").call_tool("deals__show_deals", {})
+        assert call.view is not None
+        for chat in (
+            host.conversation("c1", user="bob"),
+            host.conversation("c2", user="alice"),
+            host.conversation("c1"),
+        ):
+            with pytest.raises(UnknownViewError):
+                await chat.token(call.view)
+        await host.close_view(call.view)
+        with pytest.raises(UnknownViewError):
+            await host.conversation("c1", user="alice").token(call.view)
+
+
+# Consent
+
+
+async def test_what_one_user_always_allows_is_asked_of_the_other() -> None:
+    async with hosted(policy=Policy({"tools": "ask"})) as host:
+        async with shown_to(host, "alice") as alice:
+            alice.decision = "always"
+            await alice.call_tool("delete_deal", id=1)
+        (grant,) = host.grants("alice")
+        assert grant == Grant("deals", URI, "tool", "delete_deal", "alice")
+        async with shown_to(host, "bob") as bob:
+            with pytest.raises(HostError, match="denied"):
+                await bob.call_tool("delete_deal", id=2)
+            assert len(bob.questions) == 1
+        assert host.grants("bob") == host.grants() == []
+
+
+async def test_one_user_cannot_revoke_for_another() -> None:
+    async with hosted(policy=Policy({"tools": "ask"})) as host:
+        for user in ("alice", "bob"):
+            async with shown_to(host, user) as view:
+                view.decision = "always"
+                await view.call_tool("delete_deal")
+        host.revoke(host.grants("alice")[0])
+        assert host.grants("alice") == []
+        assert [grant.user for grant in host.grants("bob")] == ["bob"]
+
+
+async def test_each_user_approves_a_changed_document(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'host.db'}"
+    policy = Policy({"pin_documents": True})
+    async with hosted(store=store, policy=policy) as host:
+        for user in ("alice", "bob"):
+            async with shown_to(host, user):
+                pass
+    async with Host({"deals": deals("<!doctype html><title>Changed</title>")}, store=store, policy=policy) as host:
+        await host.servers["deals"].ready()
+        decisions = {"alice": "once", "bob": "deny"}
+        asked: list[str | None] = []
+
+        def answer(question: Question) -> Any:
+            asked.append(question.user)
+            return decisions[str(question.user)]
+
+        host.on_question(answer, instead_of_pages=True)
+        async with shown_to(host, "alice"):
+            pass
+        with pytest.raises(ViewRefusedError, match="denied"):
+            async with shown_to(host, "bob"):
+                pass
+        assert asked == ["alice", "bob"]
+        host.approve_document("deals", URI, str(runtime_of(host).store.pinned("deals", URI, "alice")), "bob")
+        async with shown_to(host, "bob"):
+            pass
+
+
+# Browser storage
+
+
+async def test_an_app_has_another_origin_for_each_user() -> None:
+    async with hosted() as host:
+        origins = set()
+        for user in ("alice", "bob", None):
+            call = await host.conversation("c1", user=user).call_tool("deals__show_deals", {})
+            page: Any = Page()
+            await page.open(host, call.view, call.token, user=user)
+            origins.add((await page.next())["document"].rpartition("/")[0])
+        assert len(origins) == 3
+    assert app_label("a", "b\0c", None) != app_label("a", "b", "c") != app_label("a", "b", None)
+
+
+# What the model gets
+
+
+async def test_views_context_and_app_tools_are_of_one_user_and_one_conversation() -> None:
+    async with (
+        hosted() as host,
+        shown_to(host, "alice", capabilities={"tools": {}}, initialize=False) as alice,
+    ):
+        alice.handlers["tools/list"] = lambda params: {"tools": [{"name": "peek"}]}
+        alice.handlers["tools/call"] = lambda params: {"content": [{"type": "text", "text": "alice's"}]}
+        await alice.initialize({"tools": {}})
+        await alice.expect("tools/list")
+        await anyio.wait_all_tasks_blocked()
+        await alice.update_model_context("a secret")
+        own = host.conversation("c1", user="alice")
+        (offered,) = [tool for tool in await own.tools() if tool.view is not None]
+        others = [
+            host.conversation("c1", user="bob"),
+            host.conversation("c2", user="alice"),
+            host.conversation("c1"),
+            host.conversation(user="alice"),
+        ]
+        for chat in others:
+            assert [tool for tool in await chat.tools() if tool.view is not None] == []
+            assert [*chat.context(everything=True), *chat.context(), *chat.views()] == []
+            with pytest.raises(UnknownToolError):
+                await chat.call_tool(offered.name, {})
+        assert [view.id for view in own.views()] == [alice.call.view]
+        (update,) = own.context()
+        assert update.content == [{"type": "text", "text": "a secret"}]
+        called = await own.call_tool(offered.name, {})
+        assert called.result == {
+            "content": [{"type": "text", "text": "The user denied this."}],
+            "isError": True,
+        }
+
+
+async def test_context_is_given_to_the_model_once() -> None:
+    async with hosted() as host, shown_to(host, None) as view:
+        chat = host.conversation("c1")
+        await view.update_model_context("one", count=1)
+        await view.update_model_context("two", count=2)
+        (update,) = chat.context()
+        assert (update.view, update.server, update.tool) == (view.call.view, "deals", "show_deals")
+        assert (update.content, update.structured_content) == ([{"type": "text", "text": "two"}], {"count": 2})
+        assert chat.context() == []
+        assert len(chat.context(everything=True)) == 1
+        await view.update_model_context("three")
+        assert [each.content[0]["text"] for each in host.conversation("c1").context()] == ["three"]
+
+
+async def test_a_message_says_where_it_comes_from() -> None:
+    async with hosted(policy=Policy({"messages": "allow"})) as host:
+        messages: list[Message] = []
+        host.on_message(messages.append)
+        async with shown_to(host, "alice", "c7") as view:
+            await view.send_message("Hello")
+            (message,) = messages
+            assert (message.user, message.conversation, message.view, message.server, message.content) == (
+                "alice",
+                "c7",
+                view.call.view,
+                "deals",
+                [{"type": "text", "text": "Hello"}],
+            )
+
+
+async def test_a_turn_in_a_message_handler_goes_on_when_the_page_is_reloaded() -> None:
+    policy, finished, started = Policy({"messages": "allow"}), anyio.Event(), anyio.Event()
+    async with hosted(policy=policy) as host:
+        release = anyio.Event()
+
+        @host.on_message
+        async def turn(message: Message) -> None:
+            started.set()
+            await release.wait()
+            finished.set()
+
+        async with shown_to(host, "alice") as view, anyio.create_task_group() as tasks:
+
+            async def send() -> None:
+                with pytest.raises(AssertionError):  # the View is gone before the answer
+                    await view.send_message("Hello")
+
+            tasks.start_soon(send)
+            await started.wait()
+            page: Any = Page()
+            await page.open(host, view.call.view, view.call.token, user="alice")
+            tasks.cancel_scope.cancel()
+        release.set()
+        with anyio.fail_after(5):
+            await finished.wait()
+
+
+async def test_a_view_does_not_wait_for_a_long_turn() -> None:
+    async with hosted(policy=Policy({"messages": "allow"}), timeouts=Timeouts(message=0.05)) as host:
+        release = anyio.Event()
+
+        @host.on_message
+        async def turn(message: Message) -> None:
+            await release.wait()
+
+        async with shown_to(host, None) as view:
+            await view.send_message("Hello")
+        release.set()
+
+
+# Records
+
+
+async def test_audit_records_name_the_user() -> None:
+    async with hosted(policy=Policy({"tools": "ask"})) as host:
+        for user in ("alice", "bob"):
+            async with shown_to(host, user) as view:
+                with pytest.raises(HostError):
+                    await view.call_tool("delete_deal")
+        kinds = {record.kind for record in host.audit(user="alice")}
+        assert {"message", "decision", "document"} <= kinds
+        assert {record.user for record in host.audit()} == {"alice", "bob"}
+        assert {record.user for record in host.audit(user="bob")} == {"bob"}
+
+
+async def test_a_view_is_described_with_its_owner() -> None:
+    async with hosted() as host:
+        async with shown_to(host, "alice") as view:
+            info = host.view(str(view.call.view))
+            assert (info.user, info.conversation, info.server, info.tool) == ("alice", "c1", "deals", "show_deals")
+            assert (info.uri, info.call, info.state) == (URI, "done", "shown")
+        assert host.view(info.id).state == "waiting"
+        await host.close_view(info.id)
+        assert host.view(info.id).state == "closed"
+        with pytest.raises(UnknownViewError):
+            host.view("nothing")
+
+
+# Erasing
+
+
+async def seen_by(host: Host, user: str, conversation: str = "c1") -> ScriptedView:
+    async with shown_to(host, user, conversation) as view:
+        view.decision = "always"
+        await view.call_tool("delete_deal")
+    result: ScriptedView = view
+    return result
+
+
+@pytest.mark.parametrize("path", [None, "host.db"])
+async def test_a_user_is_forgotten_and_the_others_are_not(tmp_path: Path, path: str | None) -> None:
+    store = None if path is None else f"sqlite:///{tmp_path / path}"
+    async with hosted(store=store, policy=Policy({"tools": "ask"})) as host:
+        alice, bob = await seen_by(host, "alice"), await seen_by(host, "bob")
+        await host.forget(user="alice")
+        with pytest.raises(UnknownViewError):
+            host.view(str(alice.call.view))
+        assert [*host.conversation("c1", user="alice").views(), *host.grants("alice")] == []
+        assert list(host.audit(user="alice")) == []
+        assert runtime_of(host).store.pinned("deals", URI, "alice") is None
+        with pytest.raises(ViewRefusedError):
+            await opens(host, alice.call.view, alice.call.token, "alice")
+        assert host.view(str(bob.call.view)).user == "bob"
+        assert len(host.grants("bob")) == 1
+        assert list(host.audit(user="bob"))
+        await opens(host, bob.call.view, bob.call.token, "bob")
+
+
+@pytest.mark.parametrize("path", [None, "host.db"])
+async def test_audit_records_can_be_kept_under_a_pseudonym(tmp_path: Path, path: str | None) -> None:
+    store = None if path is None else f"sqlite:///{tmp_path / path}"
+    async with hosted(store=store, policy=Policy({"tools": "ask"}), audit_arguments="whole") as host:
+        await seen_by(host, "alice")
+        before = len(list(host.audit()))
+        await host.forget(user="alice", audit="pseudonymise")
+        records = list(host.audit())
+        assert len(records) == before
+        assert {record.data for record in records} == {None}
+        (name,) = {record.user for record in records}
+        assert str(name).startswith("erased-")
+
+
+async def test_an_open_view_that_is_forgotten_is_closed_in_its_page() -> None:
+    async with hosted() as host, shown_to(host, "alice") as view:
+        await host.forget(conversation="c1")
+        with pytest.raises(UnknownViewError):
+            host.view(str(view.call.view))
+        assert view.received("ui/resource-teardown")
+
+
+async def test_what_is_old_is_forgotten_unless_it_is_alive() -> None:
+    async with hosted(linger=0.05) as host:
+        old = await seen_by(host, "alice")
+        await anyio.sleep(0.3)  # its session has ended
+        async with shown_to(host, "alice") as alive:
+            await host.forget(older_than=timedelta(milliseconds=1))
+            assert [view.id for view in host.conversation("c1", user="alice").views()] == [alive.call.view]
+            assert old.call.view != alive.call.view
+
+
+async def test_forgetting_without_saying_what_is_an_error() -> None:
+    async with hosted() as host:
+        with pytest.raises(TypeError, match=r"needs user=, conversation= or older_than="):
+            await host.forget()
+        with pytest.raises(TypeError, match=r'audit is .*expected "erase" or "pseudonymise"'):
+            await host.forget(user="alice", audit="maybe")  # type: ignore[arg-type]
+
+
+async def test_retention_erases_on_a_schedule() -> None:
+    soon = timedelta(milliseconds=50)
+    async with hosted(linger=0.02, retention=Retention(views=soon, audit=soon, every=soon)) as host:
+        await seen_by(host, "alice")
+        await until(lambda: not host.conversation("c1", user="alice").views() and not list(host.audit()))
+
+
+@pytest.mark.parametrize("name", ["views", "audit", "every"])
+@pytest.mark.parametrize("value", [5, timedelta(0), timedelta(days=-1)])
+def test_a_retention_that_makes_no_sense_is_an_error(name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=rf"{name} is .*expected a timedelta above 0"):
+        Retention(**{name: value})
+
+
+async def test_the_store_in_memory_is_bounded() -> None:
+    store = SqliteStore(max_bytes=100_000)
+    async with hosted(store=store, linger=0.0) as host:
+        chat = host.conversation("c1")
+        for _ in range(30):
+            call = chat.begin("deals__show_deals")
+            call.show_result({}, {"content": [{"type": "text", "text": "x" * 20_000}]})
+        assert 1 <= len(chat.views()) <= 5
+        assert chat.views()[-1].id == call.view
+
+
+# Calls that nothing ends
+
+
+async def test_a_call_that_was_begun_in_a_turn_and_never_run_is_cancelled() -> None:
+    async with hosted() as host:
+        chat = host.conversation("c1")
+        with suppress(ValueError):
+            async with chat.turn():
+                call = chat.begin("deals__show_deals")
+                call.feed('{"a": ')
+                json.loads("{")  # what the model wrote
+        assert call.cancelled == "The call was begun, and never run."
+        assert host.view(str(call.view)).call == "cancelled"
+        async with chat.turn():
+            done = chat.begin("deals__show_deals")
+            await done.run({})
+        assert done.cancelled is None
+        async with chat.turn():
+            with pytest.raises(TypeError, match="is in a turn already"):
+                async with chat.turn():
+                    pass
+
+
+async def test_a_call_that_is_never_run_is_cancelled_after_a_while() -> None:
+    async with hosted(timeouts=Timeouts(begun=0.1)) as host:
+        call = host.conversation("c1").begin("deals__show_deals")
+        await until(lambda: host.view(str(call.view)).call == "cancelled")
+
+
+async def test_closing_a_conversation_ends_its_calls_and_views() -> None:
+    async with hosted() as host:
+        chat, other = host.conversation("c1", user="alice"), host.conversation("c2", user="alice")
+        begun, left = chat.begin("deals__show_deals"), other.begin("deals__show_deals")
+        shown = await chat.call_tool("deals__show_deals", {})
+        await chat.close()
+        assert begun.cancelled is not None
+        assert left.cancelled is None
+        assert {host.view(str(call.view)).state for call in (begun, shown)} == {"closed"}
+        assert chat.views() == []
+        assert len(other.views()) == 1
+
+
+async def test_a_call_that_ran_when_the_process_died_is_cancelled_after_the_restart(tmp_path: Path) -> None:
+    path = tmp_path / "host.db"
+    async with hosted(store=SqliteStore(path)) as host:
+        call = host.conversation("c1", user="alice").begin("deals__hang")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.run, {})
+            await anyio.wait_all_tasks_blocked()
+            died = path.read_bytes(), (tmp_path / "host.db-wal").read_bytes()
+            tasks.cancel_scope.cancel()
+    (tmp_path / "died.db").write_bytes(died[0])
+    (tmp_path / "died.db-wal").write_bytes(died[1])
+    async with hosted(store=f"sqlite:///{tmp_path / 'died.db'}") as host:
+        chat = host.conversation("c1", user="alice")
+        (view,) = chat.views()
+        assert view.call == "cancelled"
+        page: Any = Page()
+        await page.open(host, view.id, await chat.token(view.id), user="alice")
+        record = runtime_of(host).records.find(view.id)
+        assert record is not None
+        assert record.cancelled == "The host was restarted before the call finished."
