@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[2]
 SERVER = '''
 from mcp.server import MCPServer
 from fanlight import Apps, View
-from support.calls import call_tool
 
 VIEW = """<!doctype html><html><head><title>x</title></head><body><p id="p">…</p><button>More</button>
 <script type="module">
@@ -108,7 +107,7 @@ ways = pytest.mark.parametrize("way", list(WAYS))
 FIXTURES = """
 async def test_host(app_host):
     async with app_host(server) as host:
-        call = await call_tool(host, "server", "show", {"word": "tea"})
+        call = await host.conversation().call_tool("server__show", {"word": "tea"})
         assert call.for_model[0]["text"] == "tea"
 
 async def test_scripted(scripted_view):
