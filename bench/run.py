@@ -54,6 +54,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         sdk,
         server,
         sockets,
+        users,
         views,
     )
 
@@ -68,6 +69,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "bridge": bridge.run,
         "socket": sockets.run,
         "views": views.run,
+        "users": users.run,
         "flood": flood.run,
         "audit": audit.run,
         "relay": relay.run,
