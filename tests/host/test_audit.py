@@ -260,6 +260,7 @@ sys.path[:0] = [{tests!r}]
 import anyio, os, signal
 from fanlight.host import Host
 from host.test_consent import board
+from support.calls import call_tool
 
 async def main():
     async with Host({{"board": board()}}, store="sqlite:///{path}") as host:
