@@ -231,16 +231,24 @@ class _HttpChannel:
 @contextmanager
 def serving(app: Any, *, sockets: bool = False) -> Iterator[str]:
     """Serve an ASGI program on a free loopback port, in a thread that ends with the block."""
+    with serving_built(lambda _: app, sockets=sockets) as address:
+        yield address
+
+
+@contextmanager
+def serving_built(build: Callable[[str], Any], *, sockets: bool = False) -> Iterator[str]:
+    """Serve the ASGI program that `build` returns for its own address, like `serving`."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         protocol: Literal["none", "websockets-sansio"] = "websockets-sansio" if sockets else "none"
-        config = uvicorn.Config(app, log_level="warning", ws=protocol, timeout_graceful_shutdown=1)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        config = uvicorn.Config(build(address), log_level="warning", ws=protocol, timeout_graceful_shutdown=1)
         web = uvicorn.Server(config)
         thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield address
         finally:
             web.should_exit = True
             thread.join(10)

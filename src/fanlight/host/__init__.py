@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fanlight.host.errors import PolicyError as PolicyError
     from fanlight.host.errors import RequestError as RequestError
     from fanlight.host.errors import ServerError as ServerError
+    from fanlight.host.errors import SignInRequiredError as SignInRequiredError
     from fanlight.host.errors import StoreError as StoreError
     from fanlight.host.errors import UnknownServerError as UnknownServerError
     from fanlight.host.errors import UnknownToolError as UnknownToolError
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from fanlight.host.timeouts import Timeouts as Timeouts
     from fanlight.host.upstream.callbacks import ServerRequest as ServerRequest
     from fanlight.host.upstream.events import Status as Status
+    from fanlight.host.upstream.oauth import SignIn as SignIn
+    from fanlight.host.upstream.oauth import UserOAuth as UserOAuth
     from fanlight.host.views.info import ViewInfo as ViewInfo
 
 __getattr__, __dir__, __all__ = lazy_exports(
@@ -77,6 +80,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "PolicyError",
             "RequestError",
             "ServerError",
+            "SignInRequiredError",
             "StoreError",
             "UnknownServerError",
             "UnknownToolError",
@@ -102,6 +106,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "timeouts": ["Timeouts"],
         "upstream.callbacks": ["ServerRequest"],
         "upstream.events": ["Status"],
+        "upstream.oauth": ["SignIn", "UserOAuth"],
         "views.info": ["ViewInfo"],
     },
 )

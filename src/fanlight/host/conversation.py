@@ -64,7 +64,8 @@ class Conversation:
         """Call a tool by its name in `tools`, and open its View if it has one.
 
         A JSON-RPC error, and a View's tool that fails or is not allowed, become a result with `isError`. A call that
-        does not finish raises `CallCancelledError`; `CredentialsRejectedError` means that the user has to sign in.
+        does not finish raises `CallCancelledError`; `CredentialsRejectedError` and `SignInRequiredError` mean that the
+        user has to sign in.
         """
         self._runtime.tasks.check_running()
         check_arguments(arguments)

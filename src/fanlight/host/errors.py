@@ -91,6 +91,17 @@ class CredentialsRejectedError(NotConnectedError):
         """The HTTP status: 401 or 403."""
 
 
+class SignInRequiredError(NotConnectedError):
+    """A user has to sign in to a server first. The sign-in can be finished for `Timeouts.sign_in`."""
+
+    def __init__(self, server: str, user: str, url: str) -> None:
+        super().__init__(server, f"{user} has to sign in to {server} first.")
+        self.user = user
+        """The user."""
+        self.url = url
+        """The page of the authorization server, to show to this user as a link."""
+
+
 class ViewError(RemoteError):
     """A View cannot be shown."""
 

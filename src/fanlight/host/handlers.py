@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fanlight.host.consent.policy import App
 from fanlight.host.consent.question import Question
 from fanlight.host.errors import CredentialsRejectedError
+from fanlight.host.upstream.oauth import SignIn
 from fanlight.host.views.frames import Answer
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -59,6 +60,7 @@ class SamplingRequest(ViewRequest):
 MessageHandler = Callable[[Message], Awaitable[None] | None]
 SamplingHandler = Callable[[SamplingRequest], Awaitable[JSONObject]]
 QuestionHandler = Callable[[Question], Awaitable[Answer] | Answer]
+SignInHandler = Callable[[SignIn], Awaitable[None] | None]
 RejectionHandler = Callable[[CredentialsRejectedError], Awaitable[None] | None]
 
 
@@ -76,3 +78,5 @@ class Handlers:
     """Whether the question handler is called even if a page could ask the user."""
     rejection: RejectionHandler | None = None
     """Is notified that a server rejected credentials."""
+    sign_in: SignInHandler | None = None
+    """Is notified that a user has to sign in."""

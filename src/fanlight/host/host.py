@@ -12,7 +12,7 @@ from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
 from fanlight.host.conversation import Conversation
 from fanlight.host.errors import UnknownViewError
-from fanlight.host.handlers import MessageHandler, QuestionHandler, RejectionHandler, SamplingHandler
+from fanlight.host.handlers import MessageHandler, QuestionHandler, RejectionHandler, SamplingHandler, SignInHandler
 from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
 from fanlight.host.profile import Profile
@@ -23,6 +23,7 @@ from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
 from fanlight.host.upstream.credentials import Credentials
+from fanlight.host.upstream.oauth import UserOAuth
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_object, check_path, check_text, check_user
 from fanlight.host.views.info import ViewInfo, view_info
@@ -58,6 +59,7 @@ class Host:
             Default: the token decides, and all pages are of one user.
         credentials: `async (user, server)`: returns the headers, an `httpx2.Auth` or the environment variables with
             which a user's own connection to a server is opened, or None for the connection that all users share.
+        oauth: Lets each user sign in to servers with OAuth, and stores their tokens. Needs `user`.
         authorize: `authorize(websocket, view) -> bool`, sync or async: can refuse a page that has the View's token and
             belongs to its user. It cannot allow more than that.
         timeouts: How long the host waits for servers, pages, Views and users.
@@ -89,6 +91,7 @@ class Host:
         origins: Collection[str] = (),
         user: Identify | None = None,
         credentials: Credentials | None = None,
+        oauth: UserOAuth | None = None,
         authorize: Authorize | None = None,
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
@@ -111,6 +114,7 @@ class Host:
             origins=origins,
             user=user,
             credentials=credentials,
+            oauth=oauth,
             authorize=authorize,
             timeouts=timeouts,
             limits=limits,
@@ -181,6 +185,14 @@ class Host:
         self._runtime.handlers.rejection = handler
         return handler
 
+    def on_sign_in(self, handler: SignInHandler) -> SignInHandler:
+        """Set the handler that is called with a `SignIn` when a user has to sign in to a server of `Host(oauth=...)`.
+
+        Use it to show the user a link. The connection is opened as soon as the user has signed in.
+        """
+        self._runtime.handlers.sign_in = handler
+        return handler
+
     # For the user
 
     def on_question(self, handler: QuestionHandler, *, instead_of_pages: bool = False) -> QuestionHandler:
@@ -235,9 +247,9 @@ class Host:
     ) -> None:
         """Erase what is stored of a user or a conversation, or what is older than an age; or what is all of these.
 
-        Views and tokens are erased, and open Views are closed. Grants, pinned documents and connections go with a
-        whole user. Audit records are erased, too; with `audit="pseudonymise"`, they stay, without their data and with a
-        random name in place of the user. With `older_than`, Views that are alive are kept.
+        Views and tokens are erased, and open Views are closed. Grants, pinned documents, OAuth tokens and
+        connections go with a whole user. Audit records are erased, too; with `audit="pseudonymise"`, they stay, without
+        their data and with a random name in place of the user. With `older_than`, Views that are alive are kept.
         """
         self._runtime.tasks.check_running()
         check_user(user)
@@ -303,7 +315,9 @@ class Host:
         """Return an ASGI program that serves `app`, the host under `path`, and the sandbox host names."""
         if not callable(app):
             raise ArgumentError(f"app is {app!r}, expected an ASGI program, such as Starlette().")
-        return self._runtime.web(check_path(path)).wrap(app)
+        path = check_path(path)
+        self._runtime.check_redirect(path)
+        return self._runtime.web(path).wrap(app)
 
     def sandbox_asgi(self) -> ASGIApp:
         """Return an ASGI program for the sandbox host names only.

@@ -12,6 +12,7 @@ from fanlight.host.store.base import Store
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.credentials import Credentials
+from fanlight.host.upstream.oauth import UserOAuth
 from fanlight.host.validation import check_callable, check_info, check_object, check_seconds
 from fanlight.host.web.page_socket import Authorize
 from fanlight.host.web.users import Identify
@@ -24,6 +25,7 @@ _TYPES: Mapping[str, type] = {
     "limits": Limits,
     "profile": Profile,
     "retention": Retention,
+    "oauth": UserOAuth,
 }
 _SIGNATURES: Mapping[str, str] = {
     "user": "user(connection) -> str | None",
@@ -47,6 +49,7 @@ class HostOptions:
     origins: Collection[str]
     user: Identify | None
     credentials: Credentials | None
+    oauth: UserOAuth | None
     authorize: Authorize | None
     timeouts: Timeouts | None
     limits: Limits | None
@@ -66,6 +69,8 @@ class HostOptions:
                 raise ArgumentError(f"{name} is {value!r}, expected a {kind.__name__}. Write {kind.__name__}(...).")
         for name, signature in _SIGNATURES.items():
             check_callable(name, getattr(self, name), signature)
+        if self.oauth is not None and self.user is None:
+            raise ArgumentError("oauth needs the user of each browser. Write Host(..., user=identify, oauth=...).")
         check_seconds("linger", self.linger)
         if self.info is not None:
             check_info(self.info)

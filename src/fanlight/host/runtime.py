@@ -7,13 +7,13 @@ with `runtime_of(host)`.
 import inspect
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import anyio
 
@@ -24,7 +24,6 @@ from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
 from fanlight.host.documents.reader import DocumentReader
-from fanlight.host.errors import CredentialsRejectedError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
@@ -41,6 +40,7 @@ from fanlight.host.upstream.events import (
     ServerEvent,
     ToolsChanged,
 )
+from fanlight.host.upstream.oauth import CALLBACK, SignIn, SignIns
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts, check_origins
 from fanlight.host.views.app_tools import AppTools
@@ -53,11 +53,15 @@ from fanlight.host.views.tokens import ViewTokens
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.opener import ViewOpener
 from fanlight.host.web.origins import HostNames
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _SWEEP: Final = 5.0
 _RESTARTED: Final = "The host was restarted before the call finished."
 _LISTS = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
+
+
+Event = TypeVar("Event")
 
 
 class Runtime:
@@ -68,6 +72,12 @@ class Runtime:
         policy, profile = options.policy or Policy(), options.profile or Profile()
         dialects = options.dialects
         self.timeouts = timeouts
+        self.store = open_store(options.store)
+        self.sign_ins = (
+            None
+            if options.oauth is None
+            else SignIns(options.oauth, servers, self.store, timeouts.sign_in, self._begin_sign_in, options.credentials)
+        )
         self.servers = Servers(
             servers,
             call_wait=timeouts.connect,
@@ -75,11 +85,10 @@ class Runtime:
             on_sampling=options.on_server_sampling,
             on_elicitation=options.on_elicitation,
             dialects=dialects,
-            credentials=options.credentials,
+            credentials=options.credentials if self.sign_ins is None else self.sign_ins.credentials,
             max_own=limits.user_connections,
             idle=timeouts.idle,
         )
-        self.store = open_store(options.store)
         self.handlers = Handlers()
         self.tasks = HostTasks()
         self.records = ViewRecords(self.store)
@@ -196,9 +205,18 @@ class Runtime:
             grants=self.store,
             identify=self._identify,
             authorize=self._authorize,
+            sign_ins=self.sign_ins,
             max_bytes=self._max_bytes,
             question_timeout=self.timeouts.question,
         )
+
+    def check_redirect(self, path: str) -> None:
+        """Raise if browsers that come back from an authorization server do not arrive below a path."""
+        if self.sign_ins is not None and not self.sign_ins.redirect_uri.endswith(f"{path}/{CALLBACK}"):
+            raise ArgumentError(
+                f"redirect_uri is {self.sign_ins.redirect_uri!r}, but this host answers at {path}/{CALLBACK}. "
+                "Write that path in UserOAuth(redirect_uri=...), or give wrap() another one."
+            )
 
     @property
     def knows_users(self) -> bool:
@@ -235,6 +253,8 @@ class Runtime:
         erased = self.store.erase_views(selection)
         await self.views.erase(erased)
         if selection.user is not None and selection.conversation is None and selection.before is None:
+            if self.sign_ins is not None:
+                self.sign_ins.forget(selection.user)
             self.store.erase_user(selection.user)
             self.opener.documents.forget(selection.user)
             await self.servers.disconnect(selection.user)
@@ -266,12 +286,16 @@ class Runtime:
         if not self.tasks.running:
             return
         if isinstance(event, CredentialsRejected):
-            self.tasks.start_soon(self._report_rejection, event.error)
+            self.tasks.start_soon(_notify, self.handlers.rejection, event.error)
         elif (kind := _LISTS.get(type(event))) is not None:
             self.views.list_changed(event.server, kind, lambda user: self.servers.uses(event.server, event.user, user))
 
-    async def _report_rejection(self, error: CredentialsRejectedError) -> None:
-        if self.handlers.rejection is not None:
-            done = self.handlers.rejection(error)
-            if inspect.isawaitable(done):
-                await done
+    def _begin_sign_in(self, sign_in: SignIn) -> None:
+        self.tasks.start_soon(_notify, self.handlers.sign_in, sign_in)
+
+
+async def _notify(handler: Callable[[Event], Awaitable[None] | None] | None, event: Event) -> None:
+    if handler is not None:
+        done = handler(event)
+        if inspect.isawaitable(done):
+            await done

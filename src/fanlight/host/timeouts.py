@@ -23,6 +23,8 @@ class Timeouts:
     """For a View to run one of its own tools (D-SEC-04)."""
     question: float = 120.0
     """For a user to answer a question. After that, the request is denied."""
+    sign_in: float = 600.0
+    """For a user to sign in to a server with OAuth, after the link was made."""
     message: float = 10.0
     """For the message handler of the program, before the View is told that its message was accepted. It goes on."""
     begun: float = 300.0

@@ -33,7 +33,8 @@ defined there. A test compares this drawing with the classes.
     │   │   ├── CallTimeoutError
     │   │   └── ConnectionLostError        while the call ran
     │   │       └── NotConnectedError      before it was sent
-    │   │           └── CredentialsRejectedError  the user has to sign in
+    │   │           ├── CredentialsRejectedError  the server rejected the credentials
+    │   │           └── SignInRequiredError  the user has to sign in
     │   ├── ConnectError                   `fanlight check` cannot connect to a server
     │   ├── HandshakeError                 a View does not finish the handshake with `fanlight check`
     │   ├── HostError                      the host answered a scripted View with a JSON-RPC error

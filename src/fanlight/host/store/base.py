@@ -246,6 +246,12 @@ class Store(Protocol):
     def pinned(self, server: str, uri: str, user: str | None) -> str | None:
         """Return the digest that `pin` set, or None."""
 
+    def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
+        """Store the OAuth tokens and registration of a user at a server. They are secrets."""
+
+    def credentials(self, user: str, server: str) -> JSONObject | None:
+        """Return what `set_credentials` stored, or None."""
+
     def add_document(self, document: StoredDocument) -> None:
         """Add a View's document, so that other processes can serve it, or change when it expires.
 
@@ -268,7 +274,7 @@ class Store(Protocol):
         """Erase Views with their tokens, and return the ids of those that were erased."""
 
     def erase_user(self, user: str) -> None:
-        """Erase the grants, the documents and the digests of pinned documents of a user."""
+        """Erase the grants, credentials, documents and digests of pinned documents of a user."""
 
     def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
         """Erase audit records; with a pseudonym, keep them, but write it in place of the user and erase `data`."""

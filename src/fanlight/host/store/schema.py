@@ -64,7 +64,11 @@ _ADD_USERS_OF_DOCUMENTS: Final = (
     "create index documents_by_user on documents (user)",
 )
 
-MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS, _ADD_USERS, _ADD_USERS_OF_DOCUMENTS)
+_ADD_CREDENTIALS: Final = (
+    "create table credentials (user text, server text, data text not null, primary key (user, server)) without rowid",
+)
+
+MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS, _ADD_USERS, _ADD_USERS_OF_DOCUMENTS, _ADD_CREDENTIALS)
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 
 

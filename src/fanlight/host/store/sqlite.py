@@ -26,6 +26,7 @@ from fanlight.host.store.base import (
 )
 from fanlight.host.store.schema import migrate
 from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.jsonrpc import JSONObject
 
 _COLUMNS = (
     "id",
@@ -200,6 +201,7 @@ class SqliteStore:
     def erase_user(self, user: str) -> None:
         self._execute("delete from grants where user = ?", [user])
         self._execute("delete from pins where user = ?", [user])
+        self._execute("delete from credentials where user = ?", [user])
         self._execute("delete from documents where user = ?", [user])
 
     def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
@@ -218,6 +220,16 @@ class SqliteStore:
         else:
             query = f"update audit set user = ?, data = null where {where}"  # noqa: S608  constant names
             self._execute(query, [pseudonym, *values])
+
+    def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
+        self._execute(
+            "insert into credentials values (?, ?, ?) on conflict do update set data = excluded.data",
+            [user, server, json.dumps(credentials)],
+        )
+
+    def credentials(self, user: str, server: str) -> JSONObject | None:
+        rows = self._execute("select data from credentials where user = ? and server = ?", [user, server])
+        return json.loads(rows[0][0]) if rows else None
 
     def add_document(self, document: StoredDocument) -> None:
         if self._path is None:  # the only process that can read it has it already

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -32,6 +33,7 @@ from fanlight.host.errors import (
     NotConnectedError,
     ServerError,
     ServerStartError,
+    SignInRequiredError,
 )
 from fanlight.host.upstream.callbacks import Handler, elicitation_callback, sampling_callback
 from fanlight.host.upstream.config import InProcess, Streams, Target, Url, parse_target
@@ -55,6 +57,7 @@ from fanlight.host.upstream.events import (
     ToolsChanged,
 )
 from fanlight.host.upstream.malformed import MalformedResponse
+from fanlight.host.upstream.oauth import SignIn, SignInAuth
 from fanlight.host.upstream.process import Launcher
 from fanlight.host.upstream.subscriptions import Subscriptions, WatchedResources
 from fanlight.host.upstream.transport import Attempt, HttpFailure, MessageObserver, ServerErrorData, open_transport
@@ -163,8 +166,7 @@ class Connection:
         self._client_info = client_info or types.Implementation(name="fanlight", version=__version__)
         self._call_wait = call_wait
         self._slow_after = slow_after
-        signs_in = isinstance(self.target, Url) and self.target.auth is not None
-        self._connect_timeout = connect_timeout or (_SIGN_IN_TIMEOUT if signs_in else _CONNECT_TIMEOUT)
+        self._connect_timeout = connect_timeout or self._default_timeout()
         self._backoff = backoff or Backoff()
         self._on_sampling = on_sampling and sampling_callback(name, user, on_sampling)
         self._on_elicitation = on_elicitation and elicitation_callback(name, user, on_elicitation)
@@ -174,8 +176,15 @@ class Connection:
         self._ready_seconds = 0.0  # how long the last connection was ready
         self._needs_change = False  # waiting does not help: the command cannot be started, or exits at once
         self._sign_in_failed = False
+        self._end_reason: str | None = None  # why the user did not sign in
         self._rejected: int | None = None  # the HTTP status with which the server rejected the credentials
         self.reset()
+
+    def _default_timeout(self) -> float:
+        auth = self.target.auth if isinstance(self.target, Url) else None
+        if isinstance(auth, SignInAuth):
+            return _CONNECT_TIMEOUT + auth.timeout
+        return _CONNECT_TIMEOUT if auth is None else _SIGN_IN_TIMEOUT
 
     def reset(self) -> None:
         """Prepare to run, for the first time or again, possibly in another event loop."""
@@ -186,6 +195,7 @@ class Connection:
         self._closing = anyio.Event()
         self._pause: anyio.CancelScope | None = None  # created in the event loop
         self._restarting = False
+        self._end_reason = None
         self._rejected = None
         self._watched.added = anyio.Event()
 
@@ -205,6 +215,16 @@ class Connection:
         """Whether a request to the server has no response yet."""
         return self._current is not None and self._current.has_calls
 
+    @property
+    def sign_in(self) -> SignIn | None:
+        """The sign-in that the connection waits for, if there is one."""
+        auth = self._sign_in_auth()
+        return None if auth is None else auth.sign_in
+
+    def _sign_in_auth(self) -> SignInAuth | None:
+        auth = self.target.auth if isinstance(self.target, Url) else None
+        return auth if isinstance(auth, SignInAuth) else None
+
     # Staying connected
 
     async def run(self) -> None:
@@ -223,7 +243,7 @@ class Connection:
                 number = 1 if self._ready_seconds > self._backoff.steady else number + 1
                 await self._pause_after(failure, number)
         finally:
-            self._set(Status("closed", None if self._rejected is None else self._rejection().message))
+            self._set(Status("closed", self._end_reason if self._rejected is None else self._rejection().message))
 
     def close(self) -> None:
         """Close the connection; `run` returns once the child process, if any, is gone."""
@@ -261,6 +281,9 @@ class Connection:
         self._connecting = (attempt, monotonic())
         self._needs_change = self._sign_in_failed = False
         self._rejected = None
+        auth = self._sign_in_auth()
+        if auth is not None:
+            auth.may_begin = partial(self._may_sign_in, attempt)
         try:
             with anyio.CancelScope() as self._pause:
                 await self._stay_connected(attempt)
@@ -269,14 +292,25 @@ class Connection:
             logger.debug("%s: the connection failed", self.name, exc_info=True)
             first = first_error(error)
             self._needs_change = isinstance(first, ServerStartError)
-            self._sign_in_failed = isinstance(first, OAuthFlowError)
+            self._sign_in_failed = isinstance(first, OAuthFlowError) and attempt.client is None
             if isinstance(first, MCPError) and attempt.http_status in _REJECTED:
                 self._rejected = attempt.http_status
                 self._emit(CredentialsRejected(self.name, self.user, self._rejection()))
             failure = explain_failure(first, self.target, attempt, self._connect_timeout)
+        finally:
+            if auth is not None:
+                auth.settle(is_signed_in=False)
         if not self.retries and attempt.client is None and attempt.child is not None:
             self._needs_change = self._needs_change or attempt.child.exit_code is not None
         return failure
+
+    def _may_sign_in(self, attempt: Attempt) -> bool:
+        """Return whether a sign-in may begin: not for a call, which would run long after its caller gave up."""
+        if attempt.client is not None:
+            attempt.end(f"{self.user} has to sign in again.")
+            return False
+        self._set(Status("connecting", f"{self.user} has to sign in."))
+        return True
 
     async def _stay_connected(self, attempt: Attempt) -> None:
         with anyio.fail_after(self._connect_timeout) as limit:
@@ -290,6 +324,8 @@ class Connection:
                     tasks.start_soon(self._subscriptions(client, attempt).run)
                     tasks.start_soon(self._refresh_tools, attempt)
                     attempt.client = client
+                    if (auth := self._sign_in_auth()) is not None:
+                        auth.settle(is_signed_in=True)
                     self._current = attempt
                     if self._closing.is_set():
                         attempt.ended.set()
@@ -327,6 +363,10 @@ class Connection:
         """Wait before the next attempt: for a while, for `restart`, or for `close`."""
         if self._rejected is not None and self.user is not None:
             self._closing.set()  # the next use of the connection asks for other credentials
+            return
+        if self._sign_in_failed and self.user is not None:
+            self._end_reason = failure
+            self._closing.set()  # the next use begins another sign-in
             return
         if isinstance(self.target, Streams) and self.target.once:
             reason = f"{failure} A transport can be opened only once: give a function that opens one."
@@ -443,6 +483,8 @@ class Connection:
         if not self._is_connected():
             if self._rejected is not None:
                 raise self._rejection()
+            if (sign_in := self.sign_in) is not None:
+                raise SignInRequiredError(self.name, sign_in.user, sign_in.url)
             reason = self.status.reason or f"it is {self.status.state}."
             raise NotConnectedError(self.name, f"not connected: {reason}")
 
@@ -549,7 +591,11 @@ class Connection:
             raise CallTimeoutError(self.name, f"{what} did not answer within {seconds:g} seconds.")
         if self._rejected is not None:  # another request found out first
             raise self._rejection()
-        raise ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
+        raise self._lost(attempt, what)
+
+    def _lost(self, attempt: Attempt, what: str) -> ConnectionLostError:
+        reason = "." if attempt.reason is None else f": {attempt.reason}"
+        return ConnectionLostError(self.name, f"the connection was lost before {what} answered{reason}")
 
     def _reject(self, status: int, attempt: Attempt) -> FanlightError:
         """Return the error for credentials that the server no longer accepts. A user's own connection ends."""
@@ -573,7 +619,7 @@ class Connection:
 
     def _translate(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
         if attempt.is_connection_loss(error) and not isinstance(error, InputRefusedError):
-            return ConnectionLostError(self.name, f"the connection was lost before {what} answered.")
+            return self._lost(attempt, what)
         match error.data:
             case HttpFailure() as failure:
                 if failure.status in _REJECTED:

@@ -1,6 +1,7 @@
 """The host as an ASGI app: routes each request by its host name and path.
 
-application's name  {path}/socket, {path}/grants, {path}/mcp-app.js and its parts; other paths go to the application
+application's name  {path}/socket, {path}/grants, {path}/mcp-app.js and its parts, {path}/oauth/callback with
+                    `Host(oauth=...)`; other paths go to the application
 proxy's name        /proxy, /sandbox.js                       sandbox.py
 an app's name       /<hash of a document>, /warm, /report     sandbox.py
 any other name      421 Misdirected Request
@@ -14,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from fanlight.host.upstream.oauth import CALLBACK, SignIns
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, GrantStore
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
@@ -21,6 +23,7 @@ from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
 from fanlight.host.web.refusals import Refusals
 from fanlight.host.web.sandbox import Sandbox, SandboxBackend
+from fanlight.host.web.sign_in_page import SignInPage
 from fanlight.host.web.users import Identify
 from fanlight.protocol.errors import ArgumentError
 
@@ -46,6 +49,7 @@ class Web:
         grants: GrantStore | None = None,
         identify: Identify | None = None,
         authorize: Authorize | None = None,
+        sign_ins: SignIns | None = None,
         max_bytes: int = 16_000_000,
         open_timeout: float = 10.0,
         prewarm_timeout: float = 600.0,
@@ -57,6 +61,7 @@ class Web:
         self._names = names
         self._path = path.rstrip("/")
         self._grants = None if grants is None else GrantRoutes(grants, names, identify)
+        self._redirects = None if sign_ins is None or identify is None else SignInPage(sign_ins, identify)
         refusals = Refusals(names)
         self._sandbox = Sandbox(backend, names, refusals)
         self._sockets = SocketServer(
@@ -83,9 +88,11 @@ class Web:
             name = path.removeprefix(f"{self._path}/") if path.startswith(f"{self._path}/") else ""
             is_socket, is_script = name == "socket", name in PAGE_SCRIPTS
             is_grants = self._grants is not None and name in GRANT_ROUTES
+            is_redirect = self._redirects is not None and name == CALLBACK
+            is_own = is_socket or is_script or is_grants or is_redirect
             if role == "other" and is_socket and scope["type"] == "websocket":
                 await self._sockets.refuse_name(WebSocket(scope, receive, send))
-            elif role not in ("host", "other") or (role == "other" and (is_socket or is_script or is_grants)):
+            elif role not in ("host", "other") or (role == "other" and is_own):
                 await self._sandbox(role, label, path, scope, receive, send)
             elif is_socket and scope["type"] == "websocket":
                 await self._sockets(WebSocket(scope, receive, send))
@@ -93,6 +100,8 @@ class Web:
                 await script_response(name, scope, self._names.pages)(scope, receive, send)
             elif is_grants and self._grants is not None and scope["type"] == "http":
                 await self._grants(name, scope, receive, send)
+            elif is_redirect and self._redirects is not None and scope["type"] == "http":
+                await self._redirects(scope, receive, send)
             else:
                 await application(scope, receive, send)
 

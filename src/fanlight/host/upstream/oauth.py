@@ -1,0 +1,334 @@
+"""OAuth for many users: tokens by user and server, and sign-ins that wait for the browser to come back.
+
+The `mcp` SDK runs the protocol (discovery, registration, PKCE, exchange, refresh). This module stores what it learns,
+and connects the redirect, which arrives at a route of the host, to the connection that waits for it.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import parse_qs, urlencode, urlsplit
+from weakref import WeakSet
+
+import anyio
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, BaseModel
+
+from fanlight.host.store.base import Store
+from fanlight.host.upstream.config import Url, parse_target
+from fanlight.host.upstream.credentials import Credential, Credentials
+from fanlight.host.validation import shown
+from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.jsonrpc import JSONObject
+
+Model = TypeVar("Model", bound=BaseModel)
+
+CALLBACK: Final = "oauth/callback"
+"""The path of the redirect below the path that `Host.wrap` serves."""
+
+_EXCHANGE_TIMEOUT: Final = 30.0  # for the authorization server to exchange a code for a token
+_MAX_REASON: Final = 300
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_NOT_ACCEPTED: Final = "its authorization server did not accept the sign-in"
+_UNKNOWN: Final = (
+    "This sign-in is not known. It was finished already, has expired, or was begun by another user. "
+    "Go back to the chat and begin again."
+)
+
+
+@dataclass(frozen=True)
+class UserOAuth:
+    """Lets each user sign in to servers with OAuth. The host stores the tokens of each user.
+
+    Args:
+        servers: The names of the servers. Each is at a URL.
+        redirect_uri: The address to which the authorization server sends the browser back: the program's origin, the
+            path of `Host.wrap`, and `/oauth/callback`.
+        client_name: The name under which the program registers itself, which users see when they sign in.
+    """
+
+    servers: Collection[str]
+    redirect_uri: str
+    client_name: str = "Fanlight"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.servers, str) or not isinstance(self.servers, Collection):
+            raise ArgumentError(f'servers is {shown(self.servers)}, expected names of servers. Write {{"crm"}}.')
+        if not _is_redirect_uri(self.redirect_uri):
+            raise ArgumentError(
+                f"redirect_uri is {shown(self.redirect_uri)}, expected an address with https (or with http on this "
+                f'machine) that ends in /{CALLBACK}. Write "https://chat.example.com/apps/{CALLBACK}".'
+            )
+
+
+def _is_redirect_uri(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    parts = urlsplit(value)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    is_plain = not (parts.query or parts.fragment or parts.username)
+    return is_safe and bool(parts.hostname) and is_plain and parts.path.endswith(f"/{CALLBACK}")
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """A user has to sign in to a server before it can be used for them."""
+
+    user: str
+    """The user."""
+    server: str
+    """The name of the server."""
+    url: str = field(repr=False)
+    """The page of the authorization server. Show it to this user as a link; it is of no use to others."""
+
+
+class SignInResult(NamedTuple):
+    """What to show a browser that came back from the authorization server."""
+
+    is_signed_in: bool
+    message: str
+
+
+class _Pending:
+    """A sign-in that waits for the browser to come back."""
+
+    def __init__(self, sign_in: SignIn, state: str) -> None:
+        self.sign_in = sign_in
+        self.state = state
+        self.returned = anyio.Event()
+        self.answer: AuthorizationCodeResult | str = ""
+        """What the browser brought: a code, or the reason why there is none."""
+        self.settled = anyio.Event()
+        """Set when the server has accepted the code, or has not."""
+        self.is_signed_in = False
+
+    def settle(self, *, is_signed_in: bool) -> None:
+        if not self.settled.is_set():
+            self.is_signed_in = is_signed_in
+            self.settled.set()
+
+
+class SignIns:
+    """The sign-ins of all users of one host.
+
+    Args:
+        options: What the program configured.
+        servers: What `Host` accepts as servers.
+        store: Stores tokens and registrations by user and server.
+        timeout: For how many seconds a sign-in can be finished.
+        notify: Is called with each sign-in that begins.
+        others: Returns the credentials for the servers that are not signed in to with OAuth.
+    """
+
+    def __init__(
+        self,
+        options: UserOAuth,
+        servers: Mapping[str, object],
+        store: Store,
+        timeout: float,
+        notify: Callable[[SignIn], None],
+        others: Credentials | None = None,
+    ) -> None:
+        self.redirect_uri = options.redirect_uri
+        self.timeout = timeout
+        self._client_name = options.client_name
+        self._store = store
+        self._notify = notify
+        self._others = others
+        self._urls = {name: _url_of(name, servers) for name in options.servers}
+        self._pending: dict[str, _Pending] = {}
+        self._auths: WeakSet[SignInAuth] = WeakSet()
+
+    async def credentials(self, user: str, server: str) -> Credential:
+        """Return the credential of a user for a server, as `Host(credentials=...)` does."""
+        url = self._urls.get(server)
+        if url is None:
+            return None if self._others is None else await self._others(user, server)
+        metadata = OAuthClientMetadata(
+            redirect_uris=[AnyUrl(self.redirect_uri)],
+            client_name=self._client_name,
+            application_type="native" if urlsplit(self.redirect_uri).hostname in _LOOPBACK else "web",
+        )
+        auth = SignInAuth(self, UserTokens(self._store, user, server, url), metadata)
+        self._auths.add(auth)
+        return auth
+
+    def begin(self, sign_in: SignIn) -> _Pending:
+        """Let the user of a sign-in finish it, until `end`."""
+        state = parse_qs(urlsplit(sign_in.url).query)["state"][0]
+        pending = self._pending[state] = _Pending(sign_in, state)
+        self._notify(sign_in)
+        return pending
+
+    def end(self, pending: _Pending) -> None:
+        """Let nobody finish a sign-in any more."""
+        self._pending.pop(pending.state, None)
+
+    async def finish(self, user: str, query: Mapping[str, str]) -> SignInResult:
+        """Finish the sign-in that a redirect belongs to, if it is of the user whose browser brought it."""
+        pending = self._pending.get(query.get("state", ""))
+        # One who is sent the link, or the redirect, of another user must neither give away nor take over an account.
+        if pending is None or pending.sign_in.user != user:
+            return SignInResult(False, _UNKNOWN)
+        del self._pending[pending.state]  # each state is used once
+        pending.answer = _answer(query, pending.state)
+        pending.returned.set()
+        with anyio.move_on_after(_EXCHANGE_TIMEOUT):
+            await pending.settled.wait()
+        server = pending.sign_in.server
+        if pending.is_signed_in:
+            return SignInResult(True, f"You are signed in to {server}. You can close this window.")
+        reason = pending.answer if isinstance(pending.answer, str) else _NOT_ACCEPTED
+        return SignInResult(False, f"You are not signed in to {server}: {reason}. Go back to the chat and begin again.")
+
+    def forget(self, user: str) -> None:
+        """Let connections of a user that still close store nothing, and let no sign-in of the user be finished."""
+        for auth in tuple(self._auths):
+            if auth.user == user:
+                auth.tokens.is_erased = True
+        for pending in [each for each in self._pending.values() if each.sign_in.user == user]:
+            self.end(pending)
+
+
+def _answer(query: Mapping[str, str], state: str) -> AuthorizationCodeResult | str:
+    """Return what a redirect brought: a code, or the reason why there is none."""
+    code = query.get("code")
+    if code is not None and "error" not in query:
+        return AuthorizationCodeResult(code=code, state=state, iss=query.get("iss"))
+    reason = ": ".join(query[name] for name in ("error", "error_description") if query.get(name))
+    return f"the authorization server refused it ({reason[:_MAX_REASON] or 'without a reason'})"
+
+
+def _url_of(name: str, servers: Mapping[str, object]) -> str:
+    if name not in servers:
+        known = ", ".join(servers) or "none"
+        raise ArgumentError(f"UserOAuth has the server {name!r}, which Host does not have. The servers are: {known}.")
+    target = parse_target(servers[name], name)
+    if not isinstance(target, Url):
+        raise ArgumentError(f"UserOAuth has the server {name!r}, which is {target}. Expected a server at a URL.")
+    return target.url
+
+
+class UserTokens:
+    """The tokens and the registration of one user at one server: the SDK's `TokenStorage`, in a `Store`."""
+
+    def __init__(self, store: Store, user: str, server: str, url: str) -> None:
+        self.user = user
+        self.server = server
+        self.url = url
+        self.is_erased = False
+        """Whether the user was forgotten, so that nothing may be stored any more."""
+        self.context: OAuthContext | None = None
+        """The state of the SDK's provider that goes with the tokens."""
+        self._store = store
+
+    def _load(self) -> JSONObject:
+        stored = self._store.credentials(self.user, self.server) or {}
+        # A name that leads to another address now is another server, which must not see the tokens.
+        return stored if stored.get("url") == self.url and not self.is_erased else {"url": self.url}
+
+    def _save(self, stored: JSONObject) -> None:
+        if not self.is_erased:
+            self._store.set_credentials(self.user, self.server, stored)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        client = self._load().get("client")
+        return None if client is None else OAuthClientInformationFull.model_validate(client)
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        # Without the tokens, which belong to the registration that is replaced.
+        self._save({"url": self.url, "client": _dump(client_info)})
+
+    async def get_tokens(self) -> OAuthToken | None:
+        stored = self._load()
+        if "tokens" not in stored:
+            return None
+        assert self.context is not None
+        # The SDK stores none of these, and without them it cannot refresh a token that expired meanwhile.
+        self.context.token_expiry_time = stored.get("expires")
+        self.context.auth_server_url = stored.get("issuer")
+        self.context.oauth_metadata = _parse(OAuthMetadata, stored.get("metadata"))
+        self.context.protected_resource_metadata = _parse(ProtectedResourceMetadata, stored.get("resource"))
+        return OAuthToken.model_validate(stored["tokens"])
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        assert self.context is not None
+        known = {
+            "tokens": _dump(tokens),
+            "expires": self.context.token_expiry_time,
+            "issuer": self.context.auth_server_url,
+            "metadata": _dump(self.context.oauth_metadata),
+            "resource": _dump(self.context.protected_resource_metadata),
+        }
+        self._save({**self._load(), **known})
+
+
+def _dump(model: BaseModel | None) -> JSONObject | None:
+    return None if model is None else model.model_dump(mode="json", exclude_none=True)
+
+
+def _parse(kind: type[Model], stored: Any) -> Model | None:
+    return None if stored is None else kind.model_validate(stored)
+
+
+class SignInAuth(OAuthClientProvider):
+    """Authenticates the requests of one user to one server. Nothing in it opens a browser."""
+
+    def __init__(self, sign_ins: SignIns, tokens: UserTokens, metadata: OAuthClientMetadata) -> None:
+        super().__init__(tokens.url, metadata, tokens, self._begin, self._wait)
+        tokens.context = self.context
+        self.tokens = tokens
+        self.user = tokens.user
+        self.timeout = sign_ins.timeout
+        self.may_begin: Callable[[], bool] = lambda: True
+        """Returns whether a sign-in may begin now. The connection sets it."""
+        self._sign_ins = sign_ins
+        self._pending: _Pending | None = None
+        self._scopes: frozenset[str] = frozenset()
+
+    @property
+    def sign_in(self) -> SignIn | None:
+        """The sign-in that waits for the user, if there is one."""
+        pending = self._pending
+        return None if pending is None or pending.returned.is_set() else pending.sign_in
+
+    def settle(self, *, is_signed_in: bool) -> None:
+        """End the sign-in that is under way, if there is one."""
+        if self._pending is not None:
+            self._pending.settle(is_signed_in=is_signed_in)
+            self._pending = None
+
+    async def _begin(self, url: str) -> None:
+        parts = urlsplit(url)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        # A server may ask for more scopes in the middle of a connection, and no longer when it is opened again.
+        self._scopes |= frozenset(query.get("scope", "").split())
+        if not self.may_begin():
+            self.context.clear_tokens()
+            raise OAuthFlowError(f"{self.user} has to sign in again")
+        if self._scopes:
+            query["scope"] = " ".join(sorted(self._scopes))
+        url = parts._replace(query=urlencode(query)).geturl()
+        self._pending = self._sign_ins.begin(SignIn(self.user, self.tokens.server, url))
+
+    async def _wait(self) -> AuthorizationCodeResult:
+        pending = self._pending
+        assert pending is not None
+        try:
+            with anyio.fail_after(self.timeout):
+                await pending.returned.wait()
+        except TimeoutError:
+            raise OAuthFlowError(f"{self.user} did not sign in within {self.timeout:g} seconds") from None
+        finally:
+            self._sign_ins.end(pending)
+        if isinstance(pending.answer, str):
+            raise OAuthFlowError(pending.answer)
+        return pending.answer

@@ -1,0 +1,376 @@
+"""Users who sign in to a server with OAuth: a real authorization server, and browsers played by HTTP requests."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import anyio
+import anyio.lowlevel
+import httpx2
+import pytest
+from mcp.shared.auth import OAuthToken
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection
+
+from fanlight.host import (
+    Call,
+    ConnectionLostError,
+    Host,
+    NotConnectedError,
+    SignIn,
+    SignInRequiredError,
+    Timeouts,
+    UserOAuth,
+)
+from fanlight.host.host import runtime_of
+from fanlight.host.store.sqlite import SqliteStore
+from fanlight.host.upstream.oauth import SignInAuth
+from fanlight.protocol.errors import ArgumentError
+from support.docs import ROOT, blocks
+from support.oauth_server import Protected, protected_server
+
+pytestmark = pytest.mark.anyio
+
+ORIGIN = "http://127.0.0.1:8000"
+REDIRECT_URI = f"{ORIGIN}/apps/oauth/callback"
+PATIENCE = 30
+SHORT = Timeouts(connect=0.2, tools=PATIENCE)
+
+
+def identify(connection: HTTPConnection) -> str | None:
+    return connection.cookies.get("user")
+
+
+class Program:
+    """A program with many users, and the sign-ins that it was asked to show."""
+
+    def __init__(self, url: str, store: str | None = None, timeouts: Timeouts = SHORT) -> None:
+        oauth = UserOAuth({"crm"}, REDIRECT_URI)
+        self.host = Host({"crm": url}, store=store, user=identify, oauth=oauth, timeouts=timeouts)
+        self.app = self.host.wrap(Starlette())
+        self.asked: list[SignIn] = []
+        self._changed = anyio.Event()
+        self.host.on_sign_in(self._ask)
+
+    def _ask(self, sign_in: SignIn) -> None:
+        self.asked.append(sign_in)
+        self._changed.set()
+
+    async def sign_in_of(self, user: str, number: int = 1) -> SignIn:
+        """Return the sign-in that a user was asked for, or a later one, after it has begun."""
+        with anyio.fail_after(PATIENCE):
+            while len(found := [each for each in self.asked if each.user == user]) < number:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+        return found[number - 1]
+
+    async def visit(self, url: str, user: str | None) -> httpx2.Response:
+        """Open an address of the program in the browser of a user."""
+        transport = httpx2.ASGITransport(app=self.app)
+        cookies = {} if user is None else {"user": user}
+        async with httpx2.AsyncClient(transport=transport, cookies=cookies) as browser:
+            return await browser.get(url)
+
+    async def whoami(self, user: str) -> str:
+        """Return who a user is to the server."""
+        with anyio.fail_after(PATIENCE):
+            chat = self.host.conversation("c", user=user)
+            await chat.tools()  # connects without the short timeout of a call
+            call = await chat.call_tool("crm__whoami", {})
+        return text_of(call)
+
+    async def sign_in(self, user: str, number: int = 1) -> httpx2.Response:
+        """Let a user use the server, and sign in."""
+        with anyio.fail_after(PATIENCE):
+            while len([each for each in self.asked if each.user == user]) < number:
+                await self.host.conversation("c", user=user).tools()
+                await anyio.lowlevel.checkpoint()  # the connection of the last sign-in may still be closing
+        sign_in = await self.sign_in_of(user, number)
+        return await self.visit(await account(sign_in.url, user), user)
+
+
+def text_of(call: Call) -> str:
+    """Return the text of a call's result."""
+    assert call.result is not None
+    return str(call.result["content"][0]["text"])
+
+
+async def account(url: str, name: str, **answer: str) -> str:
+    """Sign in at the authorization server under a name; return the address to which it sends the browser back."""
+    async with httpx2.AsyncClient() as browser:
+        login = await browser.get(url)
+        assert login.status_code == 302
+        back = await browser.get(f"{login.headers['location']}&{urlencode(answer or {'as': name})}")
+    assert back.status_code == 302
+    return str(back.headers["location"])
+
+
+@asynccontextmanager
+async def running(crm: Protected, **options: Any) -> AsyncIterator[Program]:
+    program = Program(crm.url, **options)
+    async with program.host:
+        yield program
+
+
+async def test_each_user_signs_in_and_is_known_to_the_server() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            for user in ("alice", "bob"):
+                page = await program.sign_in(user)
+                assert page.status_code == 200
+                assert "You are signed in to crm. You can close this window." in page.text
+            assert await program.whoami("alice") == "alice"
+            assert await program.whoami("bob") == "bob"
+        assert crm.accounts.sign_ins == 2
+
+
+async def test_a_call_before_the_sign_in_says_so_and_the_sign_in_stays_valid() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            for _ in range(2):
+                with pytest.raises(SignInRequiredError, match=r"^crm: alice has to sign in to crm first\.$") as caught:
+                    await program.whoami("alice")
+            assert [each.url for each in program.asked] == [caught.value.url]
+            assert program.asked[0].url not in repr(program.asked[0])
+            page = await program.visit(await account(caught.value.url, "alice"), "alice")
+            assert page.status_code == 200
+            assert await program.whoami("alice") == "alice"
+
+
+async def test_a_restart_needs_no_sign_in_and_forget_needs_one(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/host.db"
+    with protected_server() as crm:
+        async with running(crm, store=store) as program:
+            await program.sign_in("alice")
+            await program.sign_in("bob")
+        async with running(crm, store=store) as program:
+            assert await program.whoami("alice") == "alice"
+            assert program.asked == []
+            await program.host.forget(user="alice")
+            stored = SqliteStore(tmp_path / "host.db")
+            assert stored.credentials("alice", "crm") is None
+            assert stored.credentials("bob", "crm") is not None
+            with pytest.raises(SignInRequiredError):
+                await program.whoami("alice")
+            assert await program.whoami("bob") == "bob"
+
+
+async def test_a_token_that_expired_while_the_program_was_stopped_is_refreshed(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/host.db"
+    with protected_server(lifetime=1) as crm:
+        async with running(crm, store=store) as program:
+            await program.sign_in("alice")
+        stored = SqliteStore(tmp_path / "host.db")
+        credentials = stored.credentials("alice", "crm")
+        assert credentials is not None
+        stored.set_credentials("alice", "crm", {**credentials, "expires": 1.0})
+        crm.accounts.access.clear()
+        async with running(crm, store=store) as program:
+            assert await program.whoami("alice") == "alice"
+            assert program.asked == []
+        assert crm.accounts.refreshed >= 1
+        assert crm.accounts.sign_ins == 1
+
+
+async def test_a_user_whose_tokens_were_revoked_signs_in_again() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.sign_in("alice")
+            assert await program.whoami("alice") == "alice"
+            crm.accounts.revoke("alice")
+            with pytest.raises(ConnectionLostError, match=r"alice has to sign in again\."):
+                await program.whoami("alice")
+            await program.sign_in("alice", number=2)
+            assert await program.whoami("alice") == "alice"
+        assert crm.accounts.sign_ins == 2
+
+
+async def test_another_user_cannot_finish_a_sign_in() -> None:
+    # Mallory is sent Alice's link, or Alice is sent Mallory's: each time the account would go to the wrong user.
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.host.conversation("c", user="alice").tools()
+            sign_in = await program.sign_in_of("alice")
+            for user in ("mallory", None):
+                refused = await program.visit(await account(sign_in.url, "mallory"), user)
+                assert refused.status_code == 400
+                assert "not known" in refused.text if user else "You are not signed in." in refused.text
+            assert crm.accounts.sign_ins == 0
+            finished = await program.visit(await account(sign_in.url, "alice"), "alice")
+            assert finished.status_code == 200  # the attempts changed nothing
+            assert await program.whoami("alice") == "alice"
+
+
+async def test_a_redirect_is_accepted_once_and_an_unknown_one_not_at_all() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.host.conversation("c", user="alice").tools()
+            back = await account((await program.sign_in_of("alice")).url, "alice")
+            assert (await program.visit(back, "alice")).status_code == 200
+            for url in (back, REDIRECT_URI, f"{REDIRECT_URI}?state=x&code=y", f"{REDIRECT_URI}?error=access_denied"):
+                refused = await program.visit(url, "alice")
+                assert refused.status_code == 400
+                assert "This sign-in is not known." in refused.text
+            assert await program.whoami("alice") == "alice"
+        assert crm.accounts.sign_ins == 1
+
+
+async def test_a_sign_in_expires() -> None:
+    with protected_server() as crm:
+        async with running(crm, timeouts=Timeouts(connect=PATIENCE, sign_in=0.2)) as program:
+            with pytest.raises(NotConnectedError, match=r"alice did not sign in within 0\.2 seconds"):
+                await program.whoami("alice")
+            late = await program.visit(await account(program.asked[0].url, "alice"), "alice")
+            assert late.status_code == 400
+            assert "This sign-in is not known." in late.text
+        assert crm.accounts.sign_ins == 0
+
+
+async def test_a_refusal_of_the_authorization_server_is_shown_in_words_and_escaped() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.host.conversation("c", user="alice").tools()
+            sign_in = await program.sign_in_of("alice")
+            page = await program.visit(await account(sign_in.url, "alice", refuse="1"), "alice")
+            assert page.status_code == 400
+            assert "You are not signed in to crm" in page.text
+            assert "access_denied: She said &lt;b&gt;no&lt;/b&gt;" in page.text
+            again = await program.sign_in("alice", number=2)
+            assert again.status_code == 200
+            assert program.asked[1].url != sign_in.url
+
+
+async def test_a_code_that_the_authorization_server_rejects_is_reported() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.host.conversation("c", user="alice").tools()
+            state = parse_qs(urlsplit((await program.sign_in_of("alice")).url).query)["state"][0]
+            page = await program.visit(f"{REDIRECT_URI}?state={state}&code=made-up", "alice")
+            assert page.status_code == 400
+            assert "its authorization server did not accept the sign-in" in page.text
+
+
+async def test_the_page_allows_nothing_but_its_own_style() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            page = await program.visit(REDIRECT_URI, "alice")
+            policy = page.headers["content-security-policy"]
+            assert policy.startswith("default-src 'none'; style-src 'sha256-")
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            assert page.headers["referrer-policy"] == "no-referrer"
+            assert page.headers["cache-control"] == "no-store"
+            transport = httpx2.ASGITransport(app=program.app)
+            async with httpx2.AsyncClient(transport=transport) as browser:
+                assert (await browser.post(REDIRECT_URI)).status_code == 405
+                assert (await browser.get(REDIRECT_URI.replace("127.0.0.1", "evil.example"))).status_code == 421
+
+
+async def test_tokens_are_not_sent_to_another_address_under_the_same_name(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/host.db"
+    with protected_server() as crm, protected_server() as other:
+        async with running(crm, store=store) as program:
+            await program.sign_in("alice")
+        # If it saw them, it would accept them.
+        other.accounts.access = crm.accounts.access
+        for token in other.accounts.access.values():
+            token.resource = other.url
+        async with running(other, store=store) as program:
+            with pytest.raises(SignInRequiredError):
+                await program.whoami("alice")
+
+
+async def test_a_connection_that_still_closes_stores_nothing_of_a_forgotten_user() -> None:
+    program = Program("https://crm.example/mcp")
+    async with program.host:
+        runtime = runtime_of(program.host)
+        assert runtime.sign_ins is not None
+        auth = await runtime.sign_ins.credentials("alice", "crm")
+        assert isinstance(auth, SignInAuth)
+        await auth.tokens.set_tokens(OAuthToken(access_token="before"))
+        assert runtime.store.credentials("alice", "crm") is not None
+        await program.host.forget(user="alice")
+        await auth.tokens.set_tokens(OAuthToken(access_token="refreshed meanwhile"))
+        assert runtime.store.credentials("alice", "crm") is None
+
+
+async def test_a_forgotten_user_cannot_finish_a_sign_in() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.host.conversation("c", user="alice").tools()
+            sign_in = await program.sign_in_of("alice")
+            await program.host.forget(user="alice")
+            page = await program.visit(await account(sign_in.url, "alice"), "alice")
+            assert page.status_code == 400
+            with pytest.raises(SignInRequiredError):
+                await program.whoami("alice")
+
+
+async def test_no_log_and_no_representation_has_a_token(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with protected_server() as crm:
+        async with running(crm) as program:
+            await program.sign_in("alice")
+            assert await program.whoami("alice") == "alice"
+            connection = await program.host.servers.connect("crm", "alice")
+            texts = [caplog.text, repr(connection.target), repr(vars(connection.target)["auth"])]
+        secrets = [*crm.accounts.access, *crm.accounts.refresh]
+        assert len(secrets) == 2
+        assert not [secret for secret in secrets for text in texts if secret in text]
+
+
+async def test_the_example_of_the_how_to_signs_a_user_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # for its store
+    page = ROOT / "docs" / "how-to" / "serve-many-users.md"
+    code = [block for language, _, block in blocks(page) if language == "python"]
+    with protected_server() as crm:
+        names: dict[str, Any] = {}
+        for block in (code[0], next(block for block in code if "UserOAuth" in block)):
+            local = block.replace("https://crm.example/mcp", crm.url).replace("https://chat.example.com", ORIGIN)
+            exec(compile(local, str(page), "exec"), names)
+        names["sessions"]["s1"] = "alice"
+        host: Host = names["host"]
+        app = host.wrap(Starlette())
+        async with host:
+            chat = host.conversation("c1", user="alice")
+            assert await chat.tools() == []
+            with anyio.fail_after(PATIENCE):
+                while "alice" not in names["links"]:
+                    await anyio.lowlevel.checkpoint()
+            back = await account(names["links"]["alice"].url, "alice")
+            transport = httpx2.ASGITransport(app=app)
+            async with httpx2.AsyncClient(transport=transport, cookies={"session": "s1"}) as browser:
+                assert (await browser.get(back)).status_code == 200
+            call = await chat.call_tool("crm__whoami", {})
+            assert text_of(call) == "alice"
+        assert {client.client_name for client in crm.accounts.clients.values()} == {"Example Chat"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"servers": "crm", "redirect_uri": REDIRECT_URI}, "expected names of servers"),
+        ({"servers": {"crm"}, "redirect_uri": "http://chat.example.com/apps/oauth/callback"}, "with https"),
+        ({"servers": {"crm"}, "redirect_uri": "https://chat.example.com/back"}, "ends in /oauth/callback"),
+        ({"servers": {"crm"}, "redirect_uri": f"{REDIRECT_URI}?x=/oauth/callback"}, "ends in /oauth/callback"),
+        ({"servers": {"crm"}, "redirect_uri": None}, "None"),
+    ],
+)
+def test_wrong_options_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        UserOAuth(**arguments)
+
+
+def test_oauth_fits_the_host() -> None:
+    url, oauth = "https://crm.example/mcp", UserOAuth({"crm"}, REDIRECT_URI)
+    with pytest.raises(ArgumentError, match="oauth needs the user of each browser"):
+        Host({"crm": url}, oauth=oauth)
+    with pytest.raises(ArgumentError, match=r"'crm', which Host does not have\. The servers are: mail"):
+        Host({"mail": url}, user=identify, oauth=oauth)
+    with pytest.raises(ArgumentError, match="Expected a server at a URL"):
+        Host({"crm": "python server.py"}, user=identify, oauth=oauth)
+    with pytest.raises(ArgumentError, match="this host answers at /other/oauth/callback"):
+        Host({"crm": url}, user=identify, oauth=oauth).wrap(Starlette(), "/other")
