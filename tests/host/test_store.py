@@ -1,6 +1,7 @@
 """The store in SQLite."""
 
 import sqlite3
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,12 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyt
     columns = {row[1] for row in database.execute("pragma table_info(views)")}
     database.close()
     assert "added" not in columns
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_new_file_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "host.db"
+    store = SqliteStore(path)
+    store.add(RECORD)
+    assert {oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == {"0o600"}
+    store.close()

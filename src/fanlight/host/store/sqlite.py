@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,10 @@ class SqliteStore:
         self._open()
 
     def _open(self) -> sqlite3.Connection:
+        if self._path is not None and not Path(self._path).exists():
+            # It will have what users see, and their credentials. SQLite gives its other files the same mode.
+            with suppress(OSError):  # SQLite reports what is wrong with the path
+                Path(self._path).touch(mode=0o600)
         database = sqlite3.connect(str(self._path or ":memory:"), check_same_thread=False, isolation_level=None)
         try:
             database.execute("pragma journal_mode = wal")
