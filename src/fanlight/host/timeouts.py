@@ -26,7 +26,7 @@ class Timeouts:
     sign_in: float = 600.0
     """For a user to sign in to a server with OAuth, after the link was made."""
     message: float = 10.0
-    """For the message handler of the program, before the View is told that its message was accepted. It goes on."""
+    """For the message handler of the program. After that, the View gets its response, and the handler goes on."""
     begun: float = 300.0
     """For the model to write more of a call's arguments, or for the program to run the call. Then it is cancelled."""
     token: float = 43_200.0
