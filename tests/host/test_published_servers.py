@@ -70,7 +70,7 @@ def program(published: dict[str, Published]) -> Iterator[Program]:
 def messages(program: Program) -> Messages:
     """The messages that Views send during the test."""
     received: Messages = []
-    program.host.on_message(lambda *message: received.append(message))
+    program.host.on_message(lambda message: received.append((message.conversation, message.role, message.content)))
     return received
 
 

@@ -87,7 +87,7 @@ def _beside(pages: ASGIApp, mcp: ASGIApp) -> ASGIApp:
 
 async def probe_frame(page: Page) -> Frame:
     """Wait until the probe is shown, and return its frame."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while True:
             for frame in page.frames:
                 if frame is not page.main_frame and await _is_probe(frame):
