@@ -86,5 +86,5 @@ def test_fields_of_views_that_are_not_valid_are_left_out(wrong: Any) -> None:
 def test_a_name_that_does_not_exist_is_an_error_with_those_that_do() -> None:
     tools = tools_of({"s": [{"name": "a", "inputSchema": {}}, {"name": "b", "inputSchema": {}}]})
     assert find_by_name(tools, "s__b").tool == "b"
-    with pytest.raises(UnknownToolError, match=r"no tool 's__c' for the model\. The tools are: s__a, s__b\."):
+    with pytest.raises(UnknownToolError, match=r"The model has no tool 's__c'\. The tools are: s__a, s__b\."):
         find_by_name(tools, "s__c")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fanlight.host.consent.policy import Policy as Policy
     from fanlight.host.consent.policy import Rules as Rules
     from fanlight.host.consent.question import Question as Question
+    from fanlight.host.consent.question import ViewRequest as ViewRequest
     from fanlight.host.conversation import ContextUpdate as ContextUpdate
     from fanlight.host.conversation import Conversation as Conversation
     from fanlight.host.errors import CallCancelledError as CallCancelledError
@@ -66,7 +67,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "calls.runner": ["CallView"],
         "consent.audit": ["json_line"],
         "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "Rules"],
-        "consent.question": ["Question"],
+        "consent.question": ["Question", "ViewRequest"],
         "conversation": ["ContextUpdate", "Conversation"],
         "errors": [
             "CallCancelledError",

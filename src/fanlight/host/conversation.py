@@ -102,8 +102,9 @@ class Conversation:
         """Begin a call, after waiting for the servers if the tool is not known yet."""
         servers = self._runtime.servers
         await servers.connect_all(self.user)
-        known = self._runtime.model_tools(servers.known_tools(self.user), self._owner)
-        if all(tool.name != name for tool in known):
+        try:
+            return self.begin(name)
+        except UnknownToolError:
             await servers.settled(self._runtime.timeouts.connect, self.user)
         try:
             return self.begin(name)

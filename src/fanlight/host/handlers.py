@@ -3,40 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from fanlight.host.consent.policy import App
-from fanlight.host.consent.question import Question
+from fanlight.host.consent.question import Question, ViewRequest
 from fanlight.host.errors import CredentialsRejectedError
 from fanlight.host.upstream.oauth import SignIn
 from fanlight.host.views.frames import Answer
 from fanlight.protocol.jsonrpc import JSONObject
-
-
-@dataclass(frozen=True)
-class ViewRequest:
-    """What every request of a View to the program has."""
-
-    app: App
-    """The app that makes the request."""
-
-    @property
-    def user(self) -> str | None:
-        """The user that the View belongs to, or None in a program with one user."""
-        return self.app.user
-
-    @property
-    def conversation(self) -> str | None:
-        """The conversation that the View belongs to, or None."""
-        return self.app.conversation
-
-    @property
-    def view(self) -> str:
-        """The id of the View."""
-        return self.app.view
-
-    @property
-    def server(self) -> str:
-        """The server that the View comes from."""
-        return self.app.server
 
 
 @dataclass(frozen=True)

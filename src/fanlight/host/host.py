@@ -271,7 +271,7 @@ class Host:
         """Return what is known about a View, such as its user and state. Raise `UnknownViewError` if there is none."""
         record = self._runtime.records.find(id)
         if record is None:
-            raise UnknownViewError(f"There is no View with the id {id!r}.")
+            raise UnknownViewError(f"No View has the id {id!r}.")
         return view_info(record.summary, self._runtime.views.session(id))
 
     async def close_view(self, view: str) -> None:

@@ -67,7 +67,7 @@ def find_by_name(tools: Iterable[ModelTool], name: str) -> ModelTool:
         if tool.name == name:
             return tool
         names.append(tool.name)
-    raise UnknownToolError(f"There is no tool {name!r} for the model. The tools are: {', '.join(names) or 'none'}.")
+    raise UnknownToolError(f"The model has no tool {name!r}. The tools are: {', '.join(names) or 'none'}.")
 
 
 def find_tool(connection: Connection, name: str) -> JSONObject:

@@ -10,21 +10,11 @@ Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context
 
 
 @dataclass(frozen=True)
-class Question:
-    """A request for the user's consent. All texts are safe to show: invisible characters in them are spelled out."""
+class ViewRequest:
+    """What every request of a View has: the app, and what the View belongs to."""
 
     app: App
     """The app that makes the request."""
-    kind: Kind
-    """`tool`, `app-tool`, `link`, `download`, `message`, `model-context`, `sampling`, `document` or `external`."""
-    text: str
-    """What would happen, in one sentence."""
-    details: tuple[tuple[str, str], ...]
-    """Labels and values to show: the tool, its arguments, the address and so on."""
-    always: str = ""
-    """What the answer "always" would allow, in one sentence."""
-    warning: str = ""
-    """What may go wrong, in one sentence, or nothing."""
 
     @property
     def user(self) -> str | None:
@@ -45,6 +35,22 @@ class Question:
     def server(self) -> str:
         """The server that the View comes from."""
         return self.app.server
+
+
+@dataclass(frozen=True)
+class Question(ViewRequest):
+    """A request for the user's consent. All texts are safe to show: invisible characters in them are spelled out."""
+
+    kind: Kind
+    """`tool`, `app-tool`, `link`, `download`, `message`, `model-context`, `sampling`, `document` or `external`."""
+    text: str
+    """What would happen, in one sentence."""
+    details: tuple[tuple[str, str], ...]
+    """Labels and values to show: the tool, its arguments, the address and so on."""
+    always: str = ""
+    """What the answer "always" would allow, in one sentence."""
+    warning: str = ""
+    """What may go wrong, in one sentence, or nothing."""
 
 
 class Asker(Protocol):
