@@ -14,7 +14,8 @@ from fanlight.host.errors import (
     NotConnectedError,
     ServerError,
 )
-from fanlight.host.upstream.connection import Backoff, Connection
+from fanlight.host.upstream.backoff import Backoff
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, StatusChanged, ToolsChanged
 from fanlight.host.upstream.servers import Servers
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
@@ -271,7 +272,8 @@ async def test_a_process_that_exits_immediately_is_restarted_only_with_retry(tmp
     script.write_text(f"open({str(starts)!r}, 'a').write('x')\nraise SystemExit('broken')\n", encoding="utf-8")
     servers = Servers({"it": [sys.executable, str(script)]}, backoff=Backoff(first=0.01, maximum=0.02), call_wait=20)
     connection = servers["it"]
-    connection.retries = retries
+    if not retries:
+        connection.wait_after_exit()
     third = anyio.Event()
     connection.add_listener(
         lambda event: third.set() if isinstance(event, StatusChanged) and event.status.attempt == 4 else None

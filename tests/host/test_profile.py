@@ -130,7 +130,7 @@ async def test_an_initial_profile_connects_once() -> None:
 async def test_a_tap_receives_both_directions(child: list[str]) -> None:
     messages: list[tuple[str, dict[str, Any]]] = []
     servers = Servers({"child": child})
-    servers["child"].on_message = lambda direction, message: messages.append((direction, message))
+    servers["child"].observe_messages(lambda direction, message: messages.append((direction, message)))
     async with servers:
         await servers["child"].ready()
         listed = [message for direction, message in messages if message.get("method") == "tools/list"]
@@ -150,7 +150,7 @@ async def test_an_interceptor_can_answer_delay_or_fail_requests() -> None:
                 raise ServerError("counter", -32603, "made to fail")
             return {"content": [], "structuredContent": {"sum": 99}} if params["arguments"]["a"] == 5 else None
 
-        connection.intercept = answer
+        connection.intercept(answer)
         assert (await connection.call_tool("add", {"a": 5, "b": 1}))["structuredContent"] == {"sum": 99}
         assert (await connection.call_tool("add", {"a": 1, "b": 1}))["structuredContent"] == {"sum": 2}
         assert asked[0] == ("tools/call", {"name": "add", "arguments": {"a": 5, "b": 1}})

@@ -1,12 +1,19 @@
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
+from mcp.client import Client
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from fanlight.host.errors import ConnectionLostError
-from fanlight.host.upstream.events import ResourceUpdated, ToolsChanged
+from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ResourceUpdated, ServerEvent, ToolsChanged
+from fanlight.host.upstream.subscriptions import Subscriptions, WatchedResources
+from fanlight.host.upstream.transport import Attempt
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
 from support.wire import serving
@@ -113,3 +120,34 @@ async def test_followed_resources_are_subscribed_on_each_connection_if_supported
             if offers:
                 await again.wait()
     assert sorted(subscribed) == (["ui://a", "ui://a", "ui://b", "ui://b"] if offers else [])
+
+
+async def test_a_stream_that_is_opened_again_reports_what_may_have_changed_to_its_user() -> None:
+    reported: list[ServerEvent] = []
+    opened = 0
+
+    @asynccontextmanager
+    async def listen(**kinds: Any) -> AsyncIterator[AsyncIterator[object]]:
+        nonlocal opened
+        opened += 1
+
+        async def changes() -> AsyncIterator[object]:
+            if opened == 1:
+                raise SubscriptionLost("lost")
+            await anyio.sleep_forever()
+            yield None
+
+        yield changes()
+
+    capabilities = SimpleNamespace(resources=None)
+    client = SimpleNamespace(protocol_version="2026-07-28", server_capabilities=capabilities, listen=listen)
+    subscriptions = Subscriptions(
+        "crm", "alice", cast(Client, client), Attempt(), WatchedResources(), reported.append, lambda number: 0.0
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(subscriptions.run)
+        with anyio.fail_after(20):
+            while len(reported) < 2:  # noqa: ASYNC110  the fake client has no event for it
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    assert reported == [ResourcesChanged("crm", user="alice"), PromptsChanged("crm", user="alice")]

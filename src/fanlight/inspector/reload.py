@@ -32,7 +32,7 @@ class Reloader:
         self._events = events
         for name in self._folders:
             # A server that fails at once fails again until one of its files is changed.
-            host.servers[name].retries = False
+            host.servers[name].wait_after_exit()
 
     async def run(self) -> None:
         """Watch all folders until cancelled."""

@@ -93,7 +93,7 @@ class Stage:
         self._given_browser = browser
         self._stderr: dict[str, list[str]] = {name: [] for name in targets}
         for name, lines in self._stderr.items():
-            self.host.servers[name].on_stderr = lines.append
+            self.host.servers[name].observe_stderr(lines.append)
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
         self._recordings: dict[str, Recording] = {}

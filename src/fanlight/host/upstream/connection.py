@@ -8,43 +8,30 @@ Tools and results are wire objects as the server sent them, without the fields t
 
 import logging
 import math
-import random
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any, Final, cast
+from typing import Final
 
 import anyio
 import mcp_types as types
-from mcp.client import Client, ClientExtension, IncomingMessage, Transport, advertise
-from mcp.client.auth import OAuthFlowError
-from mcp.shared.dispatcher import ProgressFnT
+from mcp.client import Client, IncomingMessage
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from fanlight import __version__
 from fanlight.host.errors import (
     CallTimeoutError,
-    ConnectionLostError,
     CredentialsRejectedError,
     InvalidResponseError,
     NotConnectedError,
-    ServerError,
-    ServerStartError,
     SignInRequiredError,
 )
-from fanlight.host.upstream.callbacks import Handler, elicitation_callback, sampling_callback
-from fanlight.host.upstream.config import InProcess, Streams, Target, Url, parse_target
-from fanlight.host.upstream.diagnostics import (
-    explain_end,
-    explain_failure,
-    explain_http_failure,
-    explain_invalid,
-    explain_silence,
-    first_error,
-)
+from fanlight.host.upstream.backoff import Backoff
+from fanlight.host.upstream.callbacks import Handler
+from fanlight.host.upstream.client import ClientFactory
+from fanlight.host.upstream.config import Streams, Target, Url, parse_target
+from fanlight.host.upstream.diagnostics import Failure, diagnose, explain_invalid, explain_silence, first_error
 from fanlight.host.upstream.events import (
     CredentialsRejected,
     Listener,
@@ -56,22 +43,13 @@ from fanlight.host.upstream.events import (
     StatusChanged,
     ToolsChanged,
 )
-from fanlight.host.upstream.malformed import MalformedResponse
 from fanlight.host.upstream.oauth import SignIn, SignInAuth
 from fanlight.host.upstream.process import Launcher
+from fanlight.host.upstream.request_errors import lost_error, translate_error
+from fanlight.host.upstream.requests import REQUEST_TIMEOUT, ServerRequests
 from fanlight.host.upstream.subscriptions import Subscriptions, WatchedResources
-from fanlight.host.upstream.transport import Attempt, HttpFailure, MessageObserver, ServerErrorData, open_transport
-from fanlight.host.upstream.wire import (
-    InputRefusedError,
-    list_all_tools,
-    page_params,
-    send_request,
-    send_until_complete,
-    to_wire,
-    without_wire_fields,
-)
-from fanlight.protocol.errors import FanlightError
-from fanlight.protocol.extension import EXTENSION_ID, OLDER_EXTENSION_ID, OLDER_SETTINGS, SERVER_SETTINGS
+from fanlight.host.upstream.transport import Attempt, MessageObserver
+from fanlight.host.upstream.wire import list_all_tools, to_wire, without_wire_fields
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -81,32 +59,9 @@ Interceptor = Callable[[str, JSONObject], Awaitable[JSONObject | None]]
 
 _CONNECT_TIMEOUT: Final = 60.0
 _SIGN_IN_TIMEOUT: Final = 600.0  # a person may have to sign in
-_LIST_TIMEOUT: Final = 60.0
-_REJECTED: Final = (401, 403)
 
 
-@dataclass(frozen=True)
-class Backoff:
-    """How long to wait before each further attempt: doubling, with jitter, up to `maximum`."""
-
-    first: float = 0.25
-    maximum: float = 30.0
-    steady: float = 10.0
-    """After a connection that was ready for this many seconds, the pauses start over."""
-
-    def delay(self, attempt: int) -> float:
-        """Return the pause in seconds after a number of failed attempts."""
-        # Half to all of the full length, so that servers that failed together do not restart together.
-        longest = min(self.maximum, self.first * 2.0 ** min(attempt - 1, 32))
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 (not a secret)
-
-    @staticmethod
-    def shortened(delay: float) -> float:
-        """Return the length of a pause while a call is waiting: a quarter of it, but at least one second."""
-        return min(delay, max(1.0, delay / 4))
-
-
-class Connection:
+class Connection(ServerRequests):
     """The connection to one server. `run` keeps it open; everything else may be called from any task.
 
     Args:
@@ -151,43 +106,31 @@ class Connection:
         self.instructions: str | None = None
         self.capabilities: JSONObject = {}
         self.protocol_version: str | None = None
-        self.on_message: MessageObserver | None = None
-        """Receives each message of the next connections: `on_message("sent" | "received", wire_object)`."""
-        self.on_stderr: Callable[[str], None] | None = None
-        """Receives each line that the next processes of a command write to their stderr."""
-        self.intercept: Interceptor | None = None
-        """Is called before each request is sent: it can delay the request, raise, or answer in the server's place."""
-        self.retries = True
-        """Whether a process that exits before it is ready is started again. If not, only `restart` starts it again."""
-        self._launcher: Launcher | None = None
-        self._shows_views = True
+        self._clients = ClientFactory(name, user, mode, client_info, on_sampling, on_elicitation, dialects)
         self._dialects = dialects
-        self._mode = mode
-        self._client_info = client_info or types.Implementation(name="fanlight", version=__version__)
+        self._message_observer: MessageObserver | None = None
+        self._stderr_observer: Callable[[str], None] | None = None
+        self._interceptor: Interceptor | None = None
+        self._retries_exits = True
         self._call_wait = call_wait
         self._slow_after = slow_after
         self._connect_timeout = connect_timeout or self._default_timeout()
         self._backoff = backoff or Backoff()
-        self._on_sampling = on_sampling and sampling_callback(name, user, on_sampling)
-        self._on_elicitation = on_elicitation and elicitation_callback(name, user, on_elicitation)
         self._listeners: list[Listener] = []
         self._watched = WatchedResources()
         self._current: Attempt | None = None
         self._ready_seconds = 0.0  # how long the last connection was ready
-        self._needs_change = False  # waiting does not help: the command cannot be started, or exits at once
-        self._sign_in_failed = False
-        self._end_reason: str | None = None  # why the user did not sign in
-        self._rejected: int | None = None  # the HTTP status with which the server rejected the credentials
         self.reset()
 
     def _default_timeout(self) -> float:
-        auth = self.target.auth if isinstance(self.target, Url) else None
-        if isinstance(auth, SignInAuth):
+        if (auth := self._sign_in_auth()) is not None:
             return _CONNECT_TIMEOUT + auth.timeout
-        return _CONNECT_TIMEOUT if auth is None else _SIGN_IN_TIMEOUT
+        has_auth = isinstance(self.target, Url) and self.target.auth is not None
+        return _SIGN_IN_TIMEOUT if has_auth else _CONNECT_TIMEOUT
 
-    def reset(self) -> None:
-        """Prepare to run, for the first time or again, possibly in another event loop."""
+    def reset(self, target: Target | None = None) -> None:
+        """Prepare to run, for the first time or again, possibly in another event loop or with another target."""
+        self.target = target or self.target
         self._status = Status("connecting")
         self._connecting: tuple[Attempt, float] | None = None  # and when it began
         self._changed = anyio.Event()
@@ -195,9 +138,8 @@ class Connection:
         self._closing = anyio.Event()
         self._pause: anyio.CancelScope | None = None  # created in the event loop
         self._restarting = False
-        self._end_reason = None
-        self._rejected = None
-        self._watched.added = anyio.Event()
+        self._failure: Failure | None = None  # why the last attempt ended, or is about to
+        self._watched.reset()
 
     @property
     def status(self) -> Status:
@@ -243,7 +185,18 @@ class Connection:
                 number = 1 if self._ready_seconds > self._backoff.steady else number + 1
                 await self._pause_after(failure, number)
         finally:
-            self._set(Status("closed", self._end_reason if self._rejected is None else self._rejection().message))
+            self._set(Status("closed", self._close_reason()))
+
+    def _close_reason(self) -> str | None:
+        """Return why the connection of a user ended by itself, or None if it was closed."""
+        failure = self._failure
+        if failure is None or not self._is_final(failure):
+            return None
+        return self._rejection(failure).message if failure.needs == "credentials" else failure.reason
+
+    def _is_final(self, failure: Failure) -> bool:
+        """Return whether the connection ends: the next use asks the user's program for credentials or a sign-in."""
+        return self.user is not None and failure.needs in ("credentials", "sign-in")
 
     def close(self) -> None:
         """Close the connection; `run` returns once the child process, if any, is gone."""
@@ -256,7 +209,8 @@ class Connection:
     def restart(self) -> None:
         """Close the connection and open it again at once, for example because the server's code has changed."""
         self._restarting = True
-        self._needs_change = False
+        if self._needs_restart():
+            self._failure = None
         if self._current is not None:
             if self._current.child is not None:
                 self._current.child.is_restarting = True
@@ -264,45 +218,40 @@ class Connection:
         elif self._pause is not None:
             self._pause.cancel()
 
-    def launch_with(self, launcher: Launcher) -> None:
-        """Start the next processes of a command with a launcher."""
-        self._launcher = launcher
+    def _needs_restart(self) -> bool:
+        return self._failure is not None and self._failure.needs == "restart"
 
     def show_views(self, shown: bool) -> None:
         """Set whether the extension is advertised to the server (NEG-01); reconnect if that changes it."""
-        if shown != self._shows_views:
-            self._shows_views = shown
+        if shown != self._clients.shows_views:
+            self._clients.shows_views = shown
             if self._pause is not None:
                 self.restart()
 
-    async def _attempt(self) -> str:
+    async def _attempt(self) -> Failure:
         """Connect once and stay connected; return why the connection ended."""
-        attempt = Attempt(self.on_message, self.on_stderr, dialects=self._dialects)
+        attempt = Attempt(self._message_observer, self._stderr_observer, dialects=self._dialects)
         self._connecting = (attempt, monotonic())
-        self._needs_change = self._sign_in_failed = False
-        self._rejected = None
+        self._failure = None
         auth = self._sign_in_auth()
         if auth is not None:
             auth.may_begin = partial(self._may_sign_in, attempt)
+        first: Exception | None = None
         try:
             with anyio.CancelScope() as self._pause:
                 await self._stay_connected(attempt)
-            failure = explain_end(self.target, attempt)
         except Exception as error:
             logger.debug("%s: the connection failed", self.name, exc_info=True)
             first = first_error(error)
-            self._needs_change = isinstance(first, ServerStartError)
-            self._sign_in_failed = isinstance(first, OAuthFlowError) and attempt.client is None
-            if isinstance(first, MCPError) and attempt.http_status in _REJECTED:
-                self._rejected = attempt.http_status
-                self._emit(CredentialsRejected(self.name, self.user, self._rejection()))
-            failure = explain_failure(first, self.target, attempt, self._connect_timeout)
         finally:
             if auth is not None:
                 auth.settle(is_signed_in=False)
-        if not self.retries and attempt.client is None and attempt.child is not None:
-            self._needs_change = self._needs_change or attempt.child.exit_code is not None
-        return failure
+        if self._failure is None:  # otherwise a request found out first
+            failure = diagnose(first, self.target, attempt, self._connect_timeout, retries_exits=self._retries_exits)
+            self._failure = failure
+            if failure.needs == "credentials":
+                self._emit(CredentialsRejected(self.name, self.user, self._rejection(failure)))
+        return self._failure
 
     def _may_sign_in(self, attempt: Attempt) -> bool:
         """Return whether a sign-in may begin: not for a call, which would run long after its caller gave up."""
@@ -359,30 +308,26 @@ class Connection:
         tools = [ToolsChanged(self.name, user=self.user)] if self.tools != before else []
         return [*tools, ResourcesChanged(self.name, user=self.user), PromptsChanged(self.name, user=self.user)]
 
-    async def _pause_after(self, failure: str, number: int) -> None:
+    async def _pause_after(self, failure: Failure, number: int) -> None:
         """Wait before the next attempt: for a while, for `restart`, or for `close`."""
-        if self._rejected is not None and self.user is not None:
-            self._closing.set()  # the next use of the connection asks for other credentials
-            return
-        if self._sign_in_failed and self.user is not None:
-            self._end_reason = failure
-            self._closing.set()  # the next use begins another sign-in
+        if self._is_final(failure):
+            self._closing.set()
             return
         if isinstance(self.target, Streams) and self.target.once:
-            reason = f"{failure} A transport can be opened only once: give a function that opens one."
+            reason = f"{failure.reason} A transport can be opened only once: give a function that opens one."
             self._set(Status("failed", reason, number))
             await self._closing.wait()
             return
-        if self._needs_change and not self.retries:
-            self._set(Status("retrying", failure, number))
+        if failure.needs == "restart" and not self._retries_exits:
+            self._set(Status("retrying", failure.reason, number))
             with anyio.CancelScope() as self._pause:
                 await self._closing.wait()
             self._restarting = False
             return
         # A user who did not sign in is not asked again at once.
-        delay = self._backoff.maximum if self._sign_in_failed else self._backoff.delay(number - 1)
+        delay = self._backoff.maximum if failure.needs == "sign-in" else self._backoff.delay(number - 1)
         self._call_waits = anyio.Event()
-        self._set(Status("retrying", failure, number, delay))
+        self._set(Status("retrying", failure.reason, number, delay))
         with anyio.CancelScope() as self._pause:
             shortest = self._backoff.shortened(delay)
             await anyio.sleep(shortest)
@@ -393,30 +338,32 @@ class Connection:
         async def handle(message: IncomingMessage) -> None:
             self._handle_notification(message, attempt)
 
-        target = self.target
-        return Client(
-            target.server
-            if isinstance(target, InProcess)
-            else cast(Transport, open_transport(target, attempt, self._launcher)),
-            mode=self._mode,
-            cache=None,  # the connection keeps raw results, and knows when they are stale
-            client_info=self._client_info,
-            extensions=self._extensions(),
-            message_handler=handle,
-            sampling_callback=self._on_sampling,
-            sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
-            elicitation_callback=self._on_elicitation,
-        )
-
-    def _extensions(self) -> list[ClientExtension]:
-        """Return the extensions to advertise (NEG-01): ours, also under the name of its first draft."""
-        if not self._shows_views:
-            return []
-        own = advertise(EXTENSION_ID, dict(SERVER_SETTINGS))
-        return [own, advertise(OLDER_EXTENSION_ID, dict(OLDER_SETTINGS))] if self._dialects else [own]
+        return self._clients.open(self.target, attempt, handle)
 
     def _subscriptions(self, client: Client, attempt: Attempt) -> Subscriptions:
-        return Subscriptions(self.name, client, attempt, self._watched, self._emit, self._backoff.delay)
+        return Subscriptions(self.name, self.user, client, attempt, self._watched, self._emit, self._backoff.delay)
+
+    # For developers
+
+    def observe_messages(self, observer: MessageObserver) -> None:
+        """Call `observer("sent" | "received", wire_object)` with each message of the next connections."""
+        self._message_observer = observer
+
+    def observe_stderr(self, observer: Callable[[str], None]) -> None:
+        """Call `observer` with each line that the next processes of a command write to their stderr."""
+        self._stderr_observer = observer
+
+    def intercept(self, interceptor: Interceptor) -> None:
+        """Call `interceptor` before each request: it can delay the request, raise, or answer in the server's place."""
+        self._interceptor = interceptor
+
+    def launch_with(self, launcher: Launcher) -> None:
+        """Start the next processes of a command with a launcher."""
+        self._clients.launcher = launcher
+
+    def wait_after_exit(self) -> None:
+        """Leave a process that exits before it is ready to `restart`, instead of starting it again after a pause."""
+        self._retries_exits = False
 
     # Events
 
@@ -459,14 +406,16 @@ class Connection:
             attempt.tools_changed = anyio.Event()
             assert attempt.client is not None
             try:
-                with anyio.fail_after(_LIST_TIMEOUT):
-                    tools = await list_all_tools(attempt.client, self.name)
+                with anyio.fail_after(REQUEST_TIMEOUT):
+                    await self._reload_tools(attempt.client)
             except (MCPError, ValidationError, TimeoutError) as error:
                 logger.warning("%s: its tools changed, but cannot be listed: %s", self.name, error)
-                continue
-            if tools != self.tools:
-                self.tools = tools
-                self._emit(ToolsChanged(self.name, user=self.user))
+
+    async def _reload_tools(self, client: Client) -> None:
+        tools = await list_all_tools(client, self.name)
+        if tools != self.tools:
+            self.tools = tools
+            self._emit(ToolsChanged(self.name, user=self.user))
 
     # Requests
 
@@ -476,13 +425,13 @@ class Connection:
             return
         with anyio.move_on_after(self._call_wait if within is None else within):
             while not self._is_connected():
-                if self.status.state in ("failed", "closed") or self._needs_change:
+                if self.status.state in ("failed", "closed") or self._needs_restart():
                     break
                 self._call_waits.set()
                 await self._changed.wait()
         if not self._is_connected():
-            if self._rejected is not None:
-                raise self._rejection()
+            if (failure := self._failure) is not None and failure.needs == "credentials":
+                raise self._rejection(failure)
             if (sign_in := self.sign_in) is not None:
                 raise SignInRequiredError(self.name, sign_in.user, sign_in.url)
             reason = self.status.reason or f"it is {self.status.state}."
@@ -499,72 +448,6 @@ class Connection:
             with anyio.move_on_after(max(began + self._slow_after - monotonic(), 0.0)):
                 await self._changed.wait()
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: JSONObject | None = None,
-        *,
-        meta: Mapping[str, Any] | None = None,
-        on_progress: ProgressFnT | None = None,
-        timeout: float = 300.0,  # noqa: ASYNC109 (each View and tool has its own)
-    ) -> JSONObject:
-        """Call a tool and return its result as the server sent it; cancelling the task cancels the call."""
-        # A progress token that a View chose could be that of another request.
-        kept = {key: value for key, value in (meta or {}).items() if key != "progressToken"}
-
-        def build(responses: Any, state: str | None) -> types.CallToolRequest:
-            params = types.CallToolRequestParams(
-                name=name,
-                arguments=arguments,
-                input_responses=responses,
-                request_state=state,
-                _meta=cast("types.RequestParamsMeta", kept) if kept else None,
-            )
-            return types.CallToolRequest(params=params)
-
-        async def send(client: Client) -> JSONObject:
-            try:
-                return await send_until_complete(client, build, on_progress)
-            except MCPError as error:
-                if error.code != types.HEADER_MISMATCH or client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-                    raise
-                # The server wants arguments in headers that were not known: its tools changed.
-                self.tools = await list_all_tools(client, self.name)
-                return await send_until_complete(client, build, on_progress)
-
-        params = {"name": name, "arguments": arguments or {}}
-        return await self._request("tools/call", params, send, f"the tool {name}", timeout)
-
-    async def read_resource(self, uri: str) -> JSONObject:
-        """Read a resource; the URI is sent byte for byte."""
-
-        def build(responses: Any, state: str | None) -> types.ReadResourceRequest:
-            params = types.ReadResourceRequestParams(uri=uri, input_responses=responses, request_state=state)
-            return types.ReadResourceRequest(params=params)
-
-        async def send(client: Client) -> JSONObject:
-            return await send_until_complete(client, build, None)
-
-        return await self._request("resources/read", {"uri": uri}, send, f"the resource {uri}", _LIST_TIMEOUT)
-
-    async def list_resources(self, cursor: str | None = None) -> JSONObject:
-        """List one page of resources."""
-        return await self._page(types.ListResourcesRequest(params=page_params(cursor)))
-
-    async def list_resource_templates(self, cursor: str | None = None) -> JSONObject:
-        """List one page of resource templates."""
-        return await self._page(types.ListResourceTemplatesRequest(params=page_params(cursor)))
-
-    async def list_prompts(self, cursor: str | None = None) -> JSONObject:
-        """List one page of prompts."""
-        return await self._page(types.ListPromptsRequest(params=page_params(cursor)))
-
-    async def _page(self, request: types.ClientRequest) -> JSONObject:
-        async def send(client: Client) -> JSONObject:
-            return await send_request(client, request)
-
-        return await self._request(request.method, {}, send, request.method, _LIST_TIMEOUT)
-
     async def _request(
         self,
         method: str,
@@ -579,58 +462,34 @@ class Connection:
         assert attempt is not None
         assert attempt.client is not None
         with anyio.move_on_after(seconds) as timeout, attempt.call_scope():
-            if self.intercept is not None and (result := await self.intercept(method, params)) is not None:
+            if self._interceptor is not None and (result := await self._interceptor(method, params)) is not None:
                 return result
             try:
                 return without_wire_fields(await send(attempt.client))
             except MCPError as error:
-                raise self._translate(error, attempt, what) from error
+                translated = translate_error(error, self.name, self.user, attempt, what)
+                if isinstance(translated, CredentialsRejectedError):
+                    self._reject(translated, attempt)
+                raise translated from error
             except ValidationError as error:
                 raise InvalidResponseError(self.name, types.INTERNAL_ERROR, explain_invalid(what, error)) from error
         if timeout.cancelled_caught:
             raise CallTimeoutError(self.name, f"{what} did not answer within {seconds:g} seconds.")
-        if self._rejected is not None:  # another request found out first
-            raise self._rejection()
-        raise self._lost(attempt, what)
+        if (failure := self._failure) is not None and failure.needs == "credentials":  # another request found out first
+            raise self._rejection(failure)
+        raise lost_error(self.name, attempt, what)
 
-    def _lost(self, attempt: Attempt, what: str) -> ConnectionLostError:
-        reason = "." if attempt.reason is None else f": {attempt.reason}"
-        return ConnectionLostError(self.name, f"the connection was lost before {what} answered{reason}")
-
-    def _reject(self, status: int, attempt: Attempt) -> FanlightError:
-        """Return the error for credentials that the server no longer accepts. A user's own connection ends."""
-        if self.user is None:
-            error = CredentialsRejectedError(self.name, None, status)
-            self._emit(CredentialsRejected(self.name, None, error))
-            return error
-        is_first = self._rejected is None
-        self._rejected = status
-        if is_first:
+    def _reject(self, error: CredentialsRejectedError, attempt: Attempt) -> None:
+        """Report credentials that the server no longer accepts. A user's own connection ends."""
+        if self.user is not None:
+            if self._failure is not None:
+                return
+            self._failure = Failure(error.message, "credentials", error.status)
             self._closing.set()
             attempt.ended.set()
-            self._emit(CredentialsRejected(self.name, self.user, self._rejection()))
-        return self._rejection()
+        self._emit(CredentialsRejected(self.name, self.user, error))
 
-    def _rejection(self) -> CredentialsRejectedError:
+    def _rejection(self, failure: Failure) -> CredentialsRejectedError:
         """Return the error for credentials that were rejected. Without a user, the program has to change its own."""
-        assert self._rejected is not None
-        reason = self.status.reason if self.user is None else None
-        return CredentialsRejectedError(self.name, self.user, self._rejected, reason and f"not connected: {reason}")
-
-    def _translate(self, error: MCPError, attempt: Attempt, what: str) -> FanlightError:
-        if attempt.is_connection_loss(error) and not isinstance(error, InputRefusedError):
-            return self._lost(attempt, what)
-        match error.data:
-            case HttpFailure() as failure:
-                if failure.status in _REJECTED:
-                    return self._reject(failure.status, attempt)
-                reason = explain_http_failure(what, failure)
-                if failure.is_gateway:
-                    return ConnectionLostError(self.name, reason)
-                return ServerError(self.name, error.code, reason)
-            case MalformedResponse(reason):
-                message = f"The response of {what} cannot be parsed: {reason}."
-                return InvalidResponseError(self.name, error.code, message)
-            case ServerErrorData(data):
-                return ServerError(self.name, error.code, error.message, data)
-        return ServerError(self.name, error.code, error.message, error.data)
+        message = None if self.user is not None else f"not connected: {failure.reason}"
+        return CredentialsRejectedError(self.name, self.user, failure.http_status, message)

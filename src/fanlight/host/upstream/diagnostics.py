@@ -1,6 +1,7 @@
 """Explains why a connection failed, in messages that a person can act on."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import httpx2
 from mcp.client.auth import OAuthFlowError
@@ -11,7 +12,41 @@ from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Target
 from fanlight.host.upstream.transport import Attempt, HttpFailure
 
+REJECTED: Final = (401, 403)
+"""The HTTP statuses with which a server rejects credentials."""
+
 _CONTENT_TOO_LARGE: Final = 413
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt at a connection ended, and what the next one needs to succeed."""
+
+    reason: str
+    needs: Literal["time", "restart", "sign-in", "credentials"] = "time"
+    """`restart`: the command cannot be started, or exits at once. `sign-in`: the user did not sign in."""
+    http_status: int = 0
+    """The status with which the server rejected the credentials."""
+
+
+def diagnose(
+    error: Exception | None, target: Target, attempt: Attempt, timeout: float, *, retries_exits: bool
+) -> Failure:
+    """Return why an attempt ended, with an error or without one.
+
+    If `retries_exits` is false, a process that exits before it is ready needs a restart.
+    """
+    reason = explain_end(target, attempt) if error is None else explain_failure(error, target, attempt, timeout)
+    child = attempt.child
+    exited = attempt.client is None and child is not None and child.exit_code is not None
+    match error:
+        case ServerStartError():
+            return Failure(reason, "restart")
+        case OAuthFlowError() if attempt.client is None:
+            return Failure(reason, "sign-in")
+        case MCPError() if attempt.http_status in REJECTED:
+            return Failure(reason, "credentials", attempt.http_status)
+    return Failure(reason, "restart" if exited and not retries_exits else "time")
 
 
 def explain_invalid(what: str, error: ValidationError) -> str:
@@ -57,7 +92,7 @@ def explain_failure(error: Exception, target: Target, attempt: Attempt, timeout:
             return f"{target} did not answer as an MCP server within {timeout:g} seconds.{quote_output(attempt)}"
         case OAuthFlowError():
             return f"{target}: signing in failed: {error}"
-        case MCPError() if attempt.http_status in (401, 403):
+        case MCPError() if attempt.http_status in REJECTED:
             return (
                 f"{target} asks for authorization (HTTP {attempt.http_status}). Give it the headers that it expects: "
                 '{"url": ..., "headers": {"Authorization": "Bearer ..."}} in Python, or '

@@ -182,8 +182,7 @@ class Servers(Mapping[str, Connection]):
                 connection.launch_with(self._launcher)
             connection.show_views(self._shows_views)
         else:
-            access.own.target = target
-            access.own.reset()
+            access.own.reset(target)
         access.is_known = True
         self._running().start_soon(self._run_own, (user, name), access)
 

@@ -33,6 +33,10 @@ class WatchedResources:
         self.added = anyio.Event()
         """Set when a resource is added, and then replaced by another event."""
 
+    def reset(self) -> None:
+        """Prepare for another event loop."""
+        self.added = anyio.Event()
+
     def add(self, uri: str) -> None:
         """Watch a resource from now on."""
         if uri not in self.uris:
@@ -51,6 +55,7 @@ class Subscriptions:
     def __init__(
         self,
         name: str,
+        user: str | None,
         client: Client,
         attempt: Attempt,
         watched: WatchedResources,
@@ -58,6 +63,7 @@ class Subscriptions:
         delay: Callable[[int], float],
     ) -> None:
         self._name = name
+        self._user = user
         self._client = client
         self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
         self._attempt = attempt
@@ -78,8 +84,8 @@ class Subscriptions:
         def opened(number: int) -> None:
             self._attempt.tools_changed.set()
             if number > 1:
-                self._emit(ResourcesChanged(self._name))
-                self._emit(PromptsChanged(self._name))
+                self._emit(ResourcesChanged(self._name, user=self._user))
+                self._emit(PromptsChanged(self._name, user=self._user))
 
         await self._listen(opened, tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True)
 
@@ -108,7 +114,7 @@ class Subscriptions:
             is_open.set()
             if number > 1:
                 for uri in uris:
-                    self._emit(ResourceUpdated(self._name, uri))
+                    self._emit(ResourceUpdated(self._name, uri, user=self._user))
 
         with scope:
             await self._listen(opened, resource_subscriptions=uris)

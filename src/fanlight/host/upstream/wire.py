@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import mcp_types as types
@@ -53,6 +53,32 @@ async def send_until_complete(client: Client, build: BuildRequest, on_progress: 
             await anyio.sleep(0.1)  # the server only wants the request to be sent again
         result = await send_request(client, build(responses or None, required.request_state), on_progress)
     raise MCPError(types.INTERNAL_ERROR, f"The server asked for more input {_MAX_ROUNDS} times in a row.")
+
+
+def tool_call(name: str, arguments: JSONObject | None, meta: Mapping[str, Any]) -> BuildRequest:
+    """Return a function that builds the request to call a tool."""
+
+    def build(responses: Any, state: str | None) -> types.CallToolRequest:
+        params = types.CallToolRequestParams(
+            name=name,
+            arguments=arguments,
+            input_responses=responses,
+            request_state=state,
+            _meta=cast("types.RequestParamsMeta", meta) if meta else None,
+        )
+        return types.CallToolRequest(params=params)
+
+    return build
+
+
+def resource_read(uri: str) -> BuildRequest:
+    """Return a function that builds the request to read a resource; the URI is sent byte for byte."""
+
+    def build(responses: Any, state: str | None) -> types.ReadResourceRequest:
+        params = types.ReadResourceRequestParams(uri=uri, input_responses=responses, request_state=state)
+        return types.ReadResourceRequest(params=params)
+
+    return build
 
 
 async def _get_input(client: Client, required: types.InputRequiredResult) -> dict[str, Any]:

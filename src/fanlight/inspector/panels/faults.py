@@ -33,7 +33,7 @@ class Faults:
         self._faults = {name: Fault() for name in connections}
         self._recordings: dict[str, Recording] = {}
         for name, connection in connections.items():
-            connection.intercept = self._interceptor(name)
+            connection.intercept(self._interceptor(name))
 
     def of(self, server: str) -> Fault:
         """Return the faults of a server."""

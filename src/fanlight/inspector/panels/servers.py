@@ -40,8 +40,8 @@ class ServersPanel:
         self._logs = {name: _Log(name, served.folder) for name, served in servers.items()}
         host.servers.add_listener(self._publish_status)
         for name, connection in host.servers.items():
-            connection.on_message = partial(self._publish_message, name)
-            connection.on_stderr = partial(self._log, name)
+            connection.observe_messages(partial(self._publish_message, name))
+            connection.observe_stderr(partial(self._log, name))
 
     def routes(self) -> list[Route]:
         """Return the routes of this panel."""
