@@ -6,10 +6,12 @@ import anyio
 import pytest
 
 from fanlight.host.errors import RequestError
+from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.frames import CommandResult, PageAck, ReceivedFrame
+from fanlight.host.views.interfaces import Progress
 from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.session import Progress, Session
+from fanlight.host.views.session import Session
 from fanlight.protocol.bridge import Bridge
 from support.page import SHOW, Page
 
@@ -117,7 +119,7 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
     context = {"displayMode": "inline", "availableDisplayModes": ["inline", "fullscreen"]}
     bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, context, tools={"add"})
     backend, page = Backend(), Page()
-    async with anyio.create_task_group() as tasks:
+    async with HostTasks() as tasks:
         session = Session("v1", bridge, backend, backend, tasks, backend.close, timeouts=timeouts)
         await session.begin(page, SHOW, {})
         assert (await page.next())["type"] == "show"
@@ -127,7 +129,6 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
             await page.message()
             await stage.tell("ui/notifications/initialized", {})
         yield stage
-        tasks.cancel_scope.cancel()
 
 
 async def test_a_views_tool_call_gets_the_servers_result() -> None:
@@ -382,7 +383,7 @@ async def test_nothing_is_kept_of_a_cancelled_request() -> None:
             await stage.ask("tools/call", {"name": "add"}, id=f"a{id}")
             await stage.tell("notifications/cancelled", {"requestId": f"a{id}"})
         await anyio.wait_all_tasks_blocked()
-        assert (stage.session._open, stage.session._running) == ({}, {})
+        assert len(stage.session._open_requests) == 0
 
 
 async def test_an_exception_in_one_session_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:

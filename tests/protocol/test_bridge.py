@@ -616,7 +616,7 @@ def test_a_state_is_saved_only_if_the_view_may_save_one() -> None:
     link = Link().ready()
     assert isinstance(link.request("fanlight/save-state", {"state": 1}), Rejected)
     assert link.error() == (7, -32601)
-    link.bridge.can_save_state = True
+    link.bridge.allow_state()
     assert link.request("fanlight/save-state", {"state": 1}) == StateSaved(7, 1)
 
 

@@ -130,8 +130,7 @@ class Bridge:
         self.tools: Collection[str] = tools
         self.app_info: JSONObject = {}
         self.app_capabilities: JSONObject = {}
-        self.can_save_state = False
-        """Whether the View may save a state with the host, as Views for ChatGPT do."""
+        self._can_save_state = False
         self._dialects = dialects
         self._translator = Translator(server_dialect)
         self.older_names: Mapping[str, str] = self._translator.older_names
@@ -270,6 +269,10 @@ class Bridge:
             if "sandbox" in capabilities:
                 capabilities["sandbox"] = sandbox
 
+    def allow_state(self) -> None:
+        """Let the View save a state with the host, as Views for ChatGPT do."""
+        self._can_save_state = True
+
     def _malformed(self, reason: str) -> Rejected:
         self._outgoing.append(jsonrpc.error(None, INVALID_REQUEST, f"Invalid request: {reason}."))
         return Rejected(reason)
@@ -386,7 +389,7 @@ class Bridge:
         return SamplingRequested(id, _without_token(params))
 
     def _keep_state(self, id: RequestId, params: JSONObject) -> Event:
-        if not self.can_save_state:
+        if not self._can_save_state:
             raise _ErrorResponse(METHOD_NOT_FOUND, f"Method not found: {SAVE_STATE}")
         return StateSaved(id, params.get("state"))
 

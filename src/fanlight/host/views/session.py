@@ -2,15 +2,13 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from time import monotonic
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal
 
 import anyio
 
-from fanlight.host.errors import RequestError
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.timeouts import Timeouts
@@ -34,20 +32,18 @@ from fanlight.host.views.frames import (
     ShowView,
     read_answer,
 )
+from fanlight.host.views.host_requests import HostRequests
+from fanlight.host.views.interfaces import MessageLog, Progress, RequestHandler, Tasks
 from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.pending import Pending
-from fanlight.host.views.tracing import mark_crashed, mark_refused, request_span
+from fanlight.host.views.open_requests import OpenRequests, current_request
 from fanlight.protocol import events, jsonrpc
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.events import Event
-from fanlight.protocol.jsonrpc import INTERNAL_ERROR, REFUSED, JSONObject, Message, RequestId
+from fanlight.protocol.jsonrpc import REFUSED, JSONObject, Message, RequestId
 
 logger = logging.getLogger(__name__)
 views_logger = logging.getLogger("fanlight.views")
 """The log messages of Views, under a name of their own so that a program can silence them."""
-
-_current_request: ContextVar[RequestId | None] = ContextVar("current_request", default=None)
-"""The id of the View's request that the current task serves."""
 
 _RATE_LIMIT_PAUSE: Final = 0.02
 """How many seconds the session stops reading for each message that exceeds a limit."""
@@ -57,63 +53,6 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "notice": loggin
 
 MessageObserver = Callable[[Literal["host", "view"], object], None]
 """Called with the sender and each message between the host and a View, in order."""
-
-
-class Progress(Protocol):
-    """Receives the progress of a View's request."""
-
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
-
-
-class Tasks(Protocol):
-    """Starts background tasks."""
-
-    def start_soon(self, work: Callable[[], Coroutine[Any, Any, None]], /) -> object: ...
-
-
-class RequestHandler(Protocol):
-    """Serves the requests of a View. Every method may raise `RequestError`."""
-
-    async def call_tool(
-        self, session: "Session", name: str, arguments: JSONObject, progress: Progress
-    ) -> JSONObject: ...
-
-    async def ask_server(self, session: "Session", method: str, params: JSONObject) -> JSONObject: ...
-
-    async def sample(self, session: "Session", params: JSONObject) -> JSONObject: ...
-
-    async def add_message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
-
-    async def update_context(self, session: "Session", update: JSONObject) -> None: ...
-
-    async def keep_state(self, session: "Session", state: Any) -> None: ...
-
-    async def check_link(self, session: "Session", url: str) -> None: ...
-
-    async def download(
-        self, session: "Session", contents: tuple[JSONObject, ...]
-    ) -> tuple[list[JSONObject], list[str]]: ...
-
-    async def app_tools_changed(self, session: "Session") -> None: ...
-
-
-class MessageLog(Protocol):
-    """Records the messages of a View."""
-
-    def log_response(self, view: str, request: ViewMessage, response: Message, size: int) -> None:
-        """Record a response before it is sent."""
-
-    def log_notification(self, view: str, message: ViewMessage, event: Event | None) -> None:
-        """Record a message that needs no response."""
-
-    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
-        """Record a message that exceeded a limit."""
-
-    def log_cancelled(self, view: str, request: ViewMessage) -> None:
-        """Record a request that gets no response because its document is gone."""
-
-    def log_dialect(self, view: str, older: str, today: str) -> None:
-        """Record the first use of a name of an older dialect."""
 
 
 class Session:
@@ -157,7 +96,6 @@ class Session:
         """The height that the View reported last, in pixels."""
         self.away_since: float | None = (now := monotonic())
         """Since when no page shows the View; None while one does."""
-        self._labels = {"fanlight.view": id, **(labels or {})}
         self._bridge = bridge
         self._channel = PageChannel()
         self._requests = requests
@@ -171,9 +109,8 @@ class Session:
         self._message_rate = RateLimit(self._limits.messages_per_second, now)
         self._size_rate = RateLimit(self._limits.size_changes_per_second, now)
         self._size_pending = False
-        self._open: dict[RequestId, ViewMessage] = {}
-        self._running: dict[RequestId, anyio.CancelScope] = {}
-        self._responses: dict[int, Pending] = {}
+        self._open_requests = OpenRequests(id, bridge, self.flush, log, tasks, labels or {})
+        self._host_requests = HostRequests(bridge, self.flush)
         self._commands = PageCommands(self._channel)
         self._partial_frame = 0
 
@@ -237,7 +174,7 @@ class Session:
         """Stop using the page that shows the View, if one does, and make it say that another page shows it now."""
         socket = self._channel.release()
         if socket is not None:  # in the background, because that page may be too slow to receive anything
-            self._start(None, socket.send(encode_json(Elsewhere().to_json())))
+            self._start(socket.send(encode_json(Elsewhere().to_json())))
 
     def is_shown_on(self, socket: PageSocket) -> bool:
         """Return whether a socket is that of the page that shows the View now."""
@@ -269,7 +206,7 @@ class Session:
         if closed:
             self._commands.fail("The page was closed.")
         elif self._commands:
-            self._start(None, self._fail_commands_later(self.away_since))
+            self._start(self._fail_commands_later(self.away_since))
 
     async def _fail_commands_later(self, away_since: float) -> None:
         await anyio.sleep(self._timeouts.browser)
@@ -319,15 +256,13 @@ class Session:
             reason = f"The result has {len(text):,} characters; a View is given at most {most:,}."
             message = jsonrpc.error(message["id"], REFUSED, reason)
             _, text = self._channel.keep(MessageToView(message))
-        request = self._open.pop(message["id"], None)
-        if request is not None:
-            self._log.log_response(self.id, request, message, len(text))
+        self._open_requests.record(message, len(text))
         return message, text
 
     def _flush_soon(self) -> None:
         """Flush in a background task, for callers that must not block on the socket."""
         if self.is_ready:  # before that, the bridge holds notifications back
-            self._start(None, self.flush())
+            self._start(self.flush())
 
     async def receive(self, message: object, size: int = 0) -> None:
         """Handle a message from the View. One that exceeds a limit is refused."""
@@ -335,8 +270,7 @@ class Session:
             self._observer("view", message)
         received = ViewMessage(message, size, monotonic())
         excess = self._excess(received)
-        if received.id is not None and received.id not in self._bridge.open_requests:
-            self._open[received.id] = received
+        self._open_requests.add(received)
         if excess is not None:
             self._bridge.reject(message, excess)
             self._log.log_rejected(self.id, received, excess)
@@ -364,7 +298,7 @@ class Session:
 
     async def question(self, question: AskUser) -> Answer:
         """Make the page ask the user, and report to the View that it waits. Raise RequestError without an answer."""
-        request = _current_request.get()
+        request = current_request.get()
         if request is not None:
             self._bridge.progress(request, 0, message="Waiting for the user to decide.")
             await self.flush()
@@ -381,14 +315,15 @@ class Session:
     # Events of the bridge
 
     async def _handle(self, event: Event) -> None:
+        serve = self._open_requests.serve
         match event:
             case events.SizeChanged(height=height) if height is not None:
                 self.height = height
                 await self._send_size()
             case events.Ready() if "tools" in self._bridge.app_capabilities:
-                self._start(None, self._requests.app_tools_changed(self))
+                self._start(self._requests.app_tools_changed(self))
             case events.AppToolsChanged():
-                self._start(None, self._requests.app_tools_changed(self))
+                self._start(self._requests.app_tools_changed(self))
             case events.Logged(level=level, data=data):
                 # repr() escapes line breaks, so that a View cannot forge log entries.
                 extra = {"view": self.id, "view_data": data}
@@ -398,69 +333,38 @@ class Session:
             case events.TeardownRequested():
                 self.close_soon()
             case events.Cancelled(id=id):
-                self._open.pop(id, None)
-                if (scope := self._running.pop(id, None)) is not None:
-                    scope.cancel()
-            case events.ResponseReceived(id=id, result=result, error=error):
-                if (pending := self._responses.pop(id, None)) is not None:
-                    pending.settle(result or {}, None if error is None else _view_error(error))
+                self._open_requests.cancel(id)
+            case events.ResponseReceived():
+                self._host_requests.receive(event)
             case events.ToolCalled(id=id, name=name, arguments=arguments):
-                work = self._requests.call_tool(self, name, arguments, self._progress_of(id))
-                self._start(id, self._respond(id, work))
+                serve(id, self._requests.call_tool(self, name, arguments, self._progress_of(id)))
             case events.ServerRequested(id=id, method=method, params=params):
-                self._start(id, self._respond(id, self._requests.ask_server(self, method, params)))
+                serve(id, self._requests.ask_server(self, method, params))
             case events.SamplingRequested(id=id, params=params):
-                self._start(id, self._respond(id, self._requests.sample(self, params)))
+                serve(id, self._requests.sample(self, params))
             case events.MessageRequested(id=id, role=role, content=content):
-                self._start(id, self._respond(id, _empty(self._requests.add_message(self, role, content))))
+                serve(id, _empty(self._requests.add_message(self, role, content)))
             case events.ContextUpdated(id=id, content=content, structured=structured):
                 update: JSONObject = {"content": list(content)}
                 if structured is not None:
                     update["structuredContent"] = structured
-                self._start(id, self._respond(id, _empty(self._requests.update_context(self, update))))
+                serve(id, _empty(self._requests.update_context(self, update)))
             case events.StateSaved(id=id, state=state):
-                self._start(id, self._respond(id, _empty(self._requests.keep_state(self, state))))
+                serve(id, _empty(self._requests.keep_state(self, state)))
             case events.LinkRequested(id=id, url=url):
-                self._start(id, self._respond(id, self._open_link(url)))
+                serve(id, self._open_link(url))
             case events.DownloadRequested(id=id, contents=contents):
-                self._start(id, self._respond(id, self._download(contents)))
+                serve(id, self._download(contents))
             case events.DisplayModeRequested(id=id, mode=mode):
-                self._start(id, self._respond(id, self._change_mode(mode)))
+                serve(id, self._change_mode(mode))
 
-    def _start(self, id: RequestId | None, work: Awaitable[None]) -> None:
-        """Run work in a background task. Work for a request is cancelled when the session ends."""
-        scope = anyio.CancelScope()
-        # Tasks without a request id survive `stop()`, because closing runs in one.
-        if id is not None:
-            self._running[id] = scope
+    def _start(self, work: Awaitable[None]) -> None:
+        """Run work in a background task, which goes on when the session ends."""
 
         async def task() -> None:
-            _current_request.set(id)
-            with scope:
-                try:
-                    await work
-                except Exception:  # an error in one View's task must not end the others
-                    logger.exception("View %s: unhandled error in a background task", self.id)
-            if id is not None and self._running.get(id) is scope:
-                del self._running[id]
+            await work
 
         self._tasks.start_soon(task)
-
-    async def _respond(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
-        request = self._open.get(id)
-        with request_span("ui" if request is None else request.method, self._labels) as span:
-            try:
-                result = await work
-            except RequestError as failed:
-                mark_refused(span, str(failed))
-                self._bridge.respond_error(id, str(failed), failed.code, failed.data)
-            except Exception as error:
-                logger.exception("View %s: unhandled error while serving a request", self.id)
-                mark_crashed(span, error)
-                self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
-            else:
-                self._bridge.respond(id, result)
-        await self.flush()
 
     def _progress_of(self, id: RequestId) -> Progress:
         async def relay(progress: float, total: float | None, message: str | None) -> None:
@@ -475,7 +379,7 @@ class Session:
             await self._channel.send(Resize(self.height))
         elif not self._size_pending:
             self._size_pending = True
-            self._start(None, self._send_size_later())
+            self._start(self._send_size_later())
 
     async def _send_size_later(self) -> None:
         await anyio.sleep(max(1 / self._limits.size_changes_per_second, 0.05))
@@ -547,61 +451,31 @@ class Session:
 
     def allow_state(self) -> None:
         """Let the View keep a state with the host, as Views for ChatGPT do."""
-        self._bridge.can_save_state = True
+        self._bridge.allow_state()
 
     async def ask(self, method: str, params: JSONObject) -> JSONObject:
         """Send the View a request, such as `tools/call` for one of its own tools, and return the result."""
-        id = self._bridge.request(method, params)
-        pending = self._responses[id] = Pending()
-        await self.flush()
-        try:
-            with anyio.fail_after(self._timeouts.app_tool):
-                return await pending.result()
-        except TimeoutError:
-            raise RequestError(f"The View did not answer {method} in {self._timeouts.app_tool:g} seconds.") from None
-        finally:
-            if self._responses.pop(id, None) is not None:
-                self._bridge.cancel_request(id)
-                await self.flush()
+        return await self._host_requests.run(method, params, self._timeouts.app_tool)
 
     def close_soon(self) -> None:
         """Close in the background; use when the caller must keep receiving the View's messages."""
-        self._start(None, self._on_close(self))
+        self._start(self._on_close(self))
 
     async def close(self, reason: str | None = None) -> None:
         """Ask the View to tear down, wait for at most `Timeouts.teardown`, and end the session (TDN-01, TDN-03)."""
-        if self.attached and (id := self._bridge.teardown(reason)) is not None:
-            pending = self._responses[id] = Pending()
-            await self.flush()
-            with anyio.move_on_after(self._timeouts.teardown):
-                await pending.settled()
+        if self.attached:
+            await self._host_requests.tear_down(reason, self._timeouts.teardown)
         self.stop()
         await self._channel.send(Closed())
 
     def stop(self) -> None:
         """End the session at once, as when its document is loaded again. Open requests are recorded as cancelled."""
         self._bridge.close()
-        for request in self._open.values():
-            self._log.log_cancelled(self.id, request)
-        self._open.clear()
-        for pending in self._responses.values():
-            pending.fail("The View was closed.")
+        self._open_requests.cancel_all()
+        self._host_requests.fail("The View was closed.")
         self._commands.fail("The View was closed.")
-        for scope in self._running.values():
-            scope.cancel()
-        self._running.clear()
 
 
 async def _empty(work: Awaitable[None]) -> JSONObject:
     await work
     return {}
-
-
-def _view_error(error: JSONObject) -> RequestError:
-    code = error.get("code")
-    message = error.get("message")
-    return RequestError(
-        message if isinstance(message, str) else "The View answered with an error.",
-        code if isinstance(code, int) else REFUSED,
-        error.get("data"),
-    )

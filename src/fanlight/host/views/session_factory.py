@@ -13,7 +13,8 @@ from fanlight.host.store.base import ViewRecord
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.views.session import MessageLog, MessageObserver, RequestHandler, Session, Tasks
+from fanlight.host.views.interfaces import MessageLog, RequestHandler, Tasks
+from fanlight.host.views.session import MessageObserver, Session
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app

@@ -1,0 +1,108 @@
+"""The requests of a View that have no response yet."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+
+import anyio
+
+from fanlight.host.errors import RequestError
+from fanlight.host.views.interfaces import MessageLog, Tasks
+from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.tracing import mark_crashed, mark_refused, request_span
+from fanlight.protocol.bridge import Bridge
+from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject, Message, RequestId
+
+logger = logging.getLogger(__name__)
+
+current_request: ContextVar[RequestId | None] = ContextVar("current_request", default=None)
+"""The id of the View's request that the current task serves."""
+
+
+class OpenRequests:
+    """Serves each request of a View in a task of its own, and records its response.
+
+    Args:
+        view: The id of the View.
+        bridge: Is given the responses.
+        flush: Delivers what the bridge sends.
+        log: Records responses and cancellations.
+        tasks: Runs the tasks.
+        labels: Attributes of the trace spans.
+    """
+
+    def __init__(
+        self,
+        view: str,
+        bridge: Bridge,
+        flush: Callable[[], Awaitable[None]],
+        log: MessageLog,
+        tasks: Tasks,
+        labels: Mapping[str, str],
+    ) -> None:
+        self._view = view
+        self._bridge = bridge
+        self._flush = flush
+        self._log = log
+        self._tasks = tasks
+        self._labels = {"fanlight.view": view, **labels}
+        self._messages: dict[RequestId, ViewMessage] = {}
+        self._scopes: dict[RequestId, anyio.CancelScope] = {}
+
+    def __len__(self) -> int:
+        return len(self._messages.keys() | self._scopes.keys())
+
+    def add(self, message: ViewMessage) -> None:
+        """Add a message if it is a request. An id that is in use stays with its first request."""
+        if message.id is not None and message.id not in self._bridge.open_requests:
+            self._messages[message.id] = message
+
+    def serve(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
+        """Respond to a request with what `work` returns or raises. The task is cancelled when the request is."""
+        scope = self._scopes[id] = anyio.CancelScope()
+
+        async def task() -> None:
+            current_request.set(id)
+            with scope:
+                await self._respond(id, work)
+            if self._scopes.get(id) is scope:
+                del self._scopes[id]
+
+        self._tasks.start_soon(task)
+
+    async def _respond(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
+        request = self._messages.get(id)
+        with request_span("ui" if request is None else request.method, self._labels) as span:
+            try:
+                result = await work
+            except RequestError as failed:
+                mark_refused(span, str(failed))
+                self._bridge.respond_error(id, str(failed), failed.code, failed.data)
+            except Exception as error:
+                logger.exception("View %s: unhandled error while serving a request", self._view)
+                mark_crashed(span, error)
+                self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
+            else:
+                self._bridge.respond(id, result)
+        await self._flush()
+
+    def record(self, response: Message, size: int) -> None:
+        """Record a response before it is sent."""
+        request = self._messages.pop(response["id"], None)
+        if request is not None:
+            self._log.log_response(self._view, request, response, size)
+
+    def cancel(self, id: RequestId) -> None:
+        """Cancel a request that the View has given up."""
+        self._messages.pop(id, None)
+        if (scope := self._scopes.pop(id, None)) is not None:
+            scope.cancel()
+
+    def cancel_all(self) -> None:
+        """Cancel all requests, and record those that get no response."""
+        for request in self._messages.values():
+            self._log.log_cancelled(self._view, request)
+        self._messages.clear()
+        for scope in self._scopes.values():
+            scope.cancel()
+        self._scopes.clear()
