@@ -235,7 +235,7 @@ class Connection(ServerRequests):
         self._failure = None
         auth = self._sign_in_auth()
         if auth is not None:
-            auth.may_begin = partial(self._may_sign_in, attempt)
+            auth.begin_only_if(partial(self._may_sign_in, attempt))
         first: Exception | None = None
         try:
             with anyio.CancelScope() as self._pause:

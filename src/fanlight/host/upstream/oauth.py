@@ -288,8 +288,7 @@ class SignInAuth(OAuthClientProvider):
         self.tokens = tokens
         self.user = tokens.user
         self.timeout = sign_ins.timeout
-        self.may_begin: Callable[[], bool] = lambda: True
-        """Returns whether a sign-in may begin now. The connection sets it."""
+        self._may_begin: Callable[[], bool] = lambda: True
         self._sign_ins = sign_ins
         self._pending: _Pending | None = None
         self._scopes: frozenset[str] = frozenset()
@@ -299,6 +298,10 @@ class SignInAuth(OAuthClientProvider):
         """The sign-in that waits for the user, if there is one."""
         pending = self._pending
         return None if pending is None or pending.returned.is_set() else pending.sign_in
+
+    def begin_only_if(self, may_begin: Callable[[], bool]) -> None:
+        """Call `may_begin` before each sign-in from now on; it returns whether the sign-in may begin."""
+        self._may_begin = may_begin
 
     def settle(self, *, is_signed_in: bool) -> None:
         """End the sign-in that is under way, if there is one."""
@@ -311,7 +314,7 @@ class SignInAuth(OAuthClientProvider):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         # A server may ask for more scopes in the middle of a connection, and no longer when it is opened again.
         self._scopes |= frozenset(query.get("scope", "").split())
-        if not self.may_begin():
+        if not self._may_begin():
             self.context.clear_tokens()
             raise OAuthFlowError(f"{self.user} has to sign in again")
         if self._scopes:
