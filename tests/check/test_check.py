@@ -22,7 +22,7 @@ from fanlight.check import ConnectError, Report, UsageError, check, scenes, scri
 from fanlight.check.progress import Progress
 from fanlight.check.run import apply_rules
 from fanlight.check.scenes import play
-from fanlight.check.scripted_host import Casting, PagePool
+from fanlight.check.scripted_host import PagePool, SceneSetup
 from fanlight.host.upstream.config import parse_target
 from fanlight.rules.observation import Document, ServerObservation, ViewObservation
 from support.docs import ROOT
@@ -124,14 +124,14 @@ async def test_an_sdk_server_breaks_no_must(browser: Browser) -> None:
 USUAL = {"QUA-18"}  # allowed, and these Views do not bother
 
 
-def casting_of(html: str, uri: str = "ui://wrong/view") -> Casting:
+def setup_of(html: str, uri: str = "ui://wrong/view") -> SceneSetup:
     tool = {"name": "show", "inputSchema": {"type": "object"}}
     result = {"content": [{"type": "text", "text": "Noon."}], "structuredContent": {"a": 1}}
 
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"error": {"code": -32601, "message": "Method not found"}}
 
-    return Casting(Document(uri, html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
+    return SceneSetup(Document(uri, html, {}, [tool]), tool, {"zone": "UTC"}, result, answer)
 
 
 BY_SCENE = [name for _, name in sorted((scene, name) for name, (scene, _, _) in WRONG.items())]
@@ -148,7 +148,7 @@ class Played:
         scene = WRONG[name][0]
         if scene not in self._seen:
             names = [each for each in WRONG if WRONG[each][0] == scene]
-            parts = [casting_of(WRONG[each][1], f"ui://wrong/{each.replace(' ', '-')}") for each in names]
+            parts = [setup_of(WRONG[each][1], f"ui://wrong/{each.replace(' ', '-')}") for each in names]
             views = await play(self._browser, parts, lambda words: None, [scene])
             self._seen[scene] = dict(zip(names, views, strict=True))
         return self._seen[scene][name]
@@ -183,7 +183,7 @@ frame();
 async def test_a_late_error_has_a_stable_key(browser: Browser) -> None:
     keys = []
     for _ in range(2):
-        views = await play(browser, [casting_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
+        views = await play(browser, [setup_of(raw(TICKS))], lambda words: None, ["plain", "partial", "error"])
         found = [finding for finding in apply_rules(ServerObservation("wrong", [], views)) if finding.problem.thrown]
         assert {finding.rule.id for finding in found} == {"QUA-02"}
         keys.append([finding.key for finding in found])
@@ -211,7 +211,7 @@ while (performance.now() < until);
 
 @pytest.mark.parametrize("scene", ["plain", "odd", "ours"])
 async def test_timer_errors_count_by_their_due_time(scene: str, browser: Browser) -> None:
-    (view,) = await play(browser, [casting_of(raw(SLOWLY))], lambda words: None, [scene])
+    (view,) = await play(browser, [setup_of(raw(SLOWLY))], lambda words: None, [scene])
     counted = {text for _, text in view.scenes[scene].errors}
     early = {"TypeError: Cannot read properties of null (reading 'x')", "ReferenceError: early is not defined"}
     assert counted == early if scene == "plain" else counted <= early
@@ -219,8 +219,8 @@ async def test_timer_errors_count_by_their_due_time(scene: str, browser: Browser
 
 async def test_progress_counts_skipped_scenes(browser: Browser) -> None:
     progress: list[Progress] = []
-    good = casting_of(raw("await start();"), "ui://good/view")
-    broken = casting_of(raw("location.reload();"), "ui://broken/view")
+    good = setup_of(raw("await start();"), "ui://good/view")
+    broken = setup_of(raw("location.reload();"), "ui://broken/view")
     await play(browser, [good, broken], progress.append, ["plain", "error"])
     lines = [re.fullmatch(r"(\d) of 4 scenes: (\w+ of ui://\w+/view)", line.text) for line in progress]
     done = [0, *(int(line[1]) for line in lines if line)]
@@ -234,12 +234,12 @@ async def test_a_slow_plain_scene_is_repeated_alone(browser: Browser, monkeypatc
     views: list[str] = []
     shown = scenes._scene
 
-    async def counted(pages: PagePool, casting: Casting, name: str) -> Any:
+    async def counted(pages: PagePool, setup: SceneSetup, name: str) -> Any:
         views.append(name)
-        return await shown(pages, casting, name)
+        return await shown(pages, setup, name)
 
     monkeypatch.setattr(scenes, "_scene", counted)
-    await play(browser, [casting_of(raw("await start();"))], lambda words: None, ["plain", "error"])
+    await play(browser, [setup_of(raw("await start();"))], lambda words: None, ["plain", "error"])
     assert views == ["plain", "error", "plain"]
 
 
@@ -261,7 +261,7 @@ await start();
 async def test_scenes_on_a_reused_page_share_no_state(browser: Browser) -> None:
     pages = PagePool(browser)
     html = raw(KEEPS)
-    played = [await scenes._scene(pages, casting_of(html), name) for name in ("partial", "error", "partial")]
+    played = [await scenes._scene(pages, setup_of(html), name) for name in ("partial", "error", "partial")]
     assert len(pages._free) == 1
     await pages.close()
     failed_import = (
@@ -277,9 +277,9 @@ async def test_a_page_that_hangs_after_its_scene_is_not_reused(
     monkeypatch.setattr(scripted_host, "_RELOAD_TIMEOUT", 500)
     pages = PagePool(browser)
     hangs = raw("addEventListener('pagehide', () => { for (;;); }); await start();")
-    await scenes._scene(pages, casting_of(hangs), "error")
+    await scenes._scene(pages, setup_of(hangs), "error")
     assert len(pages._free) == 1
-    after = await scenes._scene(pages, casting_of(raw("await start();")), "error")
+    after = await scenes._scene(pages, setup_of(raw("await start();")), "error")
     assert after.unfinished is None
     assert after.measurements["error"]["visible"] is not None
     await pages.close()
@@ -290,7 +290,7 @@ async def test_a_view_in_an_infinite_loop_is_reported_as_hanging(
 ) -> None:
     monkeypatch.setattr(scripted_host, "_HANGS", 3.0)
     hangs = raw("await start(); setTimeout(() => { for (;;); }, 50);")
-    (view,) = await play(browser, [casting_of(hangs)], lambda words: None, ["plain", "error"])
+    (view,) = await play(browser, [setup_of(hangs)], lambda words: None, ["plain", "error"])
     found = {finding.rule.id: finding for finding in apply_rules(ServerObservation("wrong", [], [view]))}
     assert found.keys() == {"QUA-21"}
     assert found["QUA-21"].problem.message.startswith("hangs: ")
@@ -301,7 +301,7 @@ async def test_a_page_that_fails_to_open_is_closed_and_reported(
 ) -> None:
     monkeypatch.setattr(scripted_host, "HOST_ORIGIN", "nonsense:")
     before = len(browser.contexts)
-    played = await scenes._scene(PagePool(browser), casting_of(raw("await start();")), "error")
+    played = await scenes._scene(PagePool(browser), setup_of(raw("await start();")), "error")
     assert str(played.unfinished).startswith("the browser failed: ")
     assert len(browser.contexts) == before
 
@@ -311,7 +311,7 @@ async def test_the_page_of_an_interrupted_scene_is_closed(browser: Browser) -> N
     before = len(browser.contexts)
     wrong = raw('on["tool-result"] = () => { for (;;); }; await start();')
     with anyio.move_on_after(2):
-        await scenes._scene(pages, casting_of(wrong), "error")
+        await scenes._scene(pages, setup_of(wrong), "error")
     assert pages._free == []
     assert len(browser.contexts) == before
 

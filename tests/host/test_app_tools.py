@@ -34,7 +34,7 @@ async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, 
         return "x"
 
     async with Host({"board": server}, limits=limits, policy=Policy({"app_tools": "allow"})) as host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         call = begin(host, "board", "show", conversation="c1")
         assert call.view is not None
         page = Page()

@@ -281,7 +281,7 @@ async def test_a_view_is_restored_with_its_data_after_the_host_was_killed(tmp_pa
     assert done.returncode == -9, done.stderr
     view, token = done.stdout.decode().split()
     async with Host({"board": board()}, store=f"sqlite:///{path}") as host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         page = Page()
         await page.open(host, view, token)
         assert (await page.next())["type"] == "show"

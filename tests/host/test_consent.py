@@ -73,7 +73,7 @@ def board(html: list[str] | None = None) -> MCPServer[Any]:
 @asynccontextmanager
 async def opened(host: Host) -> AsyncIterator[Page]:
     async with host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         yield await view(host)
 
 
@@ -443,7 +443,7 @@ async def test_without_a_page_the_handler_is_asked_and_without_both_the_request_
 ) -> None:
     host = Host({"board": board()})
     async with host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         page = await view(host)
         page.disconnect()
         session = runtime_of(host).views.live(str(host_view(host)))
@@ -473,7 +473,7 @@ def host_view(host: Host) -> str:
 async def test_an_invalid_answer_of_the_handler_raises() -> None:
     host = Host({"board": board()})
     async with host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         page = await view(host)
         page.disconnect()
         host.on_question(lambda question: True)  # type: ignore[arg-type,return-value]

@@ -74,7 +74,7 @@ def dialects(host: Host, outcome: str = "translated") -> set[str]:
 @asynccontextmanager
 async def running(server: MCPServer[Any], **options: Any) -> AsyncIterator[Host]:
     async with Host({"made": server}, **options) as host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         yield host
 
 
@@ -512,7 +512,7 @@ async def test_widget_state_is_per_view_and_limited_in_size() -> None:
         await page.message()
         await page.message()
         assert (await page.ask("fanlight/save-state", {"state": 1}))["error"]["code"] == -32601
-    async with running(widget(), limits=Limits(state_bytes=100)) as host:
+    async with running(widget(), limits=Limits(state_characters=100)) as host:
         page = await initialized(host, await call_tool(host, "made", "show", {}))
         await page.message()
         await page.message()

@@ -84,7 +84,7 @@ def counter() -> MCPServer[Any]:
 async def running(**options: Any) -> AsyncIterator[Host]:
     options.setdefault("policy", OPEN)
     async with Host({"counter": counter(), "shop": build("FastMCP")}, **options) as host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         yield host
 
 
@@ -444,7 +444,7 @@ async def test_the_error_for_a_missing_document_has_the_reason() -> None:
 @pytest.mark.process
 async def test_a_server_that_does_not_start_does_not_affect_the_others() -> None:
     async with Host({"counter": counter(), "dead": "no-such-command-at-all"}) as host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         assert {tool.server for tool in await host.conversation().tools()} == {"counter"}
         assert "no-such-command-at-all" in (host.servers["dead"].status.reason or "")
 

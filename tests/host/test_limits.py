@@ -50,7 +50,7 @@ async def test_the_number_of_waiting_requests_is_limited() -> None:
 
 
 async def test_a_result_that_is_too_large_is_replaced_by_an_error() -> None:
-    host = Host({"board": board()}, policy=OPEN, limits=Limits(result_bytes=2000))
+    host = Host({"board": board()}, policy=OPEN, limits=Limits(result_characters=2000))
     async with opened(host) as page:
         await call(page, "look")
         assert "result" in await page.message()
@@ -60,7 +60,7 @@ async def test_a_result_that_is_too_large_is_replaced_by_an_error() -> None:
 
 
 async def test_the_model_context_of_a_view_is_limited_in_size() -> None:
-    host = Host({"board": board()}, limits=Limits(state_bytes=100))
+    host = Host({"board": board()}, limits=Limits(state_characters=100))
     async with opened(host) as page:
         update = {"content": [{"type": "text", "text": "x" * 100}]}
         answer = await page.ask("ui/update-model-context", update)

@@ -132,8 +132,9 @@ async def test_authorize_decides_which_view_may_be_opened(backend: FakeBackend) 
     assert len(backend.opened) == 2
 
 
-async def test_a_frame_that_is_too_large_closes_the_socket(backend: FakeBackend) -> None:
+@pytest.mark.parametrize("text", ["y" * 200, "\N{SNOWMAN}" * 50])
+async def test_a_frame_with_too_many_bytes_closes_the_socket(backend: FakeBackend, text: str) -> None:
     app = Web(backend, HostNames(), backend.lifetime, max_bytes=100).wrap(APPLICATION)
-    messages = await Browser(app).talk(OPEN, json.dumps({"x": "y" * 200}), '{"b":2}')
+    messages = await Browser(app).talk(OPEN, json.dumps({"x": text}, ensure_ascii=False), '{"b":2}')
     assert messages[-1] == {"type": "websocket.close", "code": 1009, "reason": ""}
     assert backend.disconnected == 1

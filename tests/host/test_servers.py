@@ -42,7 +42,7 @@ async def test_servers_connect_in_parallel_and_list_their_tools() -> None:
 
     with anyio.fail_after(20):
         async with Servers({name: server(name) for name in "abc"}) as servers:
-            await servers.settled()
+            await servers.wait_until_settled()
             tools = {name: [tool["name"] for tool in each] for name, each in servers.tools().items()}
     assert tools == {"a": ["tool_of_a"], "b": ["tool_of_b"], "c": ["tool_of_c"]}
 
@@ -60,7 +60,7 @@ async def test_failing_and_hanging_servers_do_not_affect_others(child: list[str]
         async with Servers(given, call_wait=5) as servers:
             assert (await servers["shop"].call_tool("plain"))["content"][0]["text"] == "hello you"
             assert await pids_of(servers, "child")
-            await servers.settled(within=2)
+            await servers.wait_until_settled(within=2)
             states = {name: connection.status.state for name, connection in servers.items()}
             assert set(servers.tools()) == {"shop", "child"}
     assert (states["shop"], states["child"], states["silent"]) == ("ready", "ready", "connecting")
@@ -92,7 +92,7 @@ async def test_a_server_that_starts_late_is_connected(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         backoff = Backoff(first=0.05, maximum=0.1)
         async with Servers({"late": [sys.executable, script]}, backoff=backoff, slow_after=20) as servers:
-            await servers.settled(20)
+            await servers.wait_until_settled(20)
             assert "exited with code 2" in str(servers["late"].status.reason)
             script.write_text(CHILD, encoding="utf-8")
             await servers["late"].ready(20)
@@ -117,13 +117,13 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_is_connecting(o
             tasks.start_soon(listener.serve, hold)
             async with Servers({"shop": build("MCPServer"), "silent": silent}, slow_after=1, call_wait=3) as servers:
                 await servers["shop"].ready(20)
-                await servers.settled(within=math.inf)
+                await servers.wait_until_settled(within=math.inf)
                 assert set(servers.tools()) == {"shop"}
                 status = servers["silent"].status
                 while over == "stdio" and "It last wrote: loading a model" not in str(status.reason):
                     await anyio.sleep(0.05)
                     status = servers["silent"].status
-                await servers.settled(within=math.inf)  # already known to be slow, so it returns immediately
+                await servers.wait_until_settled(within=math.inf)  # already known to be slow, so it returns immediately
                 with pytest.raises(NotConnectedError, match=r"(?s)silent: not connected: .* has not answered for \d+ "):
                     await servers["silent"].call_tool("x")
             tasks.cancel_scope.cancel()
@@ -134,7 +134,7 @@ async def test_a_silent_server_is_waited_for_once_and_its_status_is_connecting(o
 async def test_an_exception_in_the_block_is_not_wrapped() -> None:
     async def fails() -> None:
         async with Servers({"shop": build("MCPServer")}) as servers:
-            await servers.settled()
+            await servers.wait_until_settled()
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -143,7 +143,7 @@ async def test_an_exception_in_the_block_is_not_wrapped() -> None:
 
 async def test_a_call_after_the_block_raises_not_connected() -> None:
     async with Servers({"shop": build("MCPServer")}) as servers:
-        await servers.settled()
+        await servers.wait_until_settled()
     with pytest.raises(NotConnectedError, match="shop: not connected: it is closed"):
         await servers["shop"].call_tool("plain")
 

@@ -180,7 +180,7 @@ async def test_a_failed_sign_in_is_explained_and_not_retried_immediately() -> No
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(connection.run)
-                await connection.settled()
+                await connection.wait_until_settled()
                 connection.close()
                 status = connection.status
     assert f"{address}/mcp: signing in failed: " in str(status.reason)

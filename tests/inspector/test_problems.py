@@ -227,7 +227,7 @@ BLOCKED = """<!doctype html>
 """
 
 
-async def test_violations_are_problems_with_a_cure_whenever_they_occur(browser: Browser, tmp_path: Path) -> None:
+async def test_violations_are_problems_with_a_fix_whenever_they_occur(browser: Browser, tmp_path: Path) -> None:
     with running(servers([linked_file(tmp_path, BLOCKED)])) as (inspector, address):
         wide = {"width": 1400, "height": 900}
         async with opened(browser, inspector, address, "#/unhappy/show?panel=Problems", viewport=wide) as (page, _):

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from playwright.async_api import Browser, BrowserContext, Frame, Page, async_playwright
 
-from fanlight.testing.browser import launched
+from fanlight.testing.browser import launch_browser
 
 # No request leaves this machine, whatever a page asks for.
 LOOPBACK_ONLY = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1"
@@ -34,7 +34,7 @@ _COUNT_COLOURS = """async (url) => {
 @asynccontextmanager
 async def chromium(*switches: str) -> AsyncIterator[Browser]:
     """Launch a browser that reaches loopback addresses only. Tests use the fixture `browser`, which is shared."""
-    async with launched(switches=(LOOPBACK_ONLY, *switches)) as browser:
+    async with launch_browser(switches=(LOOPBACK_ONLY, *switches)) as browser:
         yield browser
 
 

@@ -138,7 +138,7 @@ async def failure(given: object, **options: Any) -> str:
     """Return the reason why a connection to a server fails."""
     with anyio.fail_after(60):
         async with Servers({"it": given}, **{"slow_after": 30, **options}) as servers:
-            await servers.settled(30)
+            await servers.wait_until_settled(30)
             assert servers["it"].status.state == "retrying"
             return str(servers["it"].status.reason)
 

@@ -123,7 +123,7 @@ async def test_browser(open_view):
     async with open_view(server, "show", word="tea") as view:
         assert await view.frame.locator("#p").text_content() == "tea"
         await view.frame.get_by_role("button").click()
-        await view.settled()
+        await view.wait_until_settled()
         assert await view.frame.locator("#p").text_content() == "more"
         assert view.model_context == {"content": [{"type": "text", "text": "more"}]}
         assert (await view.screenshot()).startswith(b"\\x89PNG")
@@ -138,7 +138,7 @@ SHARING = """
 from fanlight.testing import browser as browsers
 
 launches = []
-original = browsers.launched
+original = browsers.launch_browser
 
 def counted(*arguments):
     launches.append(arguments)
@@ -147,7 +147,7 @@ def counted(*arguments):
 @pytest.fixture(scope="session", autouse=True)
 def counting():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(browsers, "launched", counted)
+        patch.setattr(browsers, "launch_browser", counted)
         yield
 
 seen = set()
@@ -211,7 +211,7 @@ def test_context_policy_browser_and_options_are_overridden_by_fixtures(inner_pyt
     result = inner_pytest(
         """
 from fanlight.host import Policy
-from fanlight.testing.browser import launched
+from fanlight.testing.browser import launch_browser
 from fanlight.testing.scripted import HostError
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def fanlight_options():
 
 @pytest.fixture
 async def fanlight_browser():
-    async with launched() as browser:
+    async with launch_browser() as browser:
         yield browser
 
 async def test_scripted(scripted_view):

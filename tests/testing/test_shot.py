@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 
 from fanlight.cli import main
 from fanlight.dev.targets import Served, servers
-from fanlight.testing.browser import find_browser, launched
+from fanlight.testing.browser import find_browser, launch_browser
 from support.inspecting import in_process
 
 pytestmark = pytest.mark.process
@@ -105,7 +105,7 @@ def whole_shot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 @pytest.fixture(scope="module")
 def shared_browser() -> Iterator[tuple[BlockingPortal, Browser]]:
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(launched()) as browser:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(launch_browser()) as browser:
         yield portal, browser
 
 
@@ -121,7 +121,7 @@ def process_shot(
         find_browser()
         yield browser
 
-    monkeypatch.setattr("fanlight.testing.stage.launched", shared)
+    monkeypatch.setattr("fanlight.testing.stage.launch_browser", shared)
     monkeypatch.setattr("fanlight.signals.run", portal.call)
     return whole_shot
 

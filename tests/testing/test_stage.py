@@ -9,7 +9,7 @@ from playwright.async_api import Browser
 
 from fanlight import Apps, View
 from fanlight.host import Policy
-from fanlight.testing.browser import BrowserMissingError, find_browser, launched
+from fanlight.testing.browser import BrowserMissingError, find_browser, launch_browser
 from fanlight.testing.live_view import StageError, UnsettledError
 from fanlight.testing.stage import Stage, open_view
 
@@ -81,7 +81,7 @@ async def test_settled_waits_for_the_tool_call_of_a_click(browser: Browser) -> N
     )
     async with open_view(server_of(script), "show", browser=browser) as view:
         await view.frame.click("#p")
-        await view.settled()
+        await view.wait_until_settled()
         assert await text(view) == "again"
         assert [params["name"] for params in view.sent("tools/call")] == ["again"]
         content = [{"type": "text", "text": "again"}]
@@ -148,7 +148,7 @@ async def test_errors_violations_and_console_lines_have_their_source_lines(brows
         ),
         ("show", "nothing.at.all()", "initialize", "ReferenceError: nothing is not defined (ui://x/view:"),
         ("show", "let x = ;", "initialize", "SyntaxError: Unexpected token ';' (ui://x/view:"),
-        ("show", "await new Promise(() => {})", "initialize", "did not send ui/initialize within 2 seconds."),
+        ("show", "await new Promise(() => {})", "initialize", "did not send ui/initialize within 6 seconds."),
         (
             "show",
             "parent.postMessage({jsonrpc: '2.0', id: 1, method: 'ui/initialize', params: {}}, '*')",
@@ -161,7 +161,7 @@ async def test_a_view_that_does_not_appear_raises_with_the_failed_step(
     tool: str, script: str, step: str, words: str, browser: Browser
 ) -> None:
     with pytest.raises(StageError) as raised:
-        async with open_view(server_of(script), tool, browser=browser, within=2):
+        async with open_view(server_of(script), tool, browser=browser, within=6):
             pass
     assert raised.value.step == step
     assert words in str(raised.value)
@@ -178,13 +178,13 @@ async def test_a_view_that_never_settles_is_shown_and_reported(browser: Browser)
     script = SHOWS + "setInterval(() => (p.textContent = Math.random()), 5);"
     async with open_view(server_of(script), "show", browser=browser, within=2) as view:
         with pytest.raises(UnsettledError, match="keeps changing"):
-            await view.settled(1)
+            await view.wait_until_settled(1)
 
 
 async def test_an_endless_animation_does_not_prevent_settling(browser: Browser) -> None:
     script = SHOWS + "const draw = () => requestAnimationFrame(draw);\ndraw();"
     async with open_view(server_of(script), "show", browser=browser) as view:
-        await view.settled()
+        await view.wait_until_settled()
 
 
 MOVES = """
@@ -227,7 +227,7 @@ async def test_a_call_that_has_not_run_is_run_by_the_test(browser: Browser) -> N
     ):
         assert await text(view) == "…"
         await view.call.run({"word": "late"})
-        await view.settled()
+        await view.wait_until_settled()
         assert await text(view) == "late"
 
 
@@ -266,7 +266,7 @@ async def test_messages_of_several_open_views_are_kept_apart(browser: Browser) -
 async def test_missing_playwright_raises_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     with pytest.raises(BrowserMissingError, match=r"^Playwright is missing: pip install 'fanlight\[browser\]'$"):
-        async with launched():
+        async with launch_browser():
             pass
 
 
@@ -276,12 +276,12 @@ async def test_a_missing_browser_raises_with_the_install_command(monkeypatch: py
     with pytest.raises(
         BrowserMissingError, match="FANLIGHT_BROWSER is 'no-such-browser', and there is no such program"
     ):
-        async with launched():
+        async with launch_browser():
             pass
     monkeypatch.delenv("FANLIGHT_BROWSER")
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", "/nowhere")
     assert find_browser() is None
     with pytest.raises(BrowserMissingError, match=r"^No browser was found: install one .*playwright install"):
-        async with launched():
+        async with launch_browser():
             pass

@@ -15,7 +15,7 @@ from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.rules.rule import Problem, Rule
 from fanlight.rules.table import RULES
 
-_MOST_PLACES: Final = 12
+_MAX_PLACES: Final = 12
 """How many places a line names if the same problem is in all of them."""
 _GROUPS: Final = (
     ("MUST", "Violations of the standard"),
@@ -154,9 +154,9 @@ def _finding_lines(group: Sequence[Finding], several: bool, colour: bool) -> Ite
     finding = group[0]
     problem = finding.problem
     places = [_place(each.problem) for each in group]
-    more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
     place = f"{finding.server} " if several else ""
-    place += f"{', '.join(places[:_MOST_PLACES])}{more}"
+    place += f"{', '.join(places[:_MAX_PLACES])}{more}"
     labels = [label for label in (problem.severity, "guess" if problem.is_guess else None) if label]
     severity = f" [{', '.join(labels)}]" if labels else ""
     versions = f" (on {', '.join(finding.versions)})" if finding.versions else ""

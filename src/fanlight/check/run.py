@@ -13,7 +13,7 @@ from fanlight.check.progress import OnProgress
 from fanlight.check.report import CheckedServer, Report
 from fanlight.check.saved_views import read_saved_views
 from fanlight.check.scenes import made_up_result, play
-from fanlight.check.scripted_host import Casting, Respond
+from fanlight.check.scripted_host import Respond, SceneSetup
 from fanlight.check.selection import mark_skipped, parse_skips, select_rules
 from fanlight.check.visit import TIMEOUT, Plan, Visitor, is_destructive, visit
 from fanlight.dev.source_lines import Lines
@@ -34,7 +34,7 @@ from fanlight.rules.observation import (
 )
 from fanlight.rules.rule import Problem, Rule
 from fanlight.rules.table import RULES
-from fanlight.testing.browser import launched, require_playwright
+from fanlight.testing.browser import launch_browser, require_playwright
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -213,8 +213,8 @@ async def _show(
     async with _browser(browser) as opened:
         for each, subject in observed:
             async with _server_behind(each, subject, plan) as server:
-                castings = [_casting(view, each, server) for view in each.views]
-                views = await play(opened, castings, _with_name(each.name, on_progress)) if castings else []
+                setups = [_scene_setup(view, each, server) for view in each.views]
+                views = await play(opened, setups, _with_name(each.name, on_progress)) if setups else []
             shown.append(replace(each, views=views, view_calls=server.failed if server else {}))
     return shown
 
@@ -222,7 +222,7 @@ async def _show(
 @asynccontextmanager
 async def _browser(browser: "Browser | str | Path | bool") -> "AsyncIterator[Browser]":
     if browser is True or isinstance(browser, str | Path):
-        async with launched(None if browser is True else browser) as found:
+        async with launch_browser(None if browser is True else browser) as found:
             yield found
     else:
         assert not isinstance(browser, bool)
@@ -243,7 +243,7 @@ async def _server_behind(
         yield visitor
 
 
-def _casting(view: ViewObservation, observation: ServerObservation, server: Visitor | None) -> Casting:
+def _scene_setup(view: ViewObservation, observation: ServerObservation, server: Visitor | None) -> SceneSetup:
     """Choose the tool and the result that a View is shown with: of a successful call, or made up."""
     look = observation.newest()
     assert look is not None
@@ -254,7 +254,7 @@ def _casting(view: ViewObservation, observation: ServerObservation, server: Visi
     arguments = call.arguments if call else example_arguments(tool.get("inputSchema")) or {}
     result = (call.response.result if call else None) or made_up_result(tool)
     app_tools = [each for each in look.tools if for_app(each)]
-    return Casting(view.document, tool, arguments, result, _responder(server, look), app_tools)
+    return SceneSetup(view.document, tool, arguments, result, _responder(server, look), app_tools)
 
 
 def _succeeded(call: ToolCall | None) -> bool:

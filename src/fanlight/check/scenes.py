@@ -24,11 +24,11 @@ from fanlight.check.progress import OnProgress, Progress
 from fanlight.check.replay_server import replay_server
 from fanlight.check.scripted_host import (
     AGE,
-    Casting,
     HandshakeError,
     NavigationError,
     PagePool,
     ScenePage,
+    SceneSetup,
     Timers,
     ViewHangsError,
     first_line,
@@ -69,65 +69,63 @@ _CAPABILITIES: Final[JSONObject] = {
 
 
 async def play(
-    browser: "Browser", castings: Sequence[Casting], on_progress: OnProgress, names: Sequence[str] = NAMES
+    browser: "Browser", setups: Sequence[SceneSetup], on_progress: OnProgress, names: Sequence[str] = NAMES
 ) -> list[ViewObservation]:
     """Play scenes of all Views, several at once. Repeat a scene alone if it was slow beside others."""
     limit = anyio.CapacityLimiter(_AT_ONCE)
-    scenes: dict[str, dict[str, Scene]] = {casting.document.uri: {} for casting in castings}
-    total, done = len(castings) * len(names), 0
+    scenes: dict[str, dict[str, Scene]] = {setup.document.uri: {} for setup in setups}
+    total, done = len(setups) * len(names), 0
 
-    def report_done(casting: Casting, name: str, count: int = 1) -> None:
+    def report_done(setup: SceneSetup, name: str, count: int = 1) -> None:
         nonlocal done
         done += count
-        on_progress(Progress(f"{done} of {total} scenes: {name} of {casting.document.uri}"))
+        on_progress(Progress(f"{done} of {total} scenes: {name} of {setup.document.uri}"))
 
     async with AsyncExitStack() as stack:
         pages = PagePool(browser)
         stack.push_async_callback(pages.close)
-        ours = await stack.enter_async_context(_our_stage(browser, castings)) if "ours" in names else None
+        ours = await stack.enter_async_context(_our_stage(browser, setups)) if "ours" in names else None
 
-        async def one(casting: Casting, name: str) -> None:
+        async def one(setup: SceneSetup, name: str) -> None:
             async with limit:
                 if name == "ours":
                     assert ours is not None
-                    played = await ours(casting)
+                    played = await ours(setup)
                 else:
-                    played = await _scene(pages, casting, name)
-                scenes[casting.document.uri][name] = played
+                    played = await _scene(pages, setup, name)
+                scenes[setup.document.uri][name] = played
 
-        async def next_one(casting: Casting, name: str) -> None:
-            await one(casting, name)
-            report_done(casting, name)
+        async def next_one(setup: SceneSetup, name: str) -> None:
+            await one(setup, name)
+            report_done(setup, name)
 
-        async def all_of(casting: Casting) -> None:
+        async def all_of(setup: SceneSetup) -> None:
             first, *others = names
-            await one(casting, first)
+            await one(setup, first)
             # A View that does not start in the first scene would not start in the others.
-            starts = scenes[casting.document.uri][first].unfinished is None
-            report_done(casting, first, 1 if starts else len(names))
+            starts = scenes[setup.document.uri][first].unfinished is None
+            report_done(setup, first, 1 if starts else len(names))
             if starts:
                 for name in others:
-                    tasks.start_soon(next_one, casting, name)
+                    tasks.start_soon(next_one, setup, name)
 
         async with anyio.create_task_group() as tasks:
-            for casting in castings:
-                tasks.start_soon(all_of, casting)
-        for casting in castings:
-            if "plain" in names and len(castings) * len(names) > 1 and is_slow(scenes[casting.document.uri]["plain"]):
-                await one(casting, "plain")
-    played = ((casting, scenes[casting.document.uri]) for casting in castings)
-    return [
-        ViewObservation(casting.document, {name: of[name] for name in names if name in of}) for casting, of in played
-    ]
+            for setup in setups:
+                tasks.start_soon(all_of, setup)
+        for setup in setups:
+            if "plain" in names and len(setups) * len(names) > 1 and is_slow(scenes[setup.document.uri]["plain"]):
+                await one(setup, "plain")
+    played = ((setup, scenes[setup.document.uri]) for setup in setups)
+    return [ViewObservation(setup.document, {name: of[name] for name in names if name in of}) for setup, of in played]
 
 
-async def _scene(pages: PagePool, casting: Casting, name: str) -> Scene:
+async def _scene(pages: PagePool, setup: SceneSetup, name: str) -> Scene:
     from playwright.async_api import Error
 
     try:
-        async with pages.open(casting, name) as page:
+        async with pages.open(setup, name) as page:
             await _play_scene(page)
-            return await page.recorded()
+            return await page.record()
     except Error as error:
         return Scene(name, unfinished=_browser_failure(error))
 
@@ -172,8 +170,8 @@ async def _plain(page: ScenePage) -> None:
         "deviceCapabilities": {"touch": False, "hover": True},
         "safeAreaInsets": {"top": 0, "right": 0, "bottom": 0, "left": 0},
     }
-    if "inputSchema" in page.casting.tool:
-        context["toolInfo"] = {"id": "1", "tool": page.casting.tool}
+    if "inputSchema" in page.setup.tool:
+        context["toolInfo"] = {"id": "1", "tool": page.setup.tool}
     await page.begin(context, _CAPABILITIES)
     await page.input()
     await page.result()
@@ -222,12 +220,12 @@ async def _modes(page: ScenePage) -> None:
 
 
 async def _app_tools(page: ScenePage) -> None:
-    if "tools" not in (await page.recorded()).app_capabilities():
+    if "tools" not in (await page.record()).app_capabilities():
         return
     await page.begin_step("app tools")
     await page.request("list", "tools/list", {})
     await page.request("call-unknown", "tools/call", {"name": "fanlight-check-no-such-tool", "arguments": {}})
-    for tool in (await page.recorded()).app_tools():
+    for tool in (await page.record()).app_tools():
         name, schema = tool.get("name"), tool.get("inputSchema")
         annotations = tool.get("annotations")
         harmless = isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
@@ -263,9 +261,9 @@ async def _odd(page: ScenePage) -> None:
     capabilities = {**_CAPABILITIES, "x-fanlight-check": {"unknown": {}}}
     await page.begin(context, capabilities, refuse={"code": -32000, "message": DENIAL}, stay=True)
     await page.begin_step("input")
-    await page.notify("ui/notifications/tool-input", {"arguments": page.casting.arguments, "x-unknown": 1})
+    await page.notify("ui/notifications/tool-input", {"arguments": page.setup.arguments, "x-unknown": 1})
     await page.begin_step("result")
-    odd_result = {**page.casting.result, "x-unknown": {"deep": [1, None]}}
+    odd_result = {**page.setup.result, "x-unknown": {"deep": [1, None]}}
     await page.notify("ui/notifications/tool-result", odd_result)
     await page.wait_until_idle()
     await page.begin_step("unknown")
@@ -282,7 +280,7 @@ async def _partial(page: ScenePage) -> None:
     await page.begin(context, _CAPABILITIES)
     await page.wait_until_idle()
     await page.begin_step("partials")
-    for arguments in _growing(page.casting.arguments):
+    for arguments in _partial_arguments(page.setup.arguments):
         await page.notify("ui/notifications/tool-input-partial", {"arguments": arguments})
     await page.wait_until_idle()
     await page.begin_step("cancelled")
@@ -290,7 +288,7 @@ async def _partial(page: ScenePage) -> None:
     await page.wait_until_idle()
 
 
-def _growing(arguments: JSONObject) -> list[JSONObject]:
+def _partial_arguments(arguments: JSONObject) -> list[JSONObject]:
     """Return arguments as a model writes them, with fields that are missing, incomplete and then different."""
     grown: list[JSONObject] = [{}]
     seen: JSONObject = {}
@@ -326,24 +324,22 @@ _PLAYS: Final[Mapping[str, Callable[[ScenePage], Awaitable[None]]]] = {
 
 @asynccontextmanager
 async def _our_stage(
-    browser: "Browser", castings: Sequence[Casting]
-) -> AsyncIterator[Callable[[Casting], Awaitable[Scene]]]:
+    browser: "Browser", setups: Sequence[SceneSetup]
+) -> AsyncIterator[Callable[[SceneSetup], Awaitable[Scene]]]:
     """Open our own host, and yield a function that shows a View in it."""
     rules = {**ALLOW_ALL, "links": "deny", "downloads": "deny", "permissions": ()}
-    server, tools = replay_server(castings)
-    by_uri = {casting.document.uri: tool for casting, tool in zip(castings, tools, strict=True)}
+    server, tools = replay_server(setups)
+    by_uri = {setup.document.uri: tool for setup, tool in zip(setups, tools, strict=True)}
     async with Stage({"checked": server}, browser=browser, policy=Policy(rules)) as stage:
-        yield lambda casting: _our_scene(stage, casting, by_uri[casting.document.uri])
+        yield lambda setup: _our_scene(stage, setup, by_uri[setup.document.uri])
 
 
-async def _our_scene(stage: Stage, casting: Casting, tool: str) -> Scene:
+async def _our_scene(stage: Stage, setup: SceneSetup, tool: str) -> Scene:
     from playwright.async_api import Error
 
     try:
         with anyio.fail_after(_SCENE_LIMIT):
-            async with stage.open(
-                "checked", tool, casting.arguments, within=15.0, script=page_file("timers.js")
-            ) as view:
+            async with stage.open("checked", tool, setup.arguments, within=15.0, script=page_file("timers.js")) as view:
                 before = len(view.sent("ui/notifications/initialized"))
                 steps = {"reloaded": len(view.messages)}
                 await view.reload()
@@ -355,7 +351,7 @@ async def _our_scene(stage: Stage, casting: Casting, tool: str) -> Scene:
                 return Scene(
                     "ours",
                     messages=view.messages,
-                    errors=_located(timers, view.errors, casting),
+                    errors=_located(timers, view.errors, setup),
                     console=[first_line(text) for text in console],
                     violations=list(
                         dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
@@ -371,12 +367,12 @@ async def _our_scene(stage: Stage, casting: Casting, tool: str) -> Scene:
         return Scene("ours", unfinished=first_line(str(error)))
 
 
-def _located(timers: Timers, errors: Sequence[ScriptError], casting: Casting) -> list[tuple[str, str]]:
+def _located(timers: Timers, errors: Sequence[ScriptError], setup: SceneSetup) -> list[tuple[str, str]]:
     """Return the errors that count, each with the author's file and line if the server reported them."""
-    locate = casting.document.place
+    locate = setup.document.place
     texts = {}
     for error in errors:
-        place = locate(error.line, error.column) if locate and error.url == casting.document.uri else None
+        place = locate(error.line, error.column) if locate and error.url == setup.document.uri else None
         text = first_line(error.text)
         texts[text] = text if place is None else f"{text} ({place.file}:{place.line})"
     counted = timers.counted([("result", first_line(error.text)) for error in errors])

@@ -59,7 +59,7 @@ Respond = Callable[[str, JSONObject], Awaitable[JSONObject]]
 
 
 @dataclass(frozen=True)
-class Casting:
+class SceneSetup:
     """What a View is shown with: its document, its tool, and the tool's result."""
 
     document: Document
@@ -83,10 +83,10 @@ class PagePool:
             await pooled.close()
 
     @asynccontextmanager
-    async def open(self, casting: Casting, name: str) -> AsyncIterator["ScenePage"]:
+    async def open(self, setup: SceneSetup, name: str) -> AsyncIterator["ScenePage"]:
         """Open a page for a scene of a View. It is reused only if the scene was completed."""
         pooled = await self._free_page()
-        script = pooled.script = ScenePage(pooled.page, casting, name)
+        script = pooled.script = ScenePage(pooled.page, setup, name)
         ended = False
         try:
             yield script
@@ -171,14 +171,14 @@ class _PooledPage:
             kind = "text/javascript" if script else "text/html"
             await route.fulfill(body=page_file("host.js" if script else "host.html"), content_type=kind)
         elif self.script is not None and url == f"{self.script.origin}/view":
-            await route.fulfill(body=self.script.casting.document.html, headers=_headers(self.script.casting.document))
+            await route.fulfill(body=self.script.setup.document.html, headers=_headers(self.script.setup.document))
         else:
             await route.fulfill(status=404, body="")
 
     async def _answers(self, method: str, params: JSONObject) -> JSONObject:
         if self.script is None:
             return {"error": {"code": -32000, "message": "The scene is over."}}
-        return await self.script.casting.respond(method, params)
+        return await self.script.setup.respond(method, params)
 
 
 async def _close(context: "BrowserContext") -> None:
@@ -203,9 +203,9 @@ class HandshakeError(RemoteError):
 class ScenePage:
     """A page while a scene is played on it, with what was recorded so far."""
 
-    def __init__(self, page: "Page", casting: Casting, name: str) -> None:
+    def __init__(self, page: "Page", setup: SceneSetup, name: str) -> None:
         self.page = page
-        self.casting = casting
+        self.setup = setup
         self.name = name
         self.origin = f"https://view.{next(_NUMBERS)}.fanlight-check.test"
         self.step = "start"
@@ -314,11 +314,11 @@ class ScenePage:
 
     async def input(self) -> None:
         await self.begin_step("input")
-        await self.notify("ui/notifications/tool-input", {"arguments": self.casting.arguments})
+        await self.notify("ui/notifications/tool-input", {"arguments": self.setup.arguments})
 
     async def result(self) -> None:
         await self.begin_step("result")
-        await self.notify("ui/notifications/tool-result", self.casting.result)
+        await self.notify("ui/notifications/tool-result", self.setup.result)
 
     async def evaluate(self, script: str, given: Any = None, frame: "Frame | None" = None) -> Any:
         """Run something in the host's page, or in a frame; raise `ViewHangsError` if it does not get to it."""
@@ -326,7 +326,7 @@ class ScenePage:
             return await (frame or self.page).evaluate(script, given)
         raise ViewHangsError
 
-    async def recorded(self) -> Scene:
+    async def record(self) -> Scene:
         from playwright.async_api import Error
 
         messages: list[JSONObject] = []

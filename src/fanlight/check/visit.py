@@ -51,8 +51,8 @@ TIMEOUT: Final = 15.0
 _SECOND_CHANCE: Final = 0.3
 """The share of that time for `initialize`, after `server/discover` got no response."""
 _CLOSED: Final = "the connection was lost"
-_MOST_PAGES: Final = 100
-_MOST_TIMEOUTS: Final = 3
+_MAX_PAGES: Final = 100
+_MAX_TIMEOUTS: Final = 3
 """After this many calls without a response no more tools are called."""
 _AT_ONCE: Final = 3
 _STDERR_LOOKS: Final = 25
@@ -177,7 +177,7 @@ class Client:
 
 
 @asynccontextmanager
-async def connected(
+async def open_client(
     target: Target, version: str, *, ui: bool, response_timeout: float = TIMEOUT
 ) -> AsyncIterator[Client]:
     """Connect on one protocol version. Raise `_OtherVersion`, or `ConnectError` with the reason."""
@@ -212,25 +212,25 @@ async def _greet(session: ClientSession, version: str, extensions: JSONObject | 
     if version in MODERN_PROTOCOL_VERSIONS:
         try:
             session.adopt(
-                types.DiscoverResult.model_validate(await _discovered(session, version, extensions, response_timeout))
+                types.DiscoverResult.model_validate(await _discover(session, version, extensions, response_timeout))
             )
         except (MCPError, ValidationError, RuntimeError):
             raise _OtherVersion(version) from None
         return
-    result = await _initialized(session, version, extensions)
+    result = await _initialize(session, version, extensions)
     if result.protocol_version != version:
         raise _OtherVersion(version)
     session.adopt(result)
     await session.send_notification(types.InitializedNotification())
 
 
-async def _initialized(session: ClientSession, version: str, extensions: JSONObject | None) -> types.InitializeResult:
+async def _initialize(session: ClientSession, version: str, extensions: JSONObject | None) -> types.InitializeResult:
     capabilities = types.ClientCapabilities(extensions=extensions)
     params = types.InitializeRequestParams(protocol_version=version, capabilities=capabilities, client_info=_INFO)
     return await session.send_request(types.InitializeRequest(params=params), types.InitializeResult)
 
 
-async def _discovered(
+async def _discover(
     session: ClientSession, version: str, extensions: JSONObject | None, response_timeout: float
 ) -> JSONObject:
     # The SDK's own timeout is short; a program that is still starting may need longer.
@@ -242,7 +242,7 @@ async def _discovered(
                 if error.code != types.REQUEST_TIMEOUT:
                     raise
     # Older servers may ignore requests that they do not know. If this gets no response either, the caller times out.
-    await _initialized(session, HANDSHAKE_PROTOCOL_VERSIONS[-1], extensions)
+    await _initialize(session, HANDSHAKE_PROTOCOL_VERSIONS[-1], extensions)
     raise _OtherVersion(version)
 
 
@@ -318,7 +318,7 @@ class Visitor:
         version, ui, response_timeout = self._how
         held: _HeldConnection | None = None
         try:
-            async with connected(self._target, version, ui=ui, response_timeout=response_timeout) as client:
+            async with open_client(self._target, version, ui=ui, response_timeout=response_timeout) as client:
                 held = _HeldConnection(client, anyio.Event(), anyio.Event())
                 task_status.started(held)
                 await held.leave.wait()
@@ -455,8 +455,8 @@ async def _with_calls(
         if arguments is None:
             if look.ui:
                 on_progress(Progress(f"does not call {name}: {_why_not(tool, plan)}", is_lasting=True))
-        elif sum(call.response.timed_out for call in calls.values()) >= _MOST_TIMEOUTS:
-            reason = f"{_MOST_TIMEOUTS} others did not respond"
+        elif sum(call.response.timed_out for call in calls.values()) >= _MAX_TIMEOUTS:
+            reason = f"{_MAX_TIMEOUTS} others did not respond"
             on_progress(Progress(f"does not call {name}: {reason}", is_lasting=True))
         else:
             on_progress(Progress(f"calls {name} {with_apps} MCP Apps: {_short(arguments)}", is_lasting=True))
@@ -527,7 +527,7 @@ async def _all(
     """Return all pages of a list."""
     found: list[JSONObject] = []
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         answer = await client.ask(request(params=page_params(cursor)))
         schema_errors += [replace(each, where=each.where or f"the list of {kind}") for each in answer.schema_errors]
         if answer.result is None:

@@ -57,7 +57,7 @@ class Conversation:
         is left out; `host.servers[name].status` has the reason.
         """
         self._runtime.tasks.check_running()
-        await self._runtime.servers.settled(self._runtime.timeouts.tools, self.user)
+        await self._runtime.servers.wait_until_settled(self._runtime.timeouts.tools, self.user)
         return self._runtime.model_tools(self._runtime.servers.tools(self.user), self._owner)
 
     async def call_tool(self, name: str, arguments: JSONObject) -> Call:
@@ -105,7 +105,7 @@ class Conversation:
         try:
             return self.begin(name)
         except UnknownToolError:
-            await servers.settled(self._runtime.timeouts.connect, self.user)
+            await servers.wait_until_settled(self._runtime.timeouts.connect, self.user)
         try:
             return self.begin(name)
         except UnknownToolError:

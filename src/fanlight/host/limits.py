@@ -21,17 +21,17 @@ class Limits:
     """
 
     message_bytes: int = 16_000_000
-    """The size of a message from a View. A larger request is answered with an error in the page and never sent."""
+    """The bytes of a message from a View. A larger request is answered with an error in the page and never sent."""
     messages_per_second: float = 200.0
     """Messages from a View. Beyond the limit, requests are refused, notifications dropped, and reading slows down."""
     requests_in_flight: int = 64
     """Unanswered requests of a View. Further ones are refused."""
-    result_bytes: int = 50_000_000
-    """The size of a response to a View, in characters of JSON. The View gets an error instead of a larger one."""
+    result_characters: int = 50_000_000
+    """The characters of a response to a View, as JSON. The View gets an error instead of a larger one."""
     size_changes_per_second: float = 60.0
     """Size changes that a View reports. Beyond the limit, only the latest one is applied, a little later."""
-    state_bytes: int = 1_000_000
-    """The size of model context and widget state that the host keeps for a View. Larger updates are refused."""
+    state_characters: int = 1_000_000
+    """The characters of model context and widget state, as JSON, that the host keeps for a View. More are refused."""
     questions_per_minute: int = 10
     """How often a View may make the host ask the user. Further requests are denied without asking."""
     denials: int = 3
@@ -41,7 +41,7 @@ class Limits:
     app_tools: int = 50
     """Tools that a View may offer to the model (D-SEC-04). Further ones are ignored."""
     app_tool_bytes: int = 10_000_000
-    """The size of the result of a View's tool. A larger one is an error."""
+    """The bytes of the result of a View's tool. A larger one is an error."""
     description: int = 1024
     """The characters of a tool's description that the model is given, of servers and Views alike. The rest is cut."""
     user_connections: int = 1000

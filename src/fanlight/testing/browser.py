@@ -1,7 +1,7 @@
 """The browser for tests: one that is installed on this machine, driven by Playwright.
 
 Searched in this order: the program named by the variable FANLIGHT_BROWSER, the system's Chromium or Chrome, the one of
-Playwright. `launched` starts a browser for one block; `SharedBrowsers` keeps one for a test run.
+Playwright. `launch_browser` starts a browser for one block; `SharedBrowsers` keeps one for a test run.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from fanlight.protocol.errors import LocalError
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
-__all__ = ["BrowserMissingError", "SharedBrowsers", "find_browser", "launched"]
+__all__ = ["BrowserMissingError", "SharedBrowsers", "find_browser", "launch_browser"]
 
 VARIABLE: Final = "FANLIGHT_BROWSER"
 
@@ -66,7 +66,7 @@ def require_playwright() -> None:
 
 
 @asynccontextmanager
-async def launched(path: str | Path | None = None, switches: Sequence[str] = ()) -> AsyncIterator["Browser"]:
+async def launch_browser(path: str | Path | None = None, switches: Sequence[str] = ()) -> AsyncIterator["Browser"]:
     """Launch a browser for a block: the one at `path`, or one that is found.
 
     `switches` are more options for the browser's command line. Raise `BrowserMissingError` if there is no browser.
@@ -136,7 +136,7 @@ class SharedBrowsers:
     def _launch(self, path: str | None) -> "tuple[Browser, str]":
         if self._portal is None:
             self._portal = self._stack.enter_context(start_blocking_portal())
-        browser = self._stack.enter_context(self._portal.wrap_async_context_manager(launched(path)))
+        browser = self._stack.enter_context(self._portal.wrap_async_context_manager(launch_browser(path)))
         return browser, self._portal.call(_bind, browser)
 
 

@@ -63,7 +63,7 @@ FRAME: Final = "mcp-app iframe"
 """Where the frame of the sandbox is in a page that shows an app; the View is the frame inside it."""
 
 _PAGE: Final = "displayed.html"
-_MOST_BODY: Final = 10_000_000
+_MAX_BODY: Final = 10_000_000
 
 
 class SuiteError(RemoteError):
@@ -128,7 +128,7 @@ class HostUnderTest:
         """The host."""
         self.host = Host(servers, policy=policy, **options)
         self.host.on_message(self._receive)
-        self.host.on_question(self._asked, instead_of_pages=True)
+        self.host.on_question(self._ask_user, instead_of_pages=True)
         if sampling is not None:
             self.host.on_sampling(sampling)
         self._suites = suites
@@ -271,7 +271,7 @@ class HostUnderTest:
         self._messages = []
 
     async def _suite(self, name: str) -> Suite:
-        await self.host.servers.settled()
+        await self.host.servers.wait_until_settled()
         suites = self._suites
         if suites is None:
             suites = {
@@ -344,7 +344,7 @@ class HostUnderTest:
 
     # What the host asks
 
-    async def _asked(self, question: Question) -> Answer:
+    async def _ask_user(self, question: Question) -> Answer:
         pending = _Pending(question)
         self._pending.append(pending)
         self._arrived.set()
@@ -391,7 +391,7 @@ class HostUnderTest:
             body = b""
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > _MOST_BODY:
+                if len(body) > _MAX_BODY:
                     return _failed("This is too long.", 413)
             arguments = _arguments(body)
             return JSONResponse({"result": await method(arguments)})

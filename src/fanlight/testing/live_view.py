@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
-from fanlight.dev.csp_cures import cure
+from fanlight.dev.csp_fixes import suggest_fix
 from fanlight.dev.tracebacks import ServerException, find_exceptions
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
@@ -130,7 +130,7 @@ class Violation:
     @property
     def fix(self) -> str:
         """What to write instead."""
-        return cure(self.directive, self.blocked)
+        return suggest_fix(self.directive, self.blocked)
 
     def __str__(self) -> str:
         return f"{self.directive} blocked {self.blocked} ({self.source or f'{self.url}:{self.line}'})"
@@ -278,7 +278,7 @@ class LiveView:
         await self.page.reload()
         await self.show()
 
-    async def initialized(self, within: float = 15.0) -> None:
+    async def wait_until_initialized(self, within: float = 15.0) -> None:
         """Wait until the handshake is done. Raise `StageError` with what is missing.
 
         Raise early if a script of the View died: it threw an exception before `ui/initialize`, and nothing is pending.
@@ -304,12 +304,12 @@ class LiveView:
         look = await self._look()
         return look is not None and not (look["loading"] or look["busy"] or look["timers"])
 
-    async def settled(self, within: float = 10.0) -> None:
+    async def wait_until_settled(self, within: float = 10.0) -> None:
         """Wait until the View is idle: it has its result, nothing is pending, and nothing has changed for a while.
 
         Raise `UnsettledError` if that takes longer than `within` seconds.
         """
-        await self.initialized(within)
+        await self.wait_until_initialized(within)
         state = ""
         with anyio.move_on_after(within):
             before: tuple[Any, ...] = ()

@@ -312,7 +312,7 @@ class Pictures:
         from fanlight.testing.live_view import UnsettledError
 
         with suppress(UnsettledError):
-            await view.settled()
+            await view.wait_until_settled()
         return await view.screenshot()
 
     async def _compare(self, seen: "LiveView | bytes", expected: bytes, actual: bytes, colour: int) -> "Comparison":

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fanlight.testing.live_view import LiveView, StageError
 from fanlight.testing.pictures import is_blank
 
-_MOST_TEXT: Final = 300
+_MAX_TEXT: Final = 300
 _BROKEN: Final = re.compile(
     r"\W*(?:(?:uncaught|unhandled|unexpected|internal|fatal|an?)\s+)*(?:[A-Z]\w*Error\b|error\b|exception\b|failed\b|"
     r"failure\b|could not\b|cannot\b|can't\b|unable to\b|something went wrong|oops)",
@@ -36,7 +36,7 @@ async def not_rendered(view: LiveView, png: bytes) -> str | None:
     if seen["complaint"] is not None:
         return f"The View shows an error: {_short(seen['complaint'])}"
     text: str = seen["text"]
-    if text and len(text) <= _MOST_TEXT and _BROKEN.match(text):
+    if text and len(text) <= _MAX_TEXT and _BROKEN.match(text):
         return f"The View shows an error: {_short(text)}"
     if _WAITING.fullmatch(text):
         return f"The View still says: {_short(text)}{because}"
@@ -68,7 +68,7 @@ def _text_of(result: dict[str, Any]) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _MOST_TEXT else line[: _MOST_TEXT - 1] + "…"
+    return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 1] + "…"
 
 
 @cache

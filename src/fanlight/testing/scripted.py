@@ -298,7 +298,7 @@ async def app_host(servers: object, *, policy: Policy | None = None, **options: 
         {name: resolve_server(server) for name, server in named.items()}, policy=policy or Policy(ALLOW_ALL), **options
     )
     async with host:
-        await host.servers.settled()
+        await host.servers.wait_until_settled()
         yield host
 
 

@@ -160,7 +160,7 @@ class Shot:
         notes = []
         try:
             try:
-                await view.settled(self.timeout)
+                await view.wait_until_settled(self.timeout)
             except UnsettledError as error:
                 notes.append(str(error))
             png = await view.screenshot(full=self.full)

@@ -3,7 +3,7 @@
     async with Stage({"clock": server}) as stage:
         async with stage.open("clock", "get_time", {"zone": "UTC"}, theme="dark") as view:
             await view.frame.get_by_role("button").click()
-            await view.settled()
+            await view.wait_until_settled()
             assert view.sent("tools/call") == [...]
 
 Everything runs in the event loop of the test, including servers that are objects of this program.
@@ -39,7 +39,7 @@ from fanlight.host.views.records import Owner
 from fanlight.host.views.session_factory import SessionOptions
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.testing.browser import launched, running_loop
+from fanlight.testing.browser import launch_browser, running_loop
 from fanlight.testing.live_view import LiveView, OnLeave, Recording, StageError, UnsettledError
 from fanlight.testing.permissive import ALLOW_ALL
 
@@ -107,11 +107,11 @@ class Stage:
         async with AsyncExitStack() as stack:
             stack.callback(self._lines.close)
             if self._given_browser is None or isinstance(self._given_browser, str | Path):
-                self.browser = await stack.enter_async_context(launched(self._given_browser))
+                self.browser = await stack.enter_async_context(launch_browser(self._given_browser))
             else:
                 self.browser = self._given_browser
             await stack.enter_async_context(self.host)
-            await stack.enter_async_context(self._served())
+            await stack.enter_async_context(self._serve())
             self._stack = stack.pop_all()
         return self
 
@@ -121,7 +121,7 @@ class Stage:
         await self._stack.aclose()
 
     @asynccontextmanager
-    async def _served(self) -> AsyncIterator[None]:
+    async def _serve(self) -> AsyncIterator[None]:
         app = self.host.wrap(Starlette(routes=[Route("/", _page)]))
         config = uvicorn.Config(
             app,
@@ -308,7 +308,7 @@ async def open_view(
 
 async def _settle(view: LiveView, within: float) -> None:
     try:
-        await view.settled(within)
+        await view.wait_until_settled(within)
     except UnsettledError:
         if not view.is_loaded:
             raise

@@ -11,7 +11,7 @@ from typing import Final
 INTERVAL: Final = 1 / 60
 PAUSE: Final = 0.25
 _GROWTH: Final = 1.05
-_MOST_TIMES: Final = 25
+_MAX_TIMES: Final = 25
 
 
 class Throttle:
@@ -27,7 +27,7 @@ class Throttle:
         waited = now - self._at
         grown = size > self._shown * _GROWTH
         late = size > self._shown and waited >= PAUSE
-        if in_flight or waited < INTERVAL or not (grown or late) or self._sent + size > _MOST_TIMES * size:
+        if in_flight or waited < INTERVAL or not (grown or late) or self._sent + size > _MAX_TIMES * size:
             return False
         self._shown, self._at = size, now
         self._sent += size

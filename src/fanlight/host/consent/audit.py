@@ -23,7 +23,7 @@ Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
 """How arguments are recorded: whole, as a SHA-256 digest, not at all, or as a function returns them."""
 
 INTERVAL: Final = 0.25
-_MOST_BUFFERED: Final = 256
+_MAX_BUFFERED: Final = 256
 
 
 class Audit:
@@ -48,7 +48,7 @@ class Audit:
     def buffer(self, record: AuditRecord) -> None:
         """Write a record soon."""
         self._buffer.append(record)
-        if len(self._buffer) % _MOST_BUFFERED == 0:
+        if len(self._buffer) % _MAX_BUFFERED == 0:
             self.flush()
 
     def write(self, record: AuditRecord) -> None:

@@ -23,9 +23,9 @@ from fanlight.host.views.frames import Answer, AskUser
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
-_MOST_TEXT: Final = 2_000
+_MAX_TEXT: Final = 2_000
 _MINUTE: Final = 60.0
-_MOST_REQUESTS: Final = 10
+_MAX_REQUESTS: Final = 10
 """How many requests are in one question."""
 _GATHER: Final = 0.05
 """How many seconds to wait for further requests of a View before its user is asked."""
@@ -162,7 +162,7 @@ class Consent:
         if self._page_asks(request.asker):  # a program is asked about each request
             others = [one for one in view.waiting if one is not request and one.asker is request.asker]
             requests += [one for one in others if one.outcome is None and not self._settle(view, one)]
-            del requests[_MOST_REQUESTS:]
+            del requests[_MAX_REQUESTS:]
         try:
             by, answer = await self._answer([one.question() for one in requests], request.asker)
         except RequestError as unanswered:
@@ -243,8 +243,8 @@ def _always(app: App, kind: Kind, key: str) -> str:
 def visible(value: object) -> str:
     """Return a value as text in which invisible characters, and those that reverse text, are spelled out."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
-    if len(text) > _MOST_TEXT:
-        text = f"{text[:_MOST_TEXT]} … ({len(text):,} characters in all)"
+    if len(text) > _MAX_TEXT:
+        text = f"{text[:_MAX_TEXT]} … ({len(text):,} characters in all)"
     return "".join(f"<U+{ord(char):04X}>" if _is_hidden(char) else char for char in text)
 
 

@@ -8,13 +8,13 @@ from typing import Final
 from fanlight.protocol.jsonrpc import JSONObject
 
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_MOST_TITLE: Final = 40
-_MOST_NAME: Final = 64
+_MAX_TITLE: Final = 40
+_MAX_NAME: Final = 64
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./-]+")
 _QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
 
 
-def visible_name(text: str, most: int = _MOST_TITLE) -> str:
+def visible_name(text: str, most: int = _MAX_TITLE) -> str:
     """Return a name on one line, without invisible characters, and cut if it is long."""
     shown = "".join(char if unicodedata.category(char) not in _INVISIBLE else " " for char in text)
     shown = " ".join(shown.split())
@@ -43,7 +43,7 @@ def tool_label(tool: JSONObject) -> str:
     continue the sentence that it is in.
     """
     name, title = str(tool.get("name")), title_of(tool)
-    label = visible_name(name, _MOST_NAME)
+    label = visible_name(name, _MAX_NAME)
     if _PLAIN_NAME.fullmatch(name) is None:
         label = _quoted(label)
     return label if title is None or title == name else f"{_quoted(title)} ({label})"
@@ -55,13 +55,13 @@ def granted_action(kind: str, key: str) -> str:
     return {
         "tool": f"run {name}",
         "app-tool": f"let the model run {name} inside it",
-        "link": f"open pages of {visible_name(key, _MOST_NAME)}",
+        "link": f"open pages of {visible_name(key, _MAX_NAME)}",
         "download": "save files",
         "message": "send messages in your name",
         "model-context": "tell the model what it likes",
         "sampling": "ask the model",
         "document": "show this very document",
-        "external": f"show pages of {visible_name(key, _MOST_NAME)}",
+        "external": f"show pages of {visible_name(key, _MAX_NAME)}",
     }[kind]
 
 

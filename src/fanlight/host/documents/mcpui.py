@@ -11,7 +11,7 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _PREFIX: Final = "mcpui.dev/ui-"
-_MOST_HEIGHT: Final = 20_000
+_MAX_HEIGHT: Final = 20_000
 # Printable characters without spaces, quotes and brackets: an address has those percent-encoded.
 _WEB_PAGE: Final = re.compile(r"https?://[!#-;=?-_a-z~]+", re.IGNORECASE)
 
@@ -52,5 +52,5 @@ def preferred_height(meta: Mapping[str, Any]) -> float | None:
     height = size[1] if isinstance(size, list) and len(size) == 2 else None
     if isinstance(height, str) and height.removesuffix("px").isdecimal():
         height = int(height.removesuffix("px")[:6])
-    valid = isinstance(height, int | float) and not isinstance(height, bool) and 0 < height < _MOST_HEIGHT
+    valid = isinstance(height, int | float) and not isinstance(height, bool) and 0 < height < _MAX_HEIGHT
     return height if valid else None

@@ -11,7 +11,7 @@ from fanlight.host.upstream.events import Listener, ResourcesChanged, ResourceUp
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
 
-_MOST_PAGES: Final = 100
+_MAX_PAGES: Final = 100
 
 _Key = tuple[str, str | None]
 """The connection that a document comes from: the server, and the user that the connection belongs to."""
@@ -141,7 +141,7 @@ def _item(contents: object, subject: str, uri: str) -> JSONObject:
 async def _listed_metadata(source: Source, uri: str, dialects: bool) -> UiMetadata:
     """Return the metadata of a document's entry in `resources/list`, for contents that have none (D-RES-01)."""
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         try:
             page = await source.list_resources(cursor)
         except ServerError:

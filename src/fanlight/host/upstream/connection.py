@@ -441,7 +441,7 @@ class Connection(ServerRequests):
         # An attempt that has ended stays current for a moment, until `run` proceeds.
         return self._current is not None and not self._current.ended.is_set()
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until the first attempt has succeeded or failed, or the server is slow."""
         while (status := self.status).state == "connecting" and status.reason is None:
             began = monotonic() if self._connecting is None else self._connecting[1]

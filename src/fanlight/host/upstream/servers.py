@@ -44,7 +44,7 @@ class Servers(Mapping[str, Connection]):
     """The connections by name. They are open while the `async with` block is, which may be entered again after its end.
 
     A server that fails is retried and does not affect the others; its `status` has the reason. Entering the block does
-    not wait for the servers: calls wait for their own, and `settled` waits for all.
+    not wait for the servers: calls wait for their own, and `wait_until_settled` waits for all.
 
     Args:
         servers: What `Host` accepts.
@@ -270,12 +270,12 @@ class Servers(Mapping[str, Connection]):
             logger.log(level, "%s: cannot be connected for %s: %s", name, user, error)
             return None
 
-    async def settled(self, within: float = 10.0, user: str | None = None) -> None:
+    async def wait_until_settled(self, within: float = 10.0, user: str | None = None) -> None:
         """Wait until each server is ready, has failed at least once, or is slow, for at most `within` seconds."""
 
         async def settle(name: str) -> None:
             if (connection := await self._try_to_connect(name, user)) is not None:
-                await connection.settled()
+                await connection.wait_until_settled()
 
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as waiting:

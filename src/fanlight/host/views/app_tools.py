@@ -13,7 +13,7 @@ from fanlight.host.views.session import Session
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
 
-MOST_PAGES: Final = 10
+MAX_PAGES: Final = 10
 _CHECK_TIME: Final = 5.0
 
 
@@ -101,7 +101,7 @@ async def _list_tools(session: Session, server: str, limits: Limits) -> dict[str
     """Return the tools that a View lists, by name. Entries that are not valid, and failed requests, are ignored."""
     found: dict[str, AppTool] = {}
     cursor: str | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         try:
             page = await session.ask("tools/list", {} if cursor is None else {"cursor": cursor})
         except FanlightError:

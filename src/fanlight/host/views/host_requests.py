@@ -46,7 +46,7 @@ class HostRequests:
         pending = self._pending[id] = Pending()
         await self._flush()
         with anyio.move_on_after(seconds):
-            await pending.settled()
+            await pending.wait()
 
     def receive(self, response: ResponseReceived) -> None:
         """Complete a request with the View's response. Does nothing if the request was given up."""

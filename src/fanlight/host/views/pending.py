@@ -24,7 +24,7 @@ class Pending:
         """Set an error with this reason."""
         self.settle({}, RequestError(reason))
 
-    async def settled(self) -> None:
+    async def wait(self) -> None:
         """Wait for the outcome."""
         await self._event.wait()
 

@@ -163,7 +163,7 @@ class ViewRequests:
         await session.report_model_context(update)
 
     def _check_size(self, what: str, value: JSONObject, outcome: str) -> None:
-        size, most = len(encode_json(value)), self._limits.state_bytes
+        size, most = len(encode_json(value)), self._limits.state_characters
         if size > most:
             raise RequestError(f"The {what} has {size:,} characters; at most {most:,} {outcome}.")
 

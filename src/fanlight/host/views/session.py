@@ -48,7 +48,7 @@ views_logger = logging.getLogger("fanlight.views")
 _RATE_LIMIT_PAUSE: Final = 0.02
 """How many seconds the session stops reading for each message that exceeds a limit."""
 
-_MOST_LOGGED: Final = 2000
+_MAX_LOGGED: Final = 2000
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO, "warning": logging.WARNING}
 
 MessageObserver = Callable[[Literal["host", "view"], object], None]
@@ -250,7 +250,7 @@ class Session:
 
     def _record_response(self, message: Message, number: int, text: str) -> tuple[Message, str]:
         """Record a response to the View, and return it with its frame. One that is too large becomes an error."""
-        most = self._limits.result_bytes
+        most = self._limits.result_characters
         if "result" in message and len(text) > most:
             self._channel.withdraw(number)
             reason = f"The result has {len(text):,} characters; a View is given at most {most:,}."
@@ -328,7 +328,7 @@ class Session:
                 # repr() escapes line breaks, so that a View cannot forge log entries.
                 extra = {"view": self.id, "view_data": data}
                 views_logger.log(
-                    _LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MOST_LOGGED, repr(data), extra=extra
+                    _LEVELS.get(level, logging.ERROR), "%s: %.*s", self.id, _MAX_LOGGED, repr(data), extra=extra
                 )
             case events.TeardownRequested():
                 self.close_soon()

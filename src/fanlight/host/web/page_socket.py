@@ -25,7 +25,7 @@ from fanlight.host.views.frames import (
     read_answer,
 )
 from fanlight.host.web.origins import HostNames, Origins
-from fanlight.host.web.refusals import Refusals, shown
+from fanlight.host.web.refusals import Refusals, quote
 from fanlight.host.web.sandbox import proxy_url
 from fanlight.host.web.users import Identify, user_of
 
@@ -87,7 +87,8 @@ class Socket:
             if message["type"] == "websocket.disconnect":
                 raise WebSocketDisconnect(message.get("code", 1005))
             text = message.get("text")
-            if text is None or len(text) > self.max_bytes:
+            # A character has at most four bytes, so most frames need not be encoded to be measured.
+            if text is None or (len(text) * 4 > self.max_bytes and len(text.encode()) > self.max_bytes):
                 code = 1003 if text is None else 1009
                 await self._socket.close(code)
                 raise WebSocketDisconnect(code)
@@ -174,7 +175,7 @@ class SocketServer:
         name = websocket.headers.get("host", "")
         self._refusals.name("other", name)
         # Without the names of the program: a page whose name was made to resolve to this machine need not know them.
-        reason = f"The host does not serve the name {shown(name)}. Its log says what to configure."
+        reason = f"The host does not serve the name {quote(name)}. Its log says what to configure."
         await _refuse(websocket, reason)
 
     async def _check_authorized(self, websocket: WebSocket, view: str) -> None:

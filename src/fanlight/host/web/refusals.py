@@ -41,15 +41,15 @@ class Refusals:
             known = "localhost and loopback addresses" if hosts is None else ", ".join(sorted(hosts)) or "none"
             expected = f"the names of this program are: {known}"
             instead = "Let the reverse proxy forward the Host header as it is, or add the name: Host(hosts=[...])."
-        self._log("name", f"Refused a request with the Host header {shown(authority)}: {expected}. {instead}")
+        self._log("name", f"Refused a request with the Host header {quote(authority)}: {expected}. {instead}")
 
     def page(self, scheme: str, authority: str, origin: str) -> str:
         """Log a socket that a page of an origin may not open, and return the reason for the page."""
-        received = f"its Origin header is {shown(origin)}, and the Host header is {shown(authority)}"
+        received = f"its Origin header is {quote(origin)}, and the Host header is {quote(authority)}"
         if not origin:
             instead = "Browsers send an Origin header; let the reverse proxy forward it."
         elif self._names.page_origins("http", authority, origin) is not None:
-            received = f"its Origin header is {shown(origin)}, but the request came with {scheme}"
+            received = f"its Origin header is {quote(origin)}, but the request came with {scheme}"
             instead = "Redirect pages from http to https."
         else:
             instead = (
@@ -74,6 +74,6 @@ class Refusals:
         logger.warning("%s%s", message, more)
 
 
-def shown(value: str) -> str:
+def quote(value: str) -> str:
     """Return text of a client for a message: on one line, and shortened."""
     return repr(value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…")

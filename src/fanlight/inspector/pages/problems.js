@@ -115,7 +115,7 @@ export const checkBlocked = async (/** @type {Call} */ call) => {
     ...blocked.map((/** @type {Json} */ each) => ({
       scope: "blocked",
       message: `The View's policy blocked ${each.blocked} (${each.directive})${placeOf(each)}`,
-      advice: each.cure,
+      advice: each.fix,
     })),
   ];
   draw(call);

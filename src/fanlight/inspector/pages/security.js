@@ -75,7 +75,7 @@ const drawBlocked = (/** @type {Json[]} */ blocked, /** @type {boolean} */ probe
   make("h3", {}, "Blocked by the browser"),
   ...blocked.flatMap((each) => [
     make("p", {}, make("strong", { className: "bad" }, each.directive), ` ${each.blocked}${placeOf(each)}`),
-    make("p", { className: "small" }, each.cure),
+    make("p", { className: "small" }, each.fix),
   ]),
   !blocked.length && make("p", { className: "quiet" }, "Nothing."),
   probed &&

@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.routing import Route
 
-from fanlight.dev.csp_cures import cure
+from fanlight.dev.csp_fixes import suggest_fix
 from fanlight.host import Host
 from fanlight.inspector.api import get, post, text
 from fanlight.inspector.locations import Locations, violations_of_app
@@ -26,12 +26,12 @@ class ProblemsPanel:
     def routes(self) -> list[Route]:
         """Return the routes of this panel."""
         return [
-            get("blocked", self._blocked),
+            get("blocked", self._list_blocked),
             get("place", self._place),
             post("view-error", self._print_error),
         ]
 
-    async def _blocked(self, query: JSONObject) -> list[JSONObject]:
+    async def _list_blocked(self, query: JSONObject) -> list[JSONObject]:
         """Return what the policy of a View has blocked since its document was shown, and how to fix each."""
         view = text(query, "view")
         shown = self._locations.last_document(view)
@@ -48,10 +48,10 @@ class ProblemsPanel:
                 "blocked": data["blocked"],
                 "line": data.get("line"),
                 "place": self._find_place(view, data.get("line"), 1),
-                "cure": cure(record.name, data["blocked"]),
+                "fix": suggest_fix(record.name, data["blocked"]),
                 "count": 0,
             }
-            key = (record.name, entry["cure"], entry["line"])  # one entry for all URLs of an origin
+            key = (record.name, entry["fix"], entry["line"])  # one entry for all URLs of an origin
             found.setdefault(key, entry)["count"] += 1
         return list(found.values())
 

@@ -52,7 +52,7 @@ _BY_DIRECTIVE: Final = {
 _DEFAULT: Final = "No setting allows this. Include the content in the document, or get it from a tool of the server."
 
 
-def cure(directive: str, blocked: str) -> str:
+def suggest_fix(directive: str, blocked: str) -> str:
     """Return what to write instead of what a View's policy blocked.
 
     `directive` and `blocked` are as a browser reports them: "img-src" with "https://a.example/x.png", "blob", "eval".

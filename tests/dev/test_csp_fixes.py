@@ -3,7 +3,7 @@ from typing import Final
 
 import pytest
 
-from fanlight.dev.csp_cures import cure
+from fanlight.dev.csp_fixes import suggest_fix
 from fanlight.protocol.headers import view_directives
 
 URL: Final = "https://a.example/x.js?y"
@@ -32,11 +32,11 @@ URL: Final = "https://a.example/x.js?y"
         ("prefetch-src", URL, "Include the content in the document"),
     ],
 )
-def test_each_violation_has_a_cure(directive: str, blocked: str, expected: str) -> None:
-    assert expected in cure(directive, blocked)
+def test_each_violation_has_a_fix(directive: str, blocked: str, expected: str) -> None:
+    assert expected in suggest_fix(directive, blocked)
 
 
 @pytest.mark.parametrize("directive", view_directives(None, ()))
 @pytest.mark.parametrize("blocked", [URL, "inline", "eval", "blob", "data", ""])
-def test_a_cure_is_one_sentence_or_more(directive: str, blocked: str) -> None:
-    assert re.fullmatch(r"[A-Z].+\.", cure(directive, blocked))
+def test_a_fix_is_one_sentence_or_more(directive: str, blocked: str) -> None:
+    assert re.fullmatch(r"[A-Z].+\.", suggest_fix(directive, blocked))
