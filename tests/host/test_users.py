@@ -3,9 +3,8 @@
 Each test names the place whose user it holds. Without the user in that place, it fails.
 """
 
-import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -509,26 +508,6 @@ async def test_the_store_in_memory_is_bounded() -> None:
 
 
 # Calls that nothing ends
-
-
-async def test_a_call_that_was_begun_in_a_turn_and_never_run_is_cancelled() -> None:
-    async with hosted() as host:
-        chat = host.conversation("c1")
-        with suppress(ValueError):
-            async with chat.turn():
-                call = chat.begin("deals__show_deals")
-                call.feed('{"a": ')
-                json.loads("{")  # what the model wrote
-        assert call.cancelled == "The call was begun, and never run."
-        assert host.view(str(call.view)).call == "cancelled"
-        async with chat.turn():
-            done = chat.begin("deals__show_deals")
-            await done.run({})
-        assert done.cancelled is None
-        async with chat.turn():
-            with pytest.raises(TypeError, match="is in a turn already"):
-                async with chat.turn():
-                    pass
 
 
 async def test_a_call_that_is_never_run_is_cancelled_after_a_while() -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from fanlight.host.calls.call import Call as Call
     from fanlight.host.calls.model_tools import ModelTool as ModelTool
     from fanlight.host.calls.runner import CallView as CallView
+    from fanlight.host.calls.turn import Turn as Turn
     from fanlight.host.consent.audit import json_line as json_line
     from fanlight.host.consent.policy import Allow as Allow
     from fanlight.host.consent.policy import App as App
@@ -65,6 +66,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "calls.call": ["Call"],
         "calls.model_tools": ["ModelTool"],
         "calls.runner": ["CallView"],
+        "calls.turn": ["Turn"],
         "consent.audit": ["json_line"],
         "consent.policy": ["Allow", "App", "Ask", "Decision", "Deny", "Policy", "Rules"],
         "consent.question": ["Question", "ViewRequest"],

@@ -1,20 +1,17 @@
 """`Conversation`: everything that an agent does with a host, for one user and one chat."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-import anyio
-
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, find_by_name, plain_name
+from fanlight.host.calls.turn import Turn, ViewHandler
 from fanlight.host.errors import RequestError, UnknownToolError, UnknownViewError
 from fanlight.host.runtime import Runtime
 from fanlight.host.validation import check_arguments
 from fanlight.host.views.info import ViewInfo, view_info
 from fanlight.host.views.records import Owner
-from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.content import joined_text
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -33,6 +30,11 @@ class ContextUpdate:
     structured_content: JSONObject | None
     """Structured content, if the View gave any."""
 
+    @property
+    def text(self) -> str:
+        """The text blocks of `content`, one below the other."""
+        return joined_text(self.content)
+
 
 class Conversation:
     """One conversation of one user. `Host.conversation` returns one.
@@ -48,7 +50,6 @@ class Conversation:
         """The user, or None in a program with one user."""
         self._runtime = runtime
         self._owner = Owner(user, id)
-        self._begun: list[Call] | None = None
 
     async def tools(self) -> list[ModelTool]:
         """Return the tools that the model may call (VIS-02): those of servers that are ready, and of open Views.
@@ -74,21 +75,18 @@ class Conversation:
         return call
 
     def begin(self, name: str) -> Call:
-        """Begin a call while the model still writes its arguments. Its View can be opened at once.
+        """Begin one call while the model still writes its arguments. Its View can be opened at once.
 
-        Whatever begins a call ends it with `run` or `cancel`; `turn` does that for calls that were forgotten.
+        Whatever begins a call ends it with `run` or `cancel`. An agent that makes many calls uses `turn` instead.
         """
         self._runtime.tasks.check_running()
         servers = self._runtime.servers
         tool = find_by_name(self._runtime.model_tools(servers.known_tools(self.user), self._owner), name)
         if tool.view is None:
-            call = self._runtime.begin(tool.server, tool.tool, self._owner)
-        else:
-            execute = partial(self._call_view, tool.view, tool.tool)
-            call = Call(self._runtime.calls, tool.server, tool.tool, self._owner, execute, brings_views=False)
-            self._runtime.begun.append(call)
-        if self._begun is not None:
-            self._begun.append(call)
+            return self._runtime.begin(tool.server, tool.tool, self._owner)
+        execute = partial(self._call_view, tool.view, tool.tool)
+        call = Call(self._runtime.calls, tool.server, tool.tool, self._owner, execute, brings_views=False)
+        self._runtime.begun.append(call)
         return call
 
     async def _call_view(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
@@ -96,7 +94,7 @@ class Conversation:
         try:
             return await self._runtime.requests.call_app_tool(self._runtime.views.live(view), name, arguments)
         except (RequestError, UnknownViewError) as error:
-            return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+            return _error_result(error)
 
     async def _begin_when_known(self, name: str) -> Call:
         """Begin a call, after waiting for the servers if the tool is not known yet."""
@@ -115,19 +113,25 @@ class Conversation:
                     await servers.find(server, self.user).ready()
             raise
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Cancel, at the end of the block, the calls that were begun in it with this object and never run."""
-        if self._begun is not None:
-            raise ArgumentError("This conversation object is in a turn already. Create one for each turn.")
-        self._begun = []
+    async def _begin_or_fail(self, name: str) -> Call:
+        """Begin a call. With an unknown tool, its result is the error."""
         try:
-            yield
-        finally:
-            begun, self._begun = self._begun, None
-            with anyio.CancelScope(shield=True):
-                for call in begun:
-                    await call.cancel_if_begun()
+            return await self._begin_when_known(name)
+        except UnknownToolError as error:
+            result = _error_result(error)
+
+        async def fail(arguments: JSONObject) -> JSONObject:
+            return result
+
+        return Call(self._runtime.calls, "", name, self._owner, fail, brings_views=False)
+
+    def turn(self, on_view: ViewHandler | None = None) -> Turn:
+        """Return a turn for `async with`, which keeps the calls of an agent by the ids that its framework gives them.
+
+        Args:
+            on_view: Called with the id of a call and each `CallView` that it opens, as soon as a page can show it.
+        """
+        return Turn(self.begin, self._begin_or_fail, on_view)
 
     def context(self, *, everything: bool = False) -> list[ContextUpdate]:
         """Return what open Views want the model to know since the last call of this method, the oldest View first.
@@ -162,3 +166,7 @@ class Conversation:
             await call.cancel_if_begun()
         for summary in self._runtime.records.summaries(self._owner):
             await self._runtime.views.close_stored(summary.id)
+
+
+def _error_result(error: Exception) -> JSONObject:
+    return {"content": [{"type": "text", "text": str(error)}], "isError": True}

@@ -7,6 +7,7 @@ from fanlight.host.consent.question import Question, ViewRequest
 from fanlight.host.errors import CredentialsRejectedError
 from fanlight.host.upstream.oauth import SignIn
 from fanlight.host.views.frames import Answer
+from fanlight.protocol.content import joined_text
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -18,6 +19,11 @@ class Message(ViewRequest):
     """The role that the View gives, usually "user"."""
     content: list[JSONObject]
     """The content blocks, as they are on the wire."""
+
+    @property
+    def text(self) -> str:
+        """The text blocks of `content`, one below the other."""
+        return joined_text(self.content)
 
 
 @dataclass(frozen=True)

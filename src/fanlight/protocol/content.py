@@ -1,6 +1,6 @@
-"""Content blocks of tool results that hold a View or link to one."""
+"""Content blocks: those that hold a View or link to one, and text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fanlight.protocol.extension import is_view_uri
@@ -24,3 +24,8 @@ def embeds_view(block: object) -> bool:
 def links_view(block: object) -> bool:
     """Return whether a content block is a link to a UI resource."""
     return isinstance(block, Mapping) and block.get("type") == "resource_link" and is_view_uri(block.get("uri"))
+
+
+def joined_text(blocks: Iterable[JSONObject]) -> str:
+    """Return the text blocks among content blocks, one below the other."""
+    return "\n".join(block["text"] for block in blocks if block.get("type") == "text")

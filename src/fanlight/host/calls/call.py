@@ -9,7 +9,7 @@ from fanlight.host.calls.runner import CallRunner, CallView
 from fanlight.host.errors import CallCancelledError
 from fanlight.host.validation import check_arguments, shown
 from fanlight.host.views.records import Owner
-from fanlight.protocol.content import embeds_view
+from fanlight.protocol.content import embeds_view, joined_text
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -17,7 +17,7 @@ _NOT_RUN = "The call was begun, and never run."
 
 
 class Call:
-    """A tool call of the model, with the Views that show it. `Conversation.call_tool` and `begin` create one.
+    """A tool call of the model, with the Views that show it. `Conversation.call_tool`, `begin` and `Turn.run` return it.
 
     `feed` it the arguments while the model writes them, `run` it with the complete arguments, or `cancel` it. A call
     that is neither run nor cancelled is cancelled at the end of its turn, or after `Timeouts.begun`.
@@ -35,7 +35,7 @@ class Call:
         brings_views: bool = True,
     ) -> None:
         self.server = server
-        """The server that is called, or the server of the View that is called."""
+        """The server that is called, or the server of the View that is called; empty if there is no such tool."""
         self.tool = tool
         """The tool that is called, by the name that the server or the View has for it."""
         self.views = views
@@ -75,6 +75,11 @@ class Call:
         """The content of the result, for the model, without the documents of Views."""
         content = (self.result or {}).get("content", [])
         return [block for block in content if not self.views or not embeds_view(block)]
+
+    @property
+    def text(self) -> str:
+        """The text blocks of `for_model`, one below the other."""
+        return joined_text(self.for_model)
 
     @property
     def arguments(self) -> JSONObject:
