@@ -39,9 +39,13 @@ class Chat:
 
     def __init__(self, names: dict[str, Any], address: str) -> None:
         self.host: Host = names["host"]
-        self.agent = names["agent"]
+        self.rooms = names["rooms"]
         self.write = sys.modules["model"].write
         self.address = address
+
+    def answer_with(self, write: Callable[[list[ModelMessage], AgentInfo], Pieces]) -> None:
+        for room in self.rooms.values():
+            room.agent.model = FunctionModel(stream_function=write)
 
     async def ready(self) -> None:
         """Wait for the servers, because the model gets the tools of those that are ready."""
@@ -96,7 +100,7 @@ async def test_the_chart_is_drawn_while_the_model_writes_its_arguments(chat: Cha
             if "Kangch" in text:
                 await asyncio.to_thread(go_on.wait, 60)
 
-    chat.agent.model = FunctionModel(stream_function=write)
+    chat.answer_with(write)
     try:
         async with chat.page_of("Alice", browser) as page:
             await say(page, "Chart the highest mountains.")
@@ -168,9 +172,12 @@ async def test_a_message_of_a_view_starts_a_turn_and_its_context_is_in_the_promp
         await view.get_by_role("button", name="Ask the model to move").click()
         await allow.click()  # the message
         await expect(page.locator("#log > p").last).to_have_attribute("title", "From a View of game")
-        await expect(page.get_by_role("dialog")).to_contain_text(
-            "drop_disc"
-        )  # the model plays, with the View's own tool
+        # The model plays with the tool of the View, which calls `play` again: that was allowed for this View.
+        await expect(page.get_by_role("dialog")).to_contain_text("drop_disc")
+        await allow.click()
+        await expect(view.locator(".cell .model")).to_have_count(1)
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await expect(page.locator("#log > span").last).to_contain_text("Four in a row, game")
 
 
 async def test_a_call_that_the_model_does_not_finish_is_cancelled_with_its_turn(chat: Chat, browser: Browser) -> None:
@@ -180,7 +187,7 @@ async def test_a_call_that_the_model_does_not_finish_is_cancelled_with_its_turn(
         else:
             yield {0: DeltaToolCall("chart__draw_chart", json.dumps({"title": "Half"})[:-3])}
 
-    chat.agent.model = FunctionModel(stream_function=write)
+    chat.answer_with(write)
     async with chat.page_of("Alice", browser) as page:
         await say(page, "Chart the highest mountains.")
         await expect(page.get_by_text("I give up.")).to_be_visible()
@@ -192,7 +199,7 @@ async def test_a_tool_that_does_not_exist_does_not_end_the_turn(chat: Chat, brow
     async def write(messages: list[ModelMessage], info: AgentInfo) -> Pieces:
         yield "I was wrong." if len(messages) > 1 else {0: DeltaToolCall("chart__imagined", "{}")}
 
-    chat.agent.model = FunctionModel(stream_function=write)
+    chat.answer_with(write)
     async with chat.page_of("Alice", browser) as page:
         await say(page, "Chart the highest mountains.")
         await expect(page.get_by_text("I was wrong.")).to_be_visible()

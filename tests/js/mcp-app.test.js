@@ -20,6 +20,21 @@ it("the file defines the element once, however often it is loaded", async () => 
   assert.equal(defined.get("mcp-app"), McpApp);
 });
 
+it("the attributes of the element are properties, too", () => {
+  /** @type {Map<string, string>} */
+  const attributes = new Map();
+  const app = Object.create(McpApp.prototype, {
+    getAttribute: { value: (/** @type {string} */ name) => attributes.get(name) ?? null },
+    setAttribute: { value: (/** @type {string} */ name, /** @type {string} */ value) => attributes.set(name, value) },
+    removeAttribute: { value: (/** @type {string} */ name) => attributes.delete(name) },
+  });
+  assert.equal(app.view, "");
+  Object.assign(app, { src: "/apps", token: "t", view: "v" });
+  assert.deepEqual(Object.fromEntries(attributes), { src: "/apps", token: "t", view: "v" });
+  app.view = null;
+  assert.equal(attributes.has("view"), false);
+});
+
 describe("a height", () => {
   for (const [requested, max, expected] of /** @type {[any, number | undefined, number | undefined][]} */ ([
     [100, undefined, 100],

@@ -838,6 +838,19 @@ class McpApp extends HTMLElement {
   }
 }
 
+// The attributes are properties, too, as those of other elements are.
+for (const name of ["view", "src", "token"]) {
+  Object.defineProperty(McpApp.prototype, name, {
+    get() {
+      return this.getAttribute(name) ?? "";
+    },
+    set(value) {
+      if (value == null) this.removeAttribute(name);
+      else this.setAttribute(name, value);
+    },
+  });
+}
+
 if (!customElements.get("mcp-app")) customElements.define("mcp-app", McpApp);
 
 export { McpApp, backoff, changes, clampHeight, leastLength, make, webLink };

@@ -54,6 +54,10 @@ export interface McpAppEventMap {
 }
 
 export interface McpApp extends HTMLElement {
+  /** The attributes of these names. */
+  view: string;
+  src: string;
+  token: string;
   readonly displayMode: DisplayMode;
   /** Close the View for good, wait up to five seconds for it to finish, and remove the element. */
   close(): Promise<void>;
