@@ -17,7 +17,7 @@ _NOT_RUN = "The call was begun, and never run."
 
 
 class Call:
-    """A tool call of the model, with the Views that show it. `Conversation.call_tool`, `begin` and `Turn.run` return it.
+    """A tool call of the model, with its Views. `Conversation.call_tool`, `begin` and `Turn.run` return one.
 
     `feed` it the arguments while the model writes them, `run` it with the complete arguments, or `cancel` it. A call
     that is neither run nor cancelled is cancelled at the end of its turn, or after `Timeouts.begun`.
