@@ -152,12 +152,14 @@ def test_every_tool_breaks_lines_at_the_same_column() -> None:
         assert int(found) == width, name
 
 
-def test_every_folder_is_on_the_map() -> None:
+def test_every_folder_and_top_level_module_is_on_the_map() -> None:
     page = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
     packages = {path.parent.name for path in (ROOT / "src" / "fanlight").glob("*/__init__.py")}
     folders = {str(path.parent.relative_to(ROOT)) for path in (ROOT / "src" / "fanlight").rglob("*/__init__.py")}
     assert {"src/fanlight/protocol", "src/fanlight/host/web"} <= folders
-    assert set(re.findall(r"^\| `(src/fanlight/[\w/]+)` \|", page, re.MULTILINE)) == folders
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "src" / "fanlight").glob("[!_]*.py")}
+    assert "src/fanlight/cli.py" in modules
+    assert set(re.findall(r"^\| `(src/fanlight/[\w/.]+)` \|", page, re.MULTILINE)) == folders | modules
     tests = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and not path.name.startswith("_")}
     same = {*packages, *(path.name for path in ROOT.iterdir() if path.is_dir())}
     assert "js" in tests - same
