@@ -213,9 +213,13 @@ def _check(options: argparse.Namespace, command: Sequence[str]) -> int:
     try:
         from fanlight.check.command import run
     except ModuleNotFoundError as error:
-        print(f"fanlight check needs {error.name}: pip install 'fanlight[browser]'", file=sys.stderr)
+        print(_missing("check", error, "browser"), file=sys.stderr)
         return 3
     return run(options, command)
+
+
+def _missing(command: str, error: ModuleNotFoundError, extra: str) -> str:
+    return f"fanlight {command} needs {error.name}: pip install 'fanlight[{extra}]'"
 
 
 # fanlight shot
@@ -256,7 +260,7 @@ def _shot(options: argparse.Namespace, command: Sequence[str]) -> int:
     try:
         from fanlight.testing.shot_command import run
     except ModuleNotFoundError as error:
-        print(f"fanlight shot needs {error.name}: pip install 'fanlight[browser]'", file=sys.stderr)
+        print(_missing("shot", error, "browser"), file=sys.stderr)
         return 3
     return run(options, command)
 
@@ -277,7 +281,7 @@ def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
         from fanlight.check.writable import why_not_writable
         from fanlight.probe.server import probe_server
     except ModuleNotFoundError as error:
-        print(f"fanlight probe needs {error.name}: pip install 'fanlight[host]'", file=sys.stderr)
+        print(_missing("probe", error, "host"), file=sys.stderr)
         return 2
 
     if options.report is not None and (why := why_not_writable(options.report)) is not None:

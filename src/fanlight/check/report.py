@@ -5,6 +5,7 @@ import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote
@@ -192,15 +193,13 @@ def _painted(text: str, code: str, colour: bool) -> str:
 def listing(rules: Sequence[Rule] = RULES) -> str:
     """Return the table of rules as text."""
     lines: list[str] = []
-    section = ""
-    for rule in rules:
-        if rule.section != section:
-            section = rule.section
-            lines += ["", section]
-        lines.append(f"  {rule.id:<9}{rule.strength:<9}{rule.binds:<8} {rule.sentence}")
-        if not rule.is_checked:
-            how = f"not checked: {rule.why}" if rule.why else f"checked by fanlight {_checked_by(rule)}"
-            lines.append(f"{'':28}{how}")
+    for section, members in groupby(rules, lambda rule: rule.section):
+        lines += ["", section]
+        for rule in members:
+            lines.append(f"  {rule.id:<9}{rule.strength:<9}{rule.binds:<8} {rule.sentence}")
+            if not rule.is_checked:
+                how = f"not checked: {rule.why}" if rule.why else f"checked by fanlight {_checked_by(rule)}"
+                lines.append(f"{'':28}{how}")
     checked = sum(rule.is_checked for rule in rules)
     probed = sum(rule.why is None for rule in rules) - checked
     summary = f"{len(rules)} rules: fanlight check checks {checked}, fanlight probe {probed}."
@@ -210,17 +209,17 @@ def listing(rules: Sequence[Rule] = RULES) -> str:
 def as_markdown(rules: Sequence[Rule] = RULES) -> str:
     """Return the tables of rules for the reference page, with an anchor for each id: `#res-03`."""
     lines: list[str] = []
-    section = ""
-    for rule in rules:
-        if rule.section != section:
-            section = rule.section
-            head = ["| id | rule | strength | binds | checked by |", "|---|---|---|---|---|"]
-            lines += ["", f"### {section}", "", *head]
-        anchor = f'<a id="{rule.id.lower()}" href="#{rule.id.lower()}">{rule.id}</a>'
-        aliases = ", ".join(f"`{alias}`" for alias in rule.aliases)
-        sentence = f"{rule.sentence} ({aliases})" if aliases else rule.sentence
-        lines.append(f"| {anchor} | {sentence} | {rule.strength} | {rule.binds} | {_checked_by(rule)} |")
+    for section, members in groupby(rules, lambda rule: rule.section):
+        lines += ["", f"### {section}", "", "| id | rule | strength | binds | checked by |", "|---|---|---|---|---|"]
+        lines += [_markdown_row(rule) for rule in members]
     return "\n".join([*lines[1:], ""])
+
+
+def _markdown_row(rule: Rule) -> str:
+    anchor = f'<a id="{rule.id.lower()}" href="#{rule.id.lower()}">{rule.id}</a>'
+    aliases = ", ".join(f"`{alias}`" for alias in rule.aliases)
+    sentence = f"{rule.sentence} ({aliases})" if aliases else rule.sentence
+    return f"| {anchor} | {sentence} | {rule.strength} | {rule.binds} | {_checked_by(rule)} |"
 
 
 def _checked_by(rule: Rule) -> str:

@@ -5,7 +5,7 @@ that is thrown only if the result is an error belongs to QUA-13, one that is thr
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,6 +62,12 @@ def errors_of(view: ViewObservation, rule: str) -> list[UncaughtError]:
     refused = any(requested_modes(scene) for scene in view.played("odd"))
     found = [key for key in sorted(steps) if _rule_of(texts[key], steps[key], refused) == rule]
     return [UncaughtError(texts[key], steps[key]) for key in found]
+
+
+def error_problems(view: ViewObservation, rule: str, message: str, fix: str = "") -> Iterator[Problem]:
+    """Yield a problem for each error that a rule reports."""
+    for error in errors_of(view, rule):
+        yield error.problem(view, message, fix)
 
 
 def requested_modes(scene: Scene) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fanlight.rules.errors import LOOK_AT_PROBLEMS, errors_of
+from fanlight.rules.errors import LOOK_AT_PROBLEMS, error_problems
 from fanlight.rules.observation import HANGS, ViewObservation
 from fanlight.rules.rule import (
     IMPLIED,
@@ -112,8 +112,7 @@ section.host_rule("INI-06", IMPLIED, "The host responds to `ping` at any time, e
 
 @section.rule("QUA-10", IMPLIED, "A View ignores unknown fields and unknown messages.", fix="Ignore what is unknown.")
 def ignores_unknown_fields(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "QUA-10"):
-        yield error.problem(view, "fails on unknown fields or messages")
+    yield from error_problems(view, "QUA-10", "fails on unknown fields or messages")
     for scene in view.played("odd"):
         if "unknown?" in scene.steps and "unknown" not in scene.responses:
             message = "does not respond to an unknown request."
@@ -127,8 +126,7 @@ def ignores_unknown_fields(view: ViewObservation) -> Iterator[Problem]:
     fix="Look at hostCapabilities and hostContext before you use them.",
 )
 def works_in_a_minimal_host(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "QUA-11"):
-        yield error.problem(view, "fails in a host that offers only what the standard requires")
+    yield from error_problems(view, "QUA-11", "fails in a host that offers only what the standard requires")
 
 
 # Input
@@ -194,8 +192,7 @@ def _is_read_only(tool: Mapping[str, Any]) -> bool:
     fix="Expect every field to be missing or to change.",
 )
 def tolerates_partial_arguments(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "TIP-08"):
-        yield error.problem(view, "fails on partial arguments")
+    yield from error_problems(view, "TIP-08", "fails on partial arguments")
 
 
 # Result
@@ -216,8 +213,7 @@ section.host_rule(
 
 @section.rule("QUA-12", IMPLIED, "A View survives the cancellation of its tool call.", fix="Handle tool-cancelled.")
 def survives_cancellation(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "QUA-12"):
-        yield error.problem(view, "fails if its tool call is cancelled")
+    yield from error_problems(view, "QUA-12", "fails if its tool call is cancelled")
 
 
 @section.rule(
@@ -227,8 +223,7 @@ def survives_cancellation(view: ViewObservation) -> Iterator[Problem]:
     fix="Look at isError, and show the text of the content.",
 )
 def survives_error_results(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "QUA-13"):
-        yield error.problem(view, "fails on a result that is an error")
+    yield from error_problems(view, "QUA-13", "fails on a result that is an error")
 
 
 @section.rule(
@@ -270,8 +265,7 @@ def responds_to_teardown(view: ViewObservation) -> Iterator[Problem]:
         if "teardown?" in scene.steps and "teardown" not in scene.responses:
             message = "does not respond to ui/resource-teardown, so hosts wait before they can remove it."
             yield Problem(view.where, message, "Respond with {} if there is nothing to do.")
-    for error in errors_of(view, "QUA-14"):
-        yield error.problem(view, "fails during its teardown", "Catch the error, and respond.")
+    yield from error_problems(view, "QUA-14", "fails during its teardown", "Catch the error, and respond.")
 
 
 @section.rule("QUA-15", IMPLIED, "A View works again after the host's page was reloaded.")

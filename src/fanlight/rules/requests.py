@@ -5,7 +5,7 @@ from typing import Final
 
 from fanlight.dev.presets import PRESETS, Preset
 from fanlight.protocol.transcript import RecordedMessage
-from fanlight.rules.errors import errors_of, requested_modes
+from fanlight.rules.errors import error_problems, requested_modes
 from fanlight.rules.observation import ViewObservation
 from fanlight.rules.rule import (
     ADVICE,
@@ -41,8 +41,7 @@ section = Section("Requests of a View")
     fix="Catch the rejection of callServerTool() and other requests, and tell the user.",
 )
 def survives_denied_requests(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "QUA-22"):
-        yield error.problem(view, "does not catch the error when the host denies a request")
+    yield from error_problems(view, "QUA-22", "does not catch the error when the host denies a request")
 
 
 # Links, messages and the model's context

@@ -13,7 +13,7 @@ from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME, is_view_uri
 from fanlight.protocol.html import find_doctype
 from fanlight.protocol.metadata import PERMISSION_KEYS
-from fanlight.rules.errors import errors_of
+from fanlight.rules.errors import error_problems
 from fanlight.rules.observation import Look, ViewObservation, content_item, html_of, label_of, meta_of, ui_of
 from fanlight.rules.rule import ADVICE, IMPLIED, MAY, MUST, SHOULD, TWO_VIEWS, Problem, Section, by_person
 
@@ -230,8 +230,7 @@ section.host_rule(
     fix="Catch the rejection, and continue without the permission.",
 )
 def survives_denied_permission(view: ViewObservation) -> Iterator[Problem]:
-    for error in errors_of(view, "RES-12"):
-        yield error.problem(view, "fails if a permission is not granted")
+    yield from error_problems(view, "RES-12", "fails if a permission is not granted")
 
 
 @section.rule(
