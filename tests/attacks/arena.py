@@ -182,6 +182,14 @@ class Arena:
         await page.goto(self.origin + paths.get(way, f"/show/{','.join([server] * count)}"))
         return await self.views(page, count)
 
+    async def show(self, page: Page, *servers: str) -> list[Frame]:
+        """Show the Views of these servers in one page, and return their frames after their handshakes."""
+        await page.goto(f"{self.origin}/show/{','.join(servers)}")
+        views = await self.views(page, len(servers))
+        for view in views:
+            await view.evaluate("greet()")
+        return views
+
     async def views(self, page: Page, count: int) -> list[Frame]:
         """Wait until a page shows this many Views, and return their frames in the order of the page."""
         # HTML by message has no address of its own, so every frame inside a proxy counts.

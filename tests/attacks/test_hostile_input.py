@@ -31,7 +31,6 @@ from fanlight.host.views.requests import is_web_link
 from fanlight.host.web.origins import HostNames, app_label
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives
-from support.browser import profile
 from support.calls import app_tools_of, call_tool
 from support.page import Page as PlayedPage
 
@@ -353,7 +352,7 @@ async def test_a_socket_is_closed_after_too_much_data_and_the_host_is_unaffected
 @pytest.mark.parametrize("depth", [190, 300, 990, 1010, 100_000])
 async def test_deep_nesting_breaks_neither_the_host_nor_the_socket(depth: int, stage: Arena, page: Page) -> None:
     """Fails without MAX_DEPTH in json_text.py (the host) and mcp-app.js (the answer)."""
-    (view,) = await shown(stage, page, "strict")
+    (view,) = await stage.show(page, "strict")
     call = "depth => { let by = []; for (let i = 0; i < depth; i++) by = [by]; return by }"
     asked = f"(depth) => ask('tools/call', {{name: 'look', arguments: {{by: ({call})(depth)}}}})"
     if depth < 5_000:  # deeper values cannot even be posted
@@ -381,31 +380,10 @@ async def test_an_invalid_csp_report_is_rejected(stage: Arena) -> None:
 
 
 @pytest.fixture(scope="module")
-async def context(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[BrowserContext]:
-    async with profile(tmp_path_factory.mktemp("bad-words")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def stage() -> Iterator[Arena]:
     servers = {name: hostile(name)[0] for name in ("strict", "compat")}
     with arena(host_of(**servers, declares=hostile("declares", csp=Csp())[0])) as made:
         yield made
-
-
-@pytest.fixture
-async def page(context: BrowserContext) -> AsyncIterator[Page]:
-    page = await context.new_page()
-    yield page
-    await page.close()
-
-
-async def shown(stage: Arena, page: Page, *servers: str) -> list[Any]:
-    await page.goto(f"{stage.origin}/show/{','.join(servers)}")
-    views = await stage.views(page, len(servers))
-    for view in views:
-        await view.evaluate("greet()")
-    return views
 
 
 FREEZE = {
@@ -421,7 +399,7 @@ FREEZE = {
 @pytest.mark.parametrize("what", FREEZE)
 async def test_no_message_freezes_the_page_or_another_view(what: str, stage: Arena, page: Page) -> None:
     """Fails without leastLength in mcp-app.js (the page) and with `flat()` in sandbox.js (the proxies)."""
-    one, other = await shown(stage, page, "strict", "compat")
+    one, other = await stage.show(page, "strict", "compat")
     await one.evaluate(f"() => {{ const make = () => {{ {FREEZE[what]} }}; window.x = make() }}")
     await one.evaluate("() => { parent.postMessage(x, '*'); say({method: 'x', params: {x}}) }")
     async with asyncio.timeout(15):
@@ -433,7 +411,7 @@ async def test_no_message_freezes_the_page_or_another_view(what: str, stage: Are
 @attack("word-huge")
 async def test_a_message_of_fifty_megabytes_is_refused_in_the_page(stage: Arena, page: Page) -> None:
     """Fails without the limit in McpApp.#send."""
-    one, other = await shown(stage, page, "strict", "compat")
+    one, other = await stage.show(page, "strict", "compat")
     answer = await one.evaluate("ask('tools/call', {name: 'look', arguments: {by: 'x'.repeat(5e7)}})")
     assert answer["error"]["code"] == -32000
     assert (await other.evaluate("ask('ping')"))["result"] == {}
@@ -443,7 +421,7 @@ async def test_a_message_of_fifty_megabytes_is_refused_in_the_page(stage: Arena,
 @attack("word-flood")
 async def test_ten_thousand_messages_at_once_affect_no_other_view(stage: Arena, page: Page) -> None:
     """Fails without MAX_KEPT in mcp-app.js and the limits of Session."""
-    one, other = await shown(stage, page, "strict", "compat")
+    one, other = await stage.show(page, "strict", "compat")
     await one.evaluate(
         "() => { for (let i = 0; i < 10_000; i++) say({id: i, method: 'ping', params: {x: 'y'.repeat(100)}}) }"
     )
@@ -456,7 +434,7 @@ async def test_ten_thousand_messages_at_once_affect_no_other_view(stage: Arena, 
 @attack("word-prototype")
 async def test_prototype_names_are_plain_keys(stage: Arena, page: Page) -> None:
     """Fails with any copying of keys by assignment in mcp-app.js or sandbox.js."""
-    (view,) = await shown(stage, page, "strict")
+    (view,) = await stage.show(page, "strict")
     polluting = {"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}
     own = json.dumps({"jsonrpc": "2.0", "id": "__proto__", "method": "ping", "params": polluting, **polluting})
     answer = await view.evaluate(
@@ -467,6 +445,7 @@ async def test_prototype_names_are_plain_keys(stage: Arena, page: Page) -> None:
     assert answer["result"] == {}
     for name in ("__proto__", "constructor", "toString", "hasOwnProperty"):
         assert "error" in await view.evaluate("name => ask(name, {[name]: 1}, name)", name)
+    assert view.parent_frame is not None
     for frame in (page.main_frame, view.parent_frame):
         assert await frame.evaluate("({}).polluted") is None
 

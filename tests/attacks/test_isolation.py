@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,7 @@ import anyio
 import httpx2
 import pytest
 import websockets
-from playwright.async_api import BrowserContext, Frame, Page
+from playwright.async_api import BrowserContext, Page
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of, hostile
@@ -19,7 +19,7 @@ from attacks.catalogue import attack
 from attacks.listener import listening
 from fanlight import Csp
 from fanlight.host.web.origins import app_label
-from support.browser import profile, until
+from support.browser import until
 
 pytestmark = pytest.mark.anyio
 
@@ -44,12 +44,6 @@ class Program:
 
 
 @pytest.fixture(scope="module")
-async def context(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[BrowserContext]:
-    async with profile(tmp_path_factory.mktemp("way-in")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def program() -> Program:
     return Program()
 
@@ -58,22 +52,6 @@ def program() -> Program:
 def stage(program: Program) -> Iterator[Arena]:
     with arena(program.host) as made:
         yield made
-
-
-@pytest.fixture
-async def page(context: BrowserContext) -> AsyncIterator[Page]:
-    page = await context.new_page()
-    yield page
-    await page.close()
-
-
-async def shown(stage: Arena, page: Page, *servers: str) -> list[Frame]:
-    """Show the Views of these servers in one page, after their handshakes."""
-    await page.goto(f"{stage.origin}/show/{','.join(servers)}")
-    views = await stage.views(page, len(servers))
-    for view in views:
-        await view.evaluate("greet()")
-    return views
 
 
 async def settled(page: Page) -> None:
@@ -160,7 +138,7 @@ async def test_a_view_cannot_go_back_in_the_pages_history(way: Way, stage: Arena
 @attack("in-top-spoof")
 async def test_only_the_proxy_can_send_messages_for_a_view(stage: Arena, page: Page, program: Program) -> None:
     """Fails without the check of `event.source` in mcp-app.js."""
-    (view,) = await shown(stage, page, "a")
+    (view,) = await stage.show(page, "a")
     forged = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "look", "arguments": {"by": "top"}}}
     await view.evaluate("message => { top.postMessage(message, '*'); parent.parent.postMessage(message, '*') }", forged)
     answer = await view.evaluate("ask('tools/call', {name: 'look', arguments: {by: 'the View'}})")
@@ -212,7 +190,7 @@ async def test_nothing_is_sent_or_executed_before_the_handshake(stage: Arena, pa
 @attack("in-other-dom")
 async def test_a_view_cannot_access_the_view_of_another_app(stage: Arena, page: Page) -> None:
     """Fails without an origin for each app (app_label without the server in it)."""
-    one, other = await shown(stage, page, "a", "b")
+    one, other = await stage.show(page, "a", "b")
     assert await one.evaluate("self.origin") != await other.evaluate("self.origin")
     # The frames of elements are in shadow trees, so there is not even a way to their windows.
     assert await one.evaluate("[top.length, parent.length]") == [0, 1]
@@ -267,7 +245,7 @@ FOUND = ["localStorage.x", "sessionStorage.x", "caches.keys()", "indexedDB.datab
 @attack("in-other-storage")
 async def test_apps_share_no_storage(stage: Arena, page: Page) -> None:
     """Fails without an origin for each app (app_label without the server in it)."""
-    one, again, other = await shown(stage, page, "a", "a", "b")
+    one, again, other = await stage.show(page, "a", "a", "b")
     for store in STORES.values():
         await one.evaluate(LOOK, [store])
     # Two Views of one app share storage, which proves that the other app could not read it.
@@ -278,7 +256,7 @@ async def test_apps_share_no_storage(stage: Arena, page: Page) -> None:
 @attack("in-broadcast")
 async def test_apps_have_no_shared_channel(stage: Arena, page: Page) -> None:
     """Fails without an origin for each app (app_label without the server in it)."""
-    views = await shown(stage, page, "a", "a", "b", "compat", "compat")
+    views = await stage.show(page, "a", "a", "b", "compat", "compat")
     for view in views:
         await view.evaluate(
             "() => { window.channel = new BroadcastChannel('x'); channel.onmessage = () => (window.told = true) }"
@@ -292,7 +270,7 @@ async def test_apps_have_no_shared_channel(stage: Arena, page: Page) -> None:
 @attack("in-cookie-shared")
 async def test_two_cooperating_apps_can_share_a_cookie(stage: Arena, page: Page) -> None:
     """Not stopped: a cookie for the name above both. Fails if the browser, or we, begin to stop it."""
-    one, other = await shown(stage, page, "a", "b")
+    one, other = await stage.show(page, "a", "b")
     cookie = "document.cookie = 'shared=1; domain=sandbox.localhost; SameSite=None; Secure; Partitioned'"
     await one.evaluate(LOOK, [cookie])
     assert "shared=1" in await other.evaluate("document.cookie")
@@ -303,7 +281,7 @@ async def test_two_cooperating_apps_can_share_a_cookie(stage: Arena, page: Page)
 @attack("in-other-document")
 async def test_a_view_cannot_read_the_document_of_another_app(stage: Arena, page: Page) -> None:
     """Fails without frame-src and connect-src, and without the label in DocumentCache.get."""
-    one, other = await shown(stage, page, "a", "b")
+    one, other = await stage.show(page, "a", "b")
     frame = "url => { document.body.append(Object.assign(document.createElement('iframe'), {src: url})) }"
     assert await one.evaluate(LOOK, [f"fetch('{other.url}')"]) == ["TypeError"]
     await one.evaluate(frame, other.url)
@@ -324,7 +302,7 @@ async def test_a_view_cannot_read_the_document_of_another_app(stage: Arena, page
 @attack("in-tool")
 async def test_a_view_cannot_call_tools_of_other_servers(stage: Arena, page: Page, program: Program) -> None:
     """Fails without the check of `self.tools` in Bridge._call_tool."""
-    (view,) = await shown(stage, page, "a")
+    (view,) = await stage.show(page, "a")
     before = len(program.calls_b)
     for name in ("b__look", "b/look", "none", "__proto__", "constructor", "", " look", "LOOK"):
         answer = await view.evaluate("name => ask('tools/call', {name, arguments: {by: 'a'}})", name)
@@ -338,7 +316,7 @@ async def test_a_view_cannot_call_tools_of_other_servers(stage: Arena, page: Pag
 @attack("in-framed")
 async def test_another_site_cannot_frame_the_proxy_or_a_view(stage: Arena, page: Page) -> None:
     """Fails without frame-ancestors in view_directives and proxy_directives."""
-    (view,) = await shown(stage, page, "a")
+    (view,) = await stage.show(page, "a")
     document, proxy = view.url, view.parent_frame.url if view.parent_frame else ""
     await page.goto(f"{stage.origin.replace('localhost', 'another.localhost')}/empty")
     for url in (document, proxy):
@@ -360,7 +338,7 @@ async def test_another_site_cannot_frame_the_proxy_or_a_view(stage: Arena, page:
 @attack("in-declared-program")
 async def test_a_server_that_declares_the_programs_own_name_gets_no_cookies(stage: Arena, page: Page) -> None:
     """Fails if the sandbox shares its site with the program, as with a View at the program's own name."""
-    (view,) = await shown(stage, page, "declares")
+    (view,) = await stage.show(page, "declares")
     await page.evaluate("fetch('/empty')")
     assert stage.requests[-1].cookies == {"session": "secret of the program"}
     await view.evaluate("url => fetch(url, {mode: 'no-cors', credentials: 'include'})", f"{stage.origin}/empty?fetched")
@@ -566,7 +544,7 @@ async def test_a_page_that_replaced_a_view_while_it_loaded_is_mistaken_for_it(co
 @attack("in-focus")
 async def test_a_view_can_take_the_focus(stage: Arena, page: Page) -> None:
     """Not stopped: no header that this browser knows keeps it from that. Fails if one does."""
-    (view,) = await shown(stage, page, "a")
+    (view,) = await stage.show(page, "a")
     await page.evaluate("document.body.append(Object.assign(document.createElement('input'), {id: 'own'}))")
     await page.focus("#own")
     await view.evaluate("document.body.append(Object.assign(document.createElement('input'), {id: 'theirs'}))")
@@ -587,7 +565,7 @@ async def test_a_view_cannot_read_the_clipboard(way: Way, stage: Arena, page: Pa
 @attack("in-clipboard-copy")
 async def test_a_view_can_copy_its_own_text_after_a_click(stage: Arena, page: Page) -> None:
     """Not stopped: an old command that no header governs. Fails if one does."""
-    (view,) = await shown(stage, page, "a")
+    (view,) = await stage.show(page, "a")
     await view.evaluate("() => { document.body.append(document.createElement('textarea')) }")
     await view.evaluate(
         "() => { const [text] = document.querySelectorAll('textarea'); text.value = 'x'; text.select() }"

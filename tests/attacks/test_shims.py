@@ -2,13 +2,13 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import anyio
 import pytest
 from mcp.server import MCPServer
-from playwright.async_api import BrowserContext, Frame, Page
+from playwright.async_api import Frame, Page
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -17,7 +17,7 @@ from starlette.routing import Route
 from attacks.arena import SHIMMED, VIEW, Arena, Way, arena, every_kind
 from attacks.catalogue import attack
 from fanlight.host import Host, Policy
-from support.browser import profile, until
+from support.browser import until
 from support.mcpui import embedding, html_resource
 from support.wire import serving
 
@@ -77,23 +77,10 @@ async def child(request: Request) -> Response:
 
 
 @pytest.fixture(scope="module")
-async def context(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[BrowserContext]:
-    async with profile(tmp_path_factory.mktemp("shims")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def elsewhere() -> Iterator[str]:
     """Serve a page of another origin, which Views may frame."""
     with serving(Starlette(routes=[Route("/", child)])) as address:
         yield address.replace("127.0.0.1", "evil.localhost")
-
-
-@pytest.fixture
-async def page(context: BrowserContext) -> AsyncIterator[Page]:
-    page = await context.new_page()
-    yield page
-    await page.close()
 
 
 def framing(way: Way, elsewhere: str) -> MCPServer[Any]:

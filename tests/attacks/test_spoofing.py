@@ -1,13 +1,12 @@
 """Spoofing: a View tries to look like something else, or to appear where it should not."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.async_api import BrowserContext, Frame, Page, expect
+from playwright.async_api import Page, expect
 
 from attacks.arena import DEFENDED, Arena, Way, arena, every_kind, host_of
 from attacks.catalogue import attack
-from support.browser import profile
 
 pytestmark = pytest.mark.anyio
 
@@ -23,28 +22,9 @@ VIDEO = """async () => {
 
 
 @pytest.fixture(scope="module")
-async def context(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[BrowserContext]:
-    async with profile(tmp_path_factory.mktemp("looks")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def stage() -> Iterator[Arena]:
     with arena(host_of(**every_kind())) as made:
         yield made
-
-
-@pytest.fixture
-async def page(context: BrowserContext) -> AsyncIterator[Page]:
-    page = await context.new_page()
-    yield page
-    await page.close()
-
-
-async def shown(stage: Arena, page: Page) -> Frame:
-    (view,) = await stage.open(page, "strict")
-    await view.evaluate("greet()")
-    return view
 
 
 @attack("look-fullscreen")
@@ -61,7 +41,7 @@ async def test_a_view_cannot_go_full_screen_by_itself(way: Way, stage: Arena, pa
 @pytest.mark.parametrize("mode", ["fullscreen", "pip"])
 async def test_the_bar_above_a_large_view_names_its_server(mode: str, stage: Arena, page: Page) -> None:
     """Fails without the header in mcp-app.js, or with its text cut off where it is long."""
-    view = await shown(stage, page)
+    (view,) = await stage.show(page, "strict")
     assert (await view.evaluate("mode => ask('ui/request-display-mode', {mode})", mode))["result"] == {"mode": mode}
     bar, frame = page.locator("mcp-app [part=bar]"), page.locator("mcp-app [part=frame]")
     await expect(bar).to_be_visible()
@@ -79,7 +59,7 @@ async def test_the_bar_above_a_large_view_names_its_server(mode: str, stage: Are
 @attack("look-stay")
 async def test_a_view_cannot_keep_the_user_in_full_screen(stage: Arena, page: Page) -> None:
     """Fails without the button in the bar."""
-    view = await shown(stage, page)
+    (view,) = await stage.show(page, "strict")
     await view.evaluate("addEventListener('keydown', (event) => event.preventDefault(), true)")
     await view.evaluate("ask('ui/request-display-mode', {mode: 'fullscreen'})")
     await page.get_by_role("button", name="Close").click()
@@ -120,7 +100,7 @@ async def test_a_view_cannot_catch_the_pointer(way: Way, stage: Arena, page: Pag
 @attack("look-title")
 async def test_a_view_cannot_change_the_title_of_the_page(stage: Arena, page: Page) -> None:
     """Fails if the element takes its title from the document, or from the View's own name."""
-    view = await shown(stage, page)
+    (view,) = await stage.show(page, "strict")
     await view.evaluate("document.title = 'Your bank'")
     hello = {"protocolVersion": "2026-01-26", "appInfo": {"name": "Your bank", "version": "1"}, "appCapabilities": {}}
     await view.evaluate("hello => ask('ui/initialize', hello)", hello)
@@ -132,7 +112,7 @@ async def test_a_view_cannot_change_the_title_of_the_page(stage: Arena, page: Pa
 @attack("look-size")
 async def test_the_height_of_a_view_is_limited_and_its_width_is_fixed(stage: Arena, page: Page) -> None:
     """Fails without clampHeight in mcp-app.js."""
-    view = await shown(stage, page)
+    (view,) = await stage.show(page, "strict")
     wide = await page.locator("mcp-app").evaluate("element => element.clientWidth")
     for height in (-5, 1e300, 30_000):
         await view.evaluate(

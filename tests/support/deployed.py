@@ -13,6 +13,7 @@ import anyio
 import httpx2
 
 import fanlight
+from support.child import stopping
 
 TESTS = Path(__file__).parents[1]
 
@@ -42,15 +43,7 @@ async def uvicorn_process(
             stdout=None,
             stderr=None,
         )
-    async with process:
-        try:
-            async with httpx2.AsyncClient(timeout=_STARTUP) as http:
-                await http.get(f"http://127.0.0.1:{port}/nothing")  # the connection waits until the program is ready
-            yield port
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            with anyio.move_on_after(20, shield=True):
-                await process.wait()
-            if process.returncode is None:
-                process.kill()
+    async with stopping(process):
+        async with httpx2.AsyncClient(timeout=_STARTUP) as http:
+            await http.get(f"http://127.0.0.1:{port}/nothing")  # the connection waits until the program is ready
+        yield port

@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from support.child import stopping
+
 # The main process ends with its block, and no path is outside the folder.
 _MAIN = """
 {user}
@@ -100,19 +102,7 @@ async def nginx(folder: Path, configuration: Mapping[str, str], replace: Mapping
         listeners = [plain.fileno(), tls.fileno()]
         # nginx takes over sockets that another process listens on already, so that no other program can get the ports.
         environment = {**os.environ, "NGINX": "".join(f"{number};" for number in listeners)}
-        async with await anyio.open_process(
-            [program, "-p", str(folder), "-c", str(main), "-e", "stderr"],
-            env=environment,
-            pass_fds=listeners,
-            stdout=None,
-            stderr=None,
-        ) as process:
-            try:
-                yield ports["tls"]
-            finally:
-                if process.returncode is None:
-                    process.terminate()
-                with anyio.move_on_after(10, shield=True):
-                    await process.wait()
-                if process.returncode is None:
-                    process.kill()
+        command = [program, "-p", str(folder), "-c", str(main), "-e", "stderr"]
+        process = await anyio.open_process(command, env=environment, pass_fds=listeners, stdout=None, stderr=None)
+        async with stopping(process):
+            yield ports["tls"]
