@@ -13,7 +13,7 @@ from bench.report import Goal, Options, Report, Table
 from bench.samples import ratio, rotated
 from bench.serving import freeze
 from bench.stage import TOOL, Page, Stage
-from fanlight.host import AuditRecord, SqliteStore, Store
+from fanlight.host import AuditRecord, MemoryStore, SqliteStore, Store
 
 ROUNDS = 40
 QUICK_ROUNDS = 8
@@ -25,10 +25,10 @@ MEMORY = "in memory, as without a store"
 FILE = "in a file"
 
 
-class Forgetful(SqliteStore):
+class Forgetful(MemoryStore):
     """A store that discards its records."""
 
-    def record(self, records: Sequence[AuditRecord]) -> None:
+    async def record(self, records: Sequence[AuditRecord]) -> None:
         return
 
 
@@ -40,7 +40,7 @@ def run(options: Options) -> Report:
 
 
 async def _measure(folder: Path, rounds: int) -> dict[str, list[float]]:
-    stores: dict[str, Store] = {NOTHING: Forgetful(), MEMORY: SqliteStore(), FILE: SqliteStore(folder / "audit.db")}
+    stores: dict[str, Store] = {NOTHING: Forgetful(), MEMORY: MemoryStore(), FILE: SqliteStore(folder / "audit.db")}
     times: dict[str, list[float]] = {name: [] for name in stores}
     async with AsyncExitStack() as stack:
         pages: dict[str, Page] = {}

@@ -177,7 +177,7 @@ def _posted(document: Document) -> tuple[float, int]:
         assert isinstance(loop, Clock)
         posts = []
         async with Stage({}) as stage:
-            call = stage.host.conversation().begin(f"{SERVER}__{TOOL}")
+            call = await stage.host.conversation().begin(f"{SERVER}__{TOOL}")
             page = await stage.open(call)
             for piece in document.pieces:
                 loop.now += SECONDS_PER_PIECE

@@ -83,7 +83,7 @@ async def _serve_server(folder: Path, count: int) -> None:
 async def _serve_host(folder: Path, count: int, address: str) -> None:
     async def call(request: Request) -> Response:
         order = await request.json()
-        begun = host.conversation().begin(f"{order['server']}__{order['tool']}")
+        begun = await host.conversation().begin(f"{order['server']}__{order['tool']}")
         tasks.start_soon(begun.run, {"place": "Oslo"})
         return JSONResponse({"view": begun.view, "token": begun.token})
 

@@ -44,7 +44,7 @@ class Room:  # the conversation of a user: the elements of the page, with Views 
     async def answer(self, text: str, sender: str = "you") -> None:
         async with self.busy, self.chat.turn(on_view=self.show) as self.turn:
             self.post(tag="p", textContent=text, title=f"From {sender}")
-            news = [f"[From the View of {new.tool}, not from the user] {new.text}" for new in self.chat.context()]
+            news = [f"[From the View of {new.tool}, not from the user] {new.text}" for new in await self.chat.context()]
             prompt = [text if sender == "you" else f"[From {sender}, in the user's name] {text}", *news]
             result = await self.agent.run(prompt, message_history=self.history, event_stream_handler=self.follow)
             self.history = result.all_messages()
@@ -58,9 +58,9 @@ class Room:  # the conversation of a user: the elements of the page, with Views 
                 case ai.PartStartEvent(part=ai.TextPart(text)) | ai.PartDeltaEvent(delta=ai.TextPartDelta(text)):
                     self.post(tag="span", textContent=text)
                 case ai.PartStartEvent(part=ai.ToolCallPart(name, args, id) as part):
-                    self.turn.feed(id, name, part.args_as_json_str() if args else "")
+                    await self.turn.feed(id, name, part.args_as_json_str() if args else "")
                 case ai.PartDeltaEvent(delta=ai.ToolCallPartDelta(args_delta=str(piece), tool_call_id=str(id))):
-                    self.turn.feed(id, None, piece)
+                    await self.turn.feed(id, None, piece)
 
     async def tools(self, ctx: ai.RunContext) -> ai.FunctionToolset:  # for each step: an open View can offer tools
         listed = [(tool.name, tool.description, tool.input_schema) for tool in await self.chat.tools()]
@@ -102,7 +102,7 @@ async def events(room: Mine, last_event_id: Annotated[int, Header()] = 0) -> Asy
         while number >= len(room.log):
             await room.posted.wait()
         element = room.log[number]
-        if element.get("view") in [view.id for view in room.chat.views()]:
+        if element.get("view") in [view.id for view in await room.chat.views()]:
             element = {**element, "token": await room.chat.token(element["view"])}
         yield ServerSentEvent(data=element, id=str(number + 1))
 

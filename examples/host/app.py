@@ -84,7 +84,7 @@ async def ask(request: Request) -> Response:
 
 
 async def model(request: Request) -> Response:
-    context = [asdict(update) for update in chat.context(everything=True)]
+    context = [asdict(update) for update in await chat.context(everything=True)]
     return JSONResponse({"context": context, "messages": messages})
 
 

@@ -151,7 +151,7 @@ class Arena:
 
     async def _begin(self, request: Request) -> Response:
         """Show a View whose tool has not run yet."""
-        self._call = begin(self.host, request.path_params["server"], "show", "c")
+        self._call = await begin(self.host, request.path_params["server"], "show", "c")
         return _with_cookie(chat_page(self._call))
 
     async def _finish(self, request: Request) -> Response:

@@ -547,7 +547,7 @@ async def test_a_document_is_served_as_html_whatever_type_its_server_declares() 
     """Fails without the fixed content type in document_headers.py."""
     async with opened(liar([text(mime="text/html; charset=utf-7")])) as (page, host):
         label, address = page.shown["document"].removeprefix("http://").split(".sandbox.localhost:8000/")
-        served = runtime_of(host).opener.documents.get(label, address)
+        served = await runtime_of(host).opener.documents.get(label, address)
         assert served is not None
         assert served.headers["content-type"] == "text/html; charset=utf-8"
         assert served.headers["x-content-type-options"] == "nosniff"
@@ -599,7 +599,7 @@ async def test_the_metadata_of_a_view_grants_nothing_by_itself() -> None:
     async with opened(liar([lie])) as (page, host):
         assert page.shown["allow"] == ""
         label, address = page.shown["document"].removeprefix("http://").split(".sandbox.localhost:8000/")
-        served = runtime_of(host).opener.documents.get(label, address)
+        served = await runtime_of(host).opener.documents.get(label, address)
         assert served is not None
         (found,) = read_policies(served.headers["content-security-policy"])
         assert found["connect-src"] == ["'self'", "https://ok.example"]

@@ -65,8 +65,8 @@ class Received:
         self.messages: list[str] = []
         host.on_message(lambda message: self.messages.append(message.content[0]["text"]))
 
-    def calls(self) -> list[str]:
-        return [record.name for record in self.host.audit(kind="message") if record.name not in GREETING]
+    async def calls(self) -> list[str]:
+        return [record.name async for record in self.host.audit(kind="message") if record.name not in GREETING]
 
 
 GREETING = {"ui/initialize", "ui/notifications/initialized", "ui/notifications/size-changed"}
@@ -126,7 +126,7 @@ async def test_a_shim_ignores_messages_of_a_frame_inside_the_view(way: Way, page
         await inside.evaluate(SPEAK, [*ACTIONS, *HOST_WORDS])
         await settled(page)
         assert await view.evaluate("got.some(({data}) => data.type === 'tool')"), "it did arrive"
-        assert (received.messages, received.calls()) == ([], [])
+        assert (received.messages, await received.calls()) == ([], [])
         if way == "openai":
             assert await view.evaluate("[openai.toolOutput, openai.theme]") == [{"true": "result"}, "light"]
             answer = view.evaluate("openai.callTool('show', {}).then(({structuredContent}) => structuredContent)")
@@ -171,7 +171,7 @@ async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only
                 "(messages) => messages.forEach((message) => parent.parent.postMessage(message, '*'))", ACTIONS
             )
             await settled(page)
-            assert (received.messages, received.calls()) == ([], [])
+            assert (received.messages, await received.calls()) == ([], [])
             await framed.evaluate(SPEAK, [ACTIONS[1], ACTIONS[-1]])
             await settled(page)
             assert received.messages == ["forged", "forged"], "the page itself is received, in either language"
@@ -190,7 +190,7 @@ async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only
             for frame in (view, proxy, page.main_frame, proxy, view):
                 await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
             assert received.messages == ["forged", "forged"]
-            assert received.calls() == ["ui/message", "ui/message"]
+            assert await received.calls() == ["ui/message", "ui/message"]
 
 
 @attack("shim-prototype")
@@ -247,5 +247,5 @@ async def test_the_data_in_a_views_address_is_removed_before_it_runs(page: Page)
         secret = base64.b64encode(b"the secret of openai").decode().rstrip("=")[4:-4]
         proxy = view.parent_frame
         assert proxy is not None
-        for record in host.audit():
+        async for record in host.audit():
             assert secret not in json.dumps(record._asdict(), default=str)

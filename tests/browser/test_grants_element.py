@@ -37,7 +37,7 @@ async def settings(
     """Open a page with the element, for a user who granted this."""
     host = Host({}, user=cookie)
     for grant in grants:
-        runtime_of(host).store.grant(grant)
+        await runtime_of(host).store.grant(grant)
 
     async def page(request: Request) -> Response:
         return HTMLResponse(PAGE, headers={"content-security-policy": CSP})
@@ -61,12 +61,12 @@ async def test_a_user_sees_and_revokes_what_they_allowed(browser: Browser) -> No
         status = page.get_by_role("status")
         await expect(status).to_have_text("Revoked: An app of crm may run delete_deal without asking.")
         await expect(status).to_be_focused()
-        assert host.grants("alice") == [LINK]
-        assert host.grants("bob") == [FOREIGN]
+        assert await host.grants("alice") == [LINK]
+        assert await host.grants("bob") == [FOREIGN]
         await page.get_by_role("button", name="Revoke").focus()
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("listitem")).to_have_count(0)
-        assert host.grants("alice") == []
+        assert await host.grants("alice") == []
         await page.locator("mcp-grants").evaluate("element => element.refresh()")
         await expect(status).to_have_text("No app may do anything without asking you.")
         assert problems == []
@@ -84,4 +84,4 @@ async def test_a_grant_that_cannot_be_revoked_stays_with_the_reason(browser: Bro
         await button.click()
         await expect(page.get_by_role("alert")).to_have_text("Try later.")
         await expect(button).to_be_enabled()
-        assert host.grants("alice") == [RUN]
+        assert await host.grants("alice") == [RUN]

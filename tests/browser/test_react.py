@@ -96,7 +96,7 @@ async def test_a_view_comes_back_with_its_data_after_another_route(browser: Brow
         for _ in range(2):
             await page.get_by_role("button", name="Settings").click()
             await expect(page.locator("mcp-app")).to_have_count(0)
-            assert len(context_of(host, "c1")) == 2
+            assert len(await context_of(host, "c1")) == 2
             await page.get_by_role("button", name="Chat").click()
             await expect_notes(page, "A", "B")
             await expect(page.locator("mcp-app [part=context]").first).to_contain_text("shown: A")
@@ -125,6 +125,6 @@ async def test_a_view_that_was_closed_by_the_page_does_not_come_back(browser: Br
         await expect_notes(page, "A", "B")
         first = await page.locator("mcp-app").first.evaluate_handle("element => element")
         await first.evaluate("element => element.close()")
-        assert [context["content"][0]["text"] for context in context_of(host, "c1")] == ["shown: B"]
+        assert [context["content"][0]["text"] for context in await context_of(host, "c1")] == ["shown: B"]
         await first.evaluate("element => document.body.append(element)")
         await expect(page.get_by_role("alert").last).to_have_text("This View was closed.")

@@ -1,12 +1,13 @@
 """The chat of several users, with pydantic-ai, in real browsers: one context for each user."""
 
 import asyncio
+import inspect
 import json
 import re
 import runpy
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,9 +27,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 Pieces = AsyncIterator[str | dict[int, DeltaToolCall]]
 
 
-async def until(is_true: Callable[[], bool]) -> None:
+async def until(is_true: Callable[[], bool | Awaitable[bool]]) -> None:
     for _ in range(3000):
-        if is_true():
+        result = is_true()
+        if await result if inspect.isawaitable(result) else result:
             return
         await anyio.sleep(0.02)
     raise AssertionError("the condition did not become true")
@@ -192,7 +194,11 @@ async def test_a_call_that_the_model_does_not_finish_is_cancelled_with_its_turn(
         await say(page, "Chart the highest mountains.")
         await expect(page.get_by_text("I give up.")).to_be_visible()
         view, _ = await view_of(page)
-        await until(lambda: chat.host.view(view).call == "cancelled")
+
+        async def is_cancelled() -> bool:
+            return (await chat.host.view(view)).call == "cancelled"
+
+        await until(is_cancelled)
 
 
 async def test_a_tool_that_does_not_exist_does_not_end_the_turn(chat: Chat, browser: Browser) -> None:

@@ -58,7 +58,7 @@ async def test_the_map_sends_the_visible_area_as_model_context(browser: Browser)
             await expect(view.get_by_role("button", name="Cairo")).to_be_visible()
             await view.get_by_role("application").press("-")
             await expect(view.get_by_role("status")).to_have_text(re.compile("^In view: "))
-            (context,) = context_of(host, "map")
+            (context,) = await context_of(host, "map")
             assert "Markers in view: Cairo." in context["content"][0]["text"]
             assert problems == []
 

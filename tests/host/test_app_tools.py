@@ -35,7 +35,7 @@ async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, 
 
     async with Host({"board": server}, limits=limits, policy=Policy({"app_tools": "allow"})) as host:
         await host.servers.wait_until_settled()
-        call = begin(host, "board", "show", conversation="c1")
+        call = await begin(host, "board", "show", conversation="c1")
         assert call.view is not None
         page = Page()
         await page.open(host, call.view, call.token)

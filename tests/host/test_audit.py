@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from fanlight.host import AuditRecord, Host, Policy, SqliteStore, json_line
+from fanlight.host import AuditRecord, Host, MemoryStore, Policy, SqliteStore, json_line
 from fanlight.host.consent.audit import Audit
 from fanlight.host.host import runtime_of
 from fanlight.host.store.base import AuditQuery
@@ -33,7 +33,7 @@ async def test_every_message_is_recorded_with_size_outcome_and_duration() -> Non
         await call(page, "nothing", 8)
         await page.message()
         await page.say({"method": "ui/notifications/size-changed", "params": {"height": 10}})
-        records = list(host.audit(kind="message"))
+        records = [record async for record in host.audit(kind="message")]
         assert [(record.name, record.outcome) for record in records] == [
             ("ui/initialize", "ok"),
             ("ui/notifications/initialized", "ok"),
@@ -65,7 +65,7 @@ async def test_every_decision_is_recorded_with_its_maker() -> None:
         await page.message()
         found = [
             (record.name, record.outcome, record.by, (record.data or {})["key"])
-            for record in host.audit(kind="decision")
+            async for record in host.audit(kind="decision")
         ]
         assert found[1:] == [
             ("tool", "allowed", "policy", "look"),
@@ -79,7 +79,7 @@ async def test_every_decision_is_recorded_with_its_maker() -> None:
 async def test_every_document_is_recorded_with_its_digest_and_policy() -> None:
     host = Host({"board": board()}, policy=Policy({"block_domains": ["evil.example"]}))
     async with opened(host):
-        (shown,) = host.audit(kind="document")
+        (shown,) = [record async for record in host.audit(kind="document")]
         assert shown.data is not None
         assert shown.name == "ui://board/view"
         assert len(shown.data["sha256"]) == 64
@@ -100,7 +100,7 @@ async def test_arguments_are_recorded_as_configured(keep: Any, kept: dict[str, A
     async with opened(host) as page:
         await call(page, "look", secret=1)
         await page.message()
-        (record,) = host.audit(name="tools/call")
+        (record,) = [record async for record in host.audit(name="tools/call")]
         assert record.data == {**kept, "tool": "look"}
 
 
@@ -119,17 +119,17 @@ async def test_text_that_is_not_valid_utf_8_does_not_end_the_host(tmp_path: Path
         assert (await page.message())["error"]["code"] == -32601
         await call(page, "look")
         assert "result" in await page.message()
-        assert [record.name for record in host.audit(kind="message")][-3:] == ["\\ud800", "\\ud800", "tools/call"]
+        assert [record.name async for record in host.audit(kind="message")][-3:] == ["\\ud800", "\\ud800", "tools/call"]
 
 
 async def test_no_record_is_lost_while_the_store_fails(caplog: pytest.LogCaptureFixture) -> None:
-    class Failing(SqliteStore):
+    class Failing(MemoryStore):
         fails = True
 
-        def record(self, records: Any) -> None:
+        async def record(self, records: Any) -> None:
             if self.fails:
                 raise OSError("disk full")
-            super().record(records)
+            await super().record(records)
 
     store = Failing()
     audit = Audit(store)
@@ -138,28 +138,28 @@ async def test_no_record_is_lost_while_the_store_fails(caplog: pytest.LogCapture
         await audit.run()
     assert "disk full" in caplog.text
     store.fails = False
-    assert len(list(audit.records(AuditQuery()))) == 1
+    assert len([record async for record in audit.records(AuditQuery())]) == 1
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])
-def test_records_are_found_by_each_field_of_a_query(place: str, tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "a.db" if place == "file" else None)
+async def test_records_are_found_by_each_field_of_a_query(place: str, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "a.db") if place == "file" else MemoryStore()
     audit = Audit(store)
     for i in range(2500):
         audit.buffer(AuditRecord(float(i), "message", "ping", "ok", view=f"v{i % 2}", server="s", conversation="c"))
-    assert len(list(audit.records(AuditQuery()))) == 2500
-    assert len(list(audit.records(AuditQuery(view="v1")))) == 1250
-    assert [record.time for record in audit.records(AuditQuery(since=10, until=13))] == [10, 11, 12]
-    assert [record.time for record in audit.records(AuditQuery(view="v0", limit=3))] == [0, 2, 4]
-    assert len(list(audit.records(AuditQuery(limit=1500)))) == 1500
-    assert list(audit.records(AuditQuery(kind="decision"))) == []
+    assert len([record async for record in audit.records(AuditQuery())]) == 2500
+    assert len([record async for record in audit.records(AuditQuery(view="v1"))]) == 1250
+    assert [record.time async for record in audit.records(AuditQuery(since=10, until=13))] == [10, 11, 12]
+    assert [record.time async for record in audit.records(AuditQuery(view="v0", limit=3))] == [0, 2, 4]
+    assert len([record async for record in audit.records(AuditQuery(limit=1500))]) == 1500
+    assert [record async for record in audit.records(AuditQuery(kind="decision"))] == []
 
 
-def test_a_store_in_memory_keeps_a_limited_number_of_records() -> None:
-    store = SqliteStore(max_records=10)
+async def test_a_store_in_memory_keeps_a_limited_number_of_records() -> None:
+    store = MemoryStore(max_records=10)
     for i in range(100):
-        store.record([AuditRecord(float(i), "message", "ping", "ok")])
-    assert [record.time for record in store.records(AuditQuery())] == list(range(90, 100))
+        await store.record([AuditRecord(float(i), "message", "ping", "ok")])
+    assert [record.time async for record in store.records(AuditQuery())] == list(range(90, 100))
 
 
 def test_a_record_is_written_as_one_line_of_json() -> None:
@@ -185,7 +185,7 @@ async def test_violations_are_recorded_and_harmless_probes_are_marked() -> None:
         runtime_of(host).opener.log_csp_report("unknown", probe)
         await page.tell({"type": "csp-violation", "directive": "frame-src", "blocked": "http://x"})
         await page.tell({"type": "load-failed", "message": "The sandbox proxy did not answer."})
-        found = [(record.kind, record.name, record.outcome, record.by) for record in host.audit(server="board")]
+        found = [(record.kind, record.name, record.outcome, record.by) async for record in host.audit(server="board")]
         assert found[-5:] == [
             ("violation", "script-src", "probe", "browser"),
             ("violation", "script-src", "blocked", "browser"),
@@ -193,7 +193,7 @@ async def test_violations_are_recorded_and_harmless_probes_are_marked() -> None:
             ("violation", "frame-src", "blocked", "page"),
             ("document", "failed", "blocked", "page"),
         ]
-        assert len({record.view for record in host.audit(kind="violation")}) == 1
+        assert len({record.view async for record in host.audit(kind="violation")}) == 1
 
 
 async def test_a_views_request_and_the_servers_part_are_one_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,14 +243,16 @@ anyio.run(main)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.process
-def test_killing_the_process_loses_no_record_of_a_response(tmp_path: Path) -> None:
+async def test_killing_the_process_loses_no_record_of_a_response(tmp_path: Path) -> None:
     """Goes red if responses are buffered: then the last quarter of a second is lost."""
     path = tmp_path / "audit.db"
     code = KILLED.format(tests=str(Path(__file__).parents[1]), path=path)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(  # noqa: ASYNC221  nothing else runs in this loop
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == -9, done.stderr
     assert done.stdout.split() == [str(i) for i in range(20)]
-    records = list(SqliteStore(path).records(AuditQuery(name="tools/call")))
+    records = [record async for record in SqliteStore(path).records(AuditQuery(name="tools/call"))]
     assert len(records) == 20
 
 

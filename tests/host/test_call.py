@@ -11,9 +11,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_result_from_elsewhere_is_shown_without_calling_the_tool() -> None:
     async with running() as host:
-        call = begin(host, "counter", "fail")
+        call = await begin(host, "counter", "fail")
         page = await open_view(host, call.view, call.token)
-        call.show_result({"a": 1}, {"content": [], "structuredContent": {"sum": 3}})
+        await call.show_result({"a": 1}, {"content": [], "structuredContent": {"sum": 3}})
         assert (await page.message())["params"] == {"arguments": {"a": 1}}
         assert (await page.message())["params"] == {"content": [], "structuredContent": {"sum": 3}}
         assert call.result == {"content": [], "structuredContent": {"sum": 3}}
@@ -23,9 +23,9 @@ async def test_a_result_from_elsewhere_opens_the_views_that_it_embeds() -> None:
     resource = {"uri": "ui://shop/form", "mimeType": "text/html", "text": "<p>Form</p>"}
     result = {"content": [{"type": "resource", "resource": resource}]}
     async with running() as host:
-        call = begin(host, "shop", "plain")
+        call = await begin(host, "shop", "plain")
         assert call.view is None
-        call.show_result({}, result)
+        await call.show_result({}, result)
         assert [view.uri for view in call.views] == ["ui://shop/form"]
         page = await open_view(host, call.view, call.token)
         assert (await page.message())["method"] == "ui/notifications/tool-input"
@@ -34,11 +34,11 @@ async def test_a_result_from_elsewhere_opens_the_views_that_it_embeds() -> None:
 
 async def test_a_call_runs_once_or_shows_one_result() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
-        call.show_result({}, {"content": []})
+        call = await begin(host, "counter", "add")
+        await call.show_result({}, {"content": []})
         with pytest.raises(StateError, match=r"run\(\) came after"):
             await call.run({"a": 1, "b": 2})
         with pytest.raises(StateError, match=r"show_result\(\) came after"):
-            call.show_result({}, {"content": []})
+            await call.show_result({}, {"content": []})
         with pytest.raises(StateError, match=r"feed\(\) came after"):
             call.feed("{}")

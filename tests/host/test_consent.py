@@ -18,11 +18,11 @@ from fanlight.host import (
     Grant,
     Host,
     Limits,
+    MemoryStore,
     Policy,
     Question,
     RequestError,
     SamplingRequest,
-    SqliteStore,
     Timeouts,
 )
 from fanlight.host.consent.consent import visible
@@ -78,7 +78,7 @@ async def opened(host: Host) -> AsyncIterator[Page]:
 
 
 async def view(host: Host) -> Page:
-    call = begin(host, "board", "show", conversation="c1")
+    call = await begin(host, "board", "show", conversation="c1")
     page = Page()
     await page.open(host, call.view, call.token)
     page.shown = await page.next()
@@ -149,7 +149,9 @@ async def test_requests_that_a_view_makes_at_the_same_time_are_one_question() ->
         assert (link["text"], link["count"]) == ("show (board) wants to open https://a.example/b", 1)
         opening = [frame for frame in [await page.next() for _ in range(4)] if frame["type"] == "open-link"]
         assert [frame["url"] for frame in opening] == ["https://a.example/b"]
-        decisions = [(record.name, record.by) for record in host.audit(kind="decision") if record.name != "document"]
+        decisions = [
+            (record.name, record.by) async for record in host.audit(kind="decision") if record.name != "document"
+        ]
         assert sorted(decisions) == [("link", "user"), ("tool", "user"), ("tool", "user"), ("tool", "user")]
 
 
@@ -172,7 +174,7 @@ async def test_always_for_several_requests_grants_each_of_them() -> None:
         await page.say({"id": 2, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
         await answered(page, "always")
         await page.next()
-        assert {(grant.kind, grant.key) for grant in host.grants()} == {("tool", "move"), ("link", "a.example")}
+        assert {(grant.kind, grant.key) for grant in await host.grants()} == {("tool", "move"), ("link", "a.example")}
 
 
 async def test_a_request_that_its_view_cancels_leaves_the_question_to_the_others() -> None:
@@ -222,7 +224,7 @@ async def test_once_holds_for_this_view_and_this_tool() -> None:
 
 
 async def test_always_is_stored_until_it_is_revoked() -> None:
-    store = SqliteStore()
+    store = MemoryStore()
     host = Host({"board": board()}, store=store)
     async with opened(host) as page:
         await call(page, "move")
@@ -231,8 +233,8 @@ async def test_always_is_stored_until_it_is_revoked() -> None:
         other = await view(host)
         await call(other, "move")
         assert "result" in await other.message()
-        assert host.grants() == [Grant("board", "ui://board/view", "tool", "move")]
-        host.revoke(host.grants()[0])
+        assert await host.grants() == [Grant("board", "ui://board/view", "tool", "move")]
+        await host.revoke((await host.grants())[0])
         third = await view(host)
         await call(third, "move")
         await answered(third, "deny")
@@ -342,15 +344,16 @@ async def test_a_missing_answer_denies_the_request(silence: str) -> None:
         assert (await page.message())["error"]["message"] == no
 
 
-def decisions(host: Host) -> list[tuple[str, str | None, str | None]]:
+async def decisions(host: Host) -> list[tuple[str, str | None, str | None]]:
     return [
-        (each.outcome, each.by, (each.data or {}).get("reason")) for each in host.audit(kind="decision", name="tool")
+        (each.outcome, each.by, (each.data or {}).get("reason"))
+        async for each in host.audit(kind="decision", name="tool")
     ]
 
 
 async def ended_question(host: Host) -> None:
     with anyio.fail_after(10):  # a question has two minutes
-        while not decisions(host):  # noqa: ASYNC110  there is no event for it
+        while not await decisions(host):  # noqa: ASYNC110  there is no event for it
             await anyio.sleep(0.01)
 
 
@@ -361,7 +364,7 @@ async def test_closing_the_page_ends_a_consent_question() -> None:
         assert (await page.next())["type"] == "question"
         page.disconnect(closed=True)
         await ended_question(host)
-    assert decisions(host) == [("denied", "nobody", "The page was closed. Nobody allowed this.")]
+    assert await decisions(host) == [("denied", "nobody", "The page was closed. Nobody allowed this.")]
 
 
 async def test_an_app_tool_call_fails_at_once_when_the_page_with_its_question_is_closed() -> None:
@@ -388,7 +391,9 @@ async def test_a_question_survives_a_lost_socket_and_is_answered_on_the_next() -
         await anyio.wait_all_tasks_blocked()
         again = Page()
         record, _ = next(iter(runtime_of(host).views))
-        await again.open(host, record.id, runtime_of(host).tokens.issue(record.id), seen=page.seen, epoch=page.epoch)
+        await again.open(
+            host, record.id, await runtime_of(host).tokens.issue(record.id), seen=page.seen, epoch=page.epoch
+        )
         again._last = page._last
         assert (await again.next())["type"] == "resumed"
         await again.tell({"type": "command-result", "id": question["id"], "result": {"answer": "once"}})
@@ -405,7 +410,7 @@ async def test_a_question_ends_when_its_page_does_not_reconnect_and_is_not_shown
         again = Page()
         record, _ = next(iter(runtime_of(host).views))
         await again.open(
-            host, record.id, runtime_of(host).tokens.issue(record.id), seen=page.seen - 1, epoch=page.epoch
+            host, record.id, await runtime_of(host).tokens.issue(record.id), seen=page.seen - 1, epoch=page.epoch
         )
         assert (await again.next())["type"] == "resumed"
         assert await again.next() == {"type": "cancel-command", "id": question["id"]}
@@ -420,7 +425,7 @@ async def test_a_reload_ends_the_open_question_and_the_next_one_is_asked() -> No
         page.disconnect(closed=True)
         record, _ = next(iter(runtime_of(host).views))
         again = Page()
-        await again.open(host, record.id, runtime_of(host).tokens.issue(record.id))
+        await again.open(host, record.id, await runtime_of(host).tokens.issue(record.id))
         await again.next()
         await again.ask("ui/initialize", HELLO, id=0)
         await again.say({"method": "ui/notifications/initialized"})
@@ -493,7 +498,7 @@ async def test_only_granted_permissions_are_delegated_and_only_allowed_domains_a
             page.shown["document"].removeprefix("http://").split(".")[0],
             page.shown["document"].rpartition("/")[2],
         )
-        document = runtime_of(host).opener.documents.get(label, address)
+        document = await runtime_of(host).opener.documents.get(label, address)
         assert document is not None
         assert "connect-src 'self' https://api.example.com;" in document.headers["content-security-policy"]
         assert "evil" not in document.headers["content-security-policy"]
@@ -502,7 +507,7 @@ async def test_only_granted_permissions_are_delegated_and_only_allowed_domains_a
 
 async def test_a_changed_document_is_not_shown_until_it_is_approved() -> None:
     html = [HTML]
-    store = SqliteStore()
+    store = MemoryStore()
     host = Host({"board": board(html)}, policy=Policy({"pin_documents": True}), store=store)
     async with opened(host):
         html.append(HTML + "changed")
@@ -511,7 +516,7 @@ async def test_a_changed_document_is_not_shown_until_it_is_approved() -> None:
             await view(host)
         page = Page()
         page.answer = "once"
-        call = begin(host, "board", "show")
+        call = await begin(host, "board", "show")
         await page.open(host, call.view, call.token)
         assert (await page.next())["type"] == "show"
         await view(host)
@@ -524,7 +529,7 @@ async def test_the_program_can_approve_a_document() -> None:
         html.append(HTML + "changed")
         runtime_of(host).reader.forget("board")
         document = await runtime_of(host).reader.read(host.servers["board"], "ui://board/view")
-        host.approve_document("board", "ui://board/view", document.sha256)
+        await host.approve_document("board", "ui://board/view", document.sha256)
         await view(host)
 
 

@@ -150,7 +150,7 @@ async def test_a_document_that_was_made_for_one_user_is_not_shown_to_another() -
         titles = []
         for user in ("alice", "bob", "alice"):
             call = await host.conversation("c1", user=user).call_tool("crm__show_deals", {})
-            record = runtime_of(host).records.find(str(call.view))
+            record = await runtime_of(host).records.find(str(call.view))
             assert record is not None
             titles.append((await runtime_of(host).opener._document(record)).html)
         assert ["alice" in title for title in titles] == [True, False, True]

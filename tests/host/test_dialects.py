@@ -60,15 +60,15 @@ async def initialized(host: Host, call: Any) -> Page:
     return page
 
 
-def served(host: Host, page: Page) -> ServedDocument:
+async def served(host: Host, page: Page) -> ServedDocument:
     origin, _, address = page.shown["document"].partition("#")[0].rpartition("/")
-    document = runtime_of(host).opener.documents.get(origin.removeprefix("http://").partition(".")[0], address)
+    document = await runtime_of(host).opener.documents.get(origin.removeprefix("http://").partition(".")[0], address)
     assert document is not None
     return document
 
 
-def dialects(host: Host, outcome: str = "translated") -> set[str]:
-    return {record.name for record in host.audit(kind="dialect") if record.outcome == outcome}
+async def dialects(host: Host, outcome: str = "translated") -> set[str]:
+    return {record.name async for record in host.audit(kind="dialect") if record.outcome == outcome}
 
 
 @asynccontextmanager
@@ -102,8 +102,8 @@ LINKS = [row.older for row in ROWS if row.kind == "key" and row.today == "ui.res
 async def test_a_tool_linked_by_an_older_key_has_its_view_and_is_audited(key: str) -> None:
     async with running(linked({key: "ui://made/view"})) as host:
         call = await call_tool(host, "made", "show", {})
-        assert "<title>View" in served(host, await opened(host, call)).body.decode()
-        assert dialects(host) == {key}
+        assert "<title>View" in (await served(host, await opened(host, call))).body.decode()
+        assert await dialects(host) == {key}
 
 
 async def test_a_view_of_the_first_draft_gets_the_method_names_of_that_draft() -> None:
@@ -121,7 +121,7 @@ async def test_without_dialects_a_tool_linked_by_an_older_key_has_no_view_and_is
     async with running(linked({key: "ui://made/view"}), dialects=False) as host:
         call = await call_tool(host, "made", "show", {})
         assert (call.view, call.for_model[0]["text"]) == (None, "shown")
-        (record,) = host.audit(kind="dialect")
+        (record,) = [record async for record in host.audit(kind="dialect")]
         assert (record.name, record.outcome, record.server) == (key, "refused", "made")
         assert record.data == {"reason": "The tool's link is of another dialect."}
 
@@ -138,17 +138,17 @@ async def test_older_metadata_of_a_view_is_applied(prefix: str) -> None:
     }
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about)) as host:
         page = await opened(host, await call_tool(host, "made", "show", {}))
-        csp = served(host, page).headers["content-security-policy"]
+        csp = (await served(host, page)).headers["content-security-policy"]
         assert "connect-src 'self' https://api.example;" in csp
         assert "https://cdn.example;" in csp
         assert page.shown["border"] is True
-        assert dialects(host) == set(about)
+        assert await dialects(host) == set(about)
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}}, about=about), dialects=False) as host:
         page = await opened(host, await call_tool(host, "made", "show", {}))
-        assert "connect-src 'none';" in served(host, page).headers["content-security-policy"]
-        assert dialects(host, "refused") == set(about)
-        assert dialects(host) == set()
-        (record, *_) = host.audit(kind="dialect")
+        assert "connect-src 'none';" in (await served(host, page)).headers["content-security-policy"]
+        assert await dialects(host, "refused") == set(about)
+        assert await dialects(host) == set()
+        (record, *_) = [record async for record in host.audit(kind="dialect")]
         assert record.data == {
             "reason": "It is of another dialect, which this host does not read. Write ui.csp.",
             "uri": "ui://made/view",
@@ -162,9 +162,9 @@ HTML_TYPES = [row.older for row in ROWS if row.kind == "type" and row.older.star
 async def test_a_linked_view_with_an_older_mime_type_needs_dialects(mime: str) -> None:
     server = linked({"ui": {"resourceUri": "ui://made/view"}}, mime)
     async with running(server) as host:
-        body = served(host, await opened(host, await call_tool(host, "made", "show", {}))).body.decode()
+        body = (await served(host, await opened(host, await call_tool(host, "made", "show", {})))).body.decode()
         assert ("<script>" in body) is (mime != "text/html+mcp")
-        assert dialects(host) == {mime}
+        assert await dialects(host) == {mime}
     async with running(server, dialects=False) as host:
         call = await call_tool(host, "made", "show", {})
         with pytest.raises(ViewRefusedError, match="of another dialect"):
@@ -174,9 +174,9 @@ async def test_a_linked_view_with_an_older_mime_type_needs_dialects(mime: str) -
 async def test_a_standard_view_is_served_unchanged() -> None:
     async with running(linked({"ui": {"resourceUri": "ui://made/view"}})) as host:
         page = await opened(host, await call_tool(host, "made", "show", {}))
-        assert served(host, page).body == b"<!doctype html><title>View</title>"
+        assert (await served(host, page)).body == b"<!doctype html><title>View</title>"
         assert "#" not in page.shown["document"]
-        assert dialects(host) == set()
+        assert await dialects(host) == set()
 
 
 async def test_an_older_method_of_a_view_is_audited_once() -> None:
@@ -185,7 +185,7 @@ async def test_an_older_method_of_a_view_is_audited_once() -> None:
         page = await initialized(host, call)
         for height in range(3):
             await page.say({"method": "ui/size-change", "params": {"height": height}})
-        (record,) = host.audit(kind="dialect")
+        (record,) = [record async for record in host.audit(kind="dialect")]
         assert (record.name, record.view, record.data) == (
             "ui/size-change",
             call.view,
@@ -201,7 +201,7 @@ async def test_without_dialects_an_older_method_is_rejected_and_audited() -> Non
         assert answer["error"] == {"code": -32601, "message": reason}
         await page.ask("ui/initialize", HELLO, id=1)
         await page.say({"method": "ui/size-change", "params": {"height": 5}})
-        records = list(host.audit(kind="message"))
+        records = [record async for record in host.audit(kind="message")]
         assert records[0].data is not None
         assert records[0].data["error"]["message"] == reason
         assert records[-1].outcome.startswith("dropped: ui/size-change belongs to an older dialect")
@@ -240,15 +240,15 @@ EMBEDDED = html_resource("<p>Hello</p>")
 
 async def test_a_result_that_embeds_a_view_opens_it_and_the_model_sees_the_rest() -> None:
     async with running(embedding("made", show=EMBEDDED)) as host:
-        call = begin(host, "made", "show", "c")
+        call = await begin(host, "made", "show", "c")
         assert call.view is None
         await call.run({})
         assert [block["type"] for block in call.for_model] == ["text"]
         page = await initialized(host, call)
-        assert served(host, page).body.decode().endswith("<p>Hello</p>")
+        assert (await served(host, page)).body.decode().endswith("<p>Hello</p>")
         assert (await page.message())["params"] == {"arguments": {}}
         assert (await page.message())["params"] == call.result
-        assert {EMBEDDED_WORD, "text/html"} == dialects(host)
+        assert {EMBEDDED_WORD, "text/html"} == await dialects(host)
 
 
 async def test_without_dialects_an_embedded_view_is_not_opened_and_is_audited() -> None:
@@ -256,7 +256,7 @@ async def test_without_dialects_an_embedded_view_is_not_opened_and_is_audited() 
         call = await call_tool(host, "made", "show", {})
         assert call.view is None
         assert [block["type"] for block in call.for_model] == ["text", "resource"]
-        (record,) = host.audit(kind="dialect")
+        (record,) = [record async for record in host.audit(kind="dialect")]
         reason = "A result that brings its own View is of another dialect."
         assert (record.name, record.outcome) == (EMBEDDED_WORD, "refused")
         assert record.data == {"reason": reason, "uri": "ui://made/view"}
@@ -283,22 +283,24 @@ async def test_each_of_several_embedded_views_is_opened_and_audited() -> None:
         assert [block["type"] for block in call.for_model] == ["text"]
         for view in call.views:
             page = await initialized(host, view)
-            assert served(host, page).body.decode().endswith(f"<p>{view.uri}</p>")
+            assert (await served(host, page)).body.decode().endswith(f"<p>{view.uri}</p>")
             assert (await page.message())["params"] == {"arguments": {"a": 1}}
             assert (await page.message())["params"] == call.result
-        named = [record for record in host.audit(kind="dialect", conversation="c") if record.name == EMBEDDED_WORD]
+        named = [
+            record async for record in host.audit(kind="dialect", conversation="c") if record.name == EMBEDDED_WORD
+        ]
         assert [(record.view, record.data) for record in named] == [
             (view.view, {"today": "ui.resourceUri", "uri": view.uri}) for view in call.views
         ]
-        assert [record.data and record.data["uri"] for record in host.audit(kind="document")] == uris
+        assert [record.data and record.data["uri"] async for record in host.audit(kind="document")] == uris
 
 
 async def test_a_uri_that_is_embedded_twice_is_one_view_and_is_audited() -> None:
     async with running(several(EMBEDDED, html_resource("<p>Other</p>"))) as host:
         call = await call_tool(host, "made", "show", {})
         (view,) = call.views
-        assert "Hello" in served(host, await opened(host, view)).body.decode()
-        (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
+        assert "Hello" in (await served(host, await opened(host, view))).body.decode()
+        (record,) = [record async for record in host.audit(kind="dialect") if record.outcome == "refused"]
         assert record.data is not None
         assert record.data["uri"] == view.uri
         assert "another resource of this URI before it" in record.data["reason"]
@@ -309,7 +311,7 @@ async def test_embedded_views_beyond_the_limit_are_not_opened_and_are_audited() 
     async with running(several(*resources), limits=Limits(result_views=2)) as host:
         call = await call_tool(host, "made", "show", {})
         assert [view.uri for view in call.views] == ["ui://made/0", "ui://made/1"]
-        (record,) = [record for record in host.audit(kind="dialect") if record.outcome == "refused"]
+        (record,) = [record async for record in host.audit(kind="dialect") if record.outcome == "refused"]
         assert record.data == {"reason": "The result brings 5 Views, and no more than 2 are opened."}
 
 
@@ -320,7 +322,7 @@ async def test_embedded_views_are_restored_from_the_store_with_their_own_documen
         call = await call_tool(host, "made", "show", {})
     async with running(several(*resources), store=store) as host:
         for number, view in enumerate(call.views):
-            assert served(host, await opened(host, view)).body.decode().endswith(f"<p>{number}</p>")
+            assert (await served(host, await opened(host, view))).body.decode().endswith(f"<p>{number}</p>")
 
 
 async def test_a_linked_view_takes_precedence_over_embedded_ones() -> None:
@@ -333,7 +335,7 @@ async def test_a_linked_view_takes_precedence_over_embedded_ones() -> None:
 
     async with running(server) as host:
         page = await opened(host, await call_tool(host, "made", "show", {}))
-        assert "Linked" in served(host, page).body.decode()
+        assert "Linked" in (await served(host, page)).body.decode()
 
 
 @pytest.mark.parametrize(
@@ -347,7 +349,7 @@ async def test_a_linked_view_takes_precedence_over_embedded_ones() -> None:
 async def test_content_that_is_not_a_view_opens_nothing(block: dict[str, Any]) -> None:
     async with running(embedding("made", show=block)) as host:
         assert (await call_tool(host, "made", "show", {})).view is None
-        assert dialects(host) == set()
+        assert await dialects(host) == set()
 
 
 @pytest.mark.parametrize(
@@ -375,7 +377,7 @@ async def test_an_embedded_view_is_restored_from_the_store(tmp_path: Path) -> No
     async with running(server, store=store) as host:
         call = await call_tool(host, "made", "show", {})
     async with running(embedding("made", show=EMBEDDED), store=store) as host:
-        assert served(host, await opened(host, call)).body.decode().endswith("<p>Hello</p>")
+        assert (await served(host, await opened(host, call))).body.decode().endswith("<p>Hello</p>")
     async with running(embedding("made", show=EMBEDDED), store=store, dialects=False) as host:
         with pytest.raises(ViewRefusedError, match="of another dialect, which this host refuses"):
             await opened(host, call)
@@ -429,7 +431,7 @@ async def test_a_policy_in_code_can_ask_about_an_external_page(answer: Answer, s
         for _ in range(2):
             call = await call_tool(host, "made", "show", {})
             if shown:
-                assert "https://a.example/x" in served(host, await opened(host, call)).body.decode()
+                assert "https://a.example/x" in (await served(host, await opened(host, call))).body.decode()
             else:
                 with pytest.raises(ViewRefusedError, match="The user denied this"):
                     await opened(host, call)
@@ -455,7 +457,7 @@ async def test_the_url_of_a_framed_page_is_only_in_an_attribute_and_the_policy()
     listed = "# for people\r\nftp://a.example/\r\nhttps://a.example/?a=1&quot;b='2'\r\nhttps://b.example/\r\n"
     policy = Policy({"external_domains": ["a.example", "b.example"]})
     async with running(embedding("made", show=html_resource(listed, "text/uri-list")), policy=policy) as host:
-        document = served(host, await opened(host, await call_tool(host, "made", "show", {})))
+        document = await served(host, await opened(host, await call_tool(host, "made", "show", {})))
         assert 'src="https://a.example/?a=1&amp;quot;b=&#x27;2&#x27;"' in document.body.decode()
         assert "frame-src https://a.example;" in document.headers["content-security-policy"]
 
@@ -480,7 +482,7 @@ async def test_widget_state_is_stored_and_returned_but_not_sent_to_the_model() -
         await page.message()
         await page.message()
         assert (await page.ask("fanlight/save-state", {"state": {"count": 2}}))["result"] == {}
-        assert context_of(host, "c") == []
+        assert await context_of(host, "c") == []
         again = await opened(host, call)
         assert known(again)["state"] == {"count": 2}
         assert known(again)["result"] == call.result
@@ -503,7 +505,7 @@ async def test_the_policy_can_send_widget_state_to_the_model(rule: str, answer: 
                 await page.tell({"type": "command-result", "id": frame["id"], "result": {"answer": answer}})
         assert frame["message"]["result"] == {}
         assert known(await opened(host, call))["state"] == 5
-        assert bool(context_of(host, "c")) is is_sent
+        assert bool(await context_of(host, "c")) is is_sent
 
 
 async def test_widget_state_is_per_view_and_limited_in_size() -> None:

@@ -102,7 +102,7 @@ async def test_raw_html_of_mcp_ui_is_shown_and_its_actions_arrive(
             if adapter is None:
                 await until(view, "rendered.toolOutput?.content[0].text === 'Here is show.'")
             assert problems == []
-            assert {record.name for record in host.audit(kind="message")} <= STANDARD
+            assert {record.name async for record in host.audit(kind="message")} <= STANDARD
 
 
 STANDARD = {
@@ -155,7 +155,7 @@ async def test_an_external_page_is_framed_if_the_policy_allows_its_origin_and_it
                 await expect(page.locator("mcp-app").locator("iframe")).to_have_css("height", "222px")
                 assert received.messages == ["from elsewhere"]
                 assert await inner.evaluate("origin") == address
-                (shown,) = host.audit(kind="document")
+                (shown,) = [record async for record in host.audit(kind="document")]
                 assert shown.data is not None
                 assert f"frame-src {address};" in shown.data["csp"]
                 assert "connect-src 'self';" in shown.data["csp"]
@@ -211,7 +211,7 @@ async def test_only_an_allowed_external_page_can_use_the_standard(waits: bool, b
                 )
                 for frame in (view, page.main_frame, view, page.main_frame):
                     await frame.evaluate("new Promise((done) => setTimeout(done, 50))")
-                assert len(list(host.audit(kind="message", name="tools/call"))) == 2
+                assert len([record async for record in host.audit(kind="message", name="tools/call")]) == 2
                 assert received.messages == []
                 assert problems == []
 
@@ -367,11 +367,11 @@ async def test_a_plain_widget_for_chatgpt_runs_unchanged(browser: Browser) -> No
             await view.get_by_role("textbox").fill("Write")
             await view.get_by_role("button", name="Add").click()
             await expect(view.get_by_role("listitem")).to_have_text(["Read", "Write"])
-            (shown,) = host.audit(kind="document")
+            (shown,) = [record async for record in host.audit(kind="document")]
             assert shown.data is not None
             assert "connect-src 'self' https://api.example;" in shown.data["csp"]
             await expect(page.locator("mcp-app").locator("dialog").first).to_have_class(re.compile("border"))
-            words = {record.name for record in host.audit(kind="dialect")}
+            words = {record.name async for record in host.audit(kind="dialect")}
             assert words == {
                 *("openai/outputTemplate", "openai/widgetPrefersBorder", "openai/widgetCSP", "text/html+skybridge"),
             }
@@ -402,7 +402,7 @@ async def test_a_react_widget_for_chatgpt_runs_unchanged_and_restores_its_state(
             again = await view_frame(page)
             await expect(again.get_by_role("button", name="Count 2")).to_be_visible()
             assert await again.evaluate("openai.widgetState") == {"count": 2}
-            assert context_of(host, "chatgpt") == []
+            assert await context_of(host, "chatgpt") == []
             assert problems == []
 
 

@@ -22,10 +22,10 @@ class Grants:
     def __init__(self, *grants: Grant) -> None:
         self.kept = list(grants)
 
-    def grants(self, user: str | None) -> list[Grant]:
+    async def grants(self, user: str | None) -> list[Grant]:
         return [grant for grant in self.kept if grant.user == user]
 
-    def revoke(self, grant: Grant) -> None:
+    async def revoke(self, grant: Grant) -> None:
         self.kept = [kept for kept in self.kept if kept != grant]
 
 

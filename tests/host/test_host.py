@@ -127,7 +127,7 @@ async def test_a_page_gets_three_origins_and_the_documents_own_policy() -> None:
         assert page.shown["proxy"].startswith("http://sandbox.localhost:8000/proxy?host=http%3A%2F%2Flocalhost%3A8000")
         origin, _, address = page.shown["document"].rpartition("/")
         label = origin.removeprefix("http://").partition(".")[0]
-        document = runtime_of(host).opener.documents.get(label, address)
+        document = await runtime_of(host).opener.documents.get(label, address)
         assert document is not None
         assert "connect-src 'self' https://api.example.com" in document.headers["content-security-policy"]
         assert page.shown["border"] is True
@@ -137,7 +137,7 @@ async def test_a_page_gets_three_origins_and_the_documents_own_policy() -> None:
 @pytest.mark.case("mcp-apps-life-02")
 async def test_arguments_are_shown_while_the_model_writes_them_and_never_after() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         for piece in json.dumps({"a": 1, "b": 22, "note": "x" * 2000}):
             call.feed(piece)
@@ -156,7 +156,7 @@ async def test_arguments_are_shown_while_the_model_writes_them_and_never_after()
 @pytest.mark.case("mcp-apps-life-04")
 async def test_cancelling_a_call_notifies_the_view_and_the_server() -> None:
     async with running() as host:
-        call = begin(host, "counter", "hang")
+        call = await begin(host, "counter", "hang")
         page = await open_view(host, call.view, call.token)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.run, {})
@@ -184,7 +184,7 @@ async def test_the_error_for_an_unknown_tool_or_server_lists_the_known_ones() ->
 @pytest.mark.case("mcp-apps-req-04")
 async def test_a_view_calls_tools_of_its_own_server_and_gets_the_raw_result() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         answer = await page.ask("tools/call", {"name": "only_app"})
         assert answer["result"]["_meta"] == {"kept": [1]}
@@ -197,14 +197,14 @@ async def test_a_view_calls_tools_of_its_own_server_and_gets_the_raw_result() ->
 @pytest.mark.parametrize("name", ["only_model", "pay", "show_cart", "nothing", "counter__add"])
 async def test_a_view_never_calls_a_tool_that_is_not_its_own(name: str) -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         assert (await page.ask("tools/call", {"name": name}))["error"]["code"] == -32602
 
 
 async def test_progress_of_a_tool_reaches_the_view_and_its_cancellation_the_server() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         await page.say({"id": 9, "method": "tools/call", "params": {"name": "hang", "_meta": {"progressToken": "t"}}})
         progress = await page.message()
@@ -219,7 +219,7 @@ async def test_progress_of_a_tool_reaches_the_view_and_its_cancellation_the_serv
 )
 async def test_only_web_links_are_opened(url: str) -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         assert (await page.ask("ui/open-link", {"url": url}))["error"]["code"] == -32000
 
@@ -228,7 +228,7 @@ async def test_only_web_links_are_opened(url: str) -> None:
 async def test_a_message_is_passed_to_the_handler_with_its_conversation() -> None:
     said: list[Any] = []
     async with running() as host:
-        call = begin(host, "counter", "add", conversation="c1")
+        call = await begin(host, "counter", "add", conversation="c1")
         page = await open_view(host, call.view, call.token)
         content = [{"type": "text", "text": "hi"}]
         assert "error" in await page.ask("ui/message", {"role": "user", "content": content})
@@ -242,22 +242,22 @@ async def test_a_message_is_passed_to_the_handler_with_its_conversation() -> Non
 @pytest.mark.case("mcp-apps-req-03")
 async def test_the_model_gets_the_last_context_of_each_open_view() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add", conversation="c1")
+        call = await begin(host, "counter", "add", conversation="c1")
         page = await open_view(host, call.view, call.token)
         for text in ("one", "two"):
             update = {"content": [{"type": "text", "text": text}]}
             await page.say({"id": 7, "method": "ui/update-model-context", "params": update})
             assert (await page.next())["update"] == update
             assert (await page.message())["result"] == {}
-        (context,) = context_of(host, "c1")
+        (context,) = await context_of(host, "c1")
         assert (context["view"], context["content"][0]["text"]) == (call.view, "two")
-        assert context_of(host, "other") == []
+        assert await context_of(host, "other") == []
 
 
 @pytest.mark.case("mcp-apps-life-05")
 async def test_closing_a_view_tears_it_down_first() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         assert call.view is not None
         async with anyio.create_task_group() as tasks:
@@ -275,7 +275,7 @@ async def test_closing_a_view_tears_it_down_first() -> None:
 @pytest.mark.case("mcp-apps-life-07")
 async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         host.set_context(theme="dark")
         assert (await page.message())["params"] == {"theme": "dark"}
@@ -285,7 +285,7 @@ async def test_a_change_of_the_hosts_context_reaches_open_views() -> None:
 
 async def test_a_view_cannot_be_opened_with_a_wrong_token() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         for token in (None, "", "x", call.token + "x" if call.token else "", 7):
             with pytest.raises(ViewRefusedError):
                 await open_view(host, call.view, token)  # type: ignore[arg-type]
@@ -305,7 +305,7 @@ async def test_a_reloaded_page_gets_the_same_input_and_result_again() -> None:
 
 async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         page.disconnect()
         await call.run({"a": 1, "b": 2})
@@ -316,7 +316,7 @@ async def test_a_lost_socket_is_resumed_without_a_new_document() -> None:
 
 async def test_a_page_that_missed_too_many_frames_reloads_its_view() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         page.disconnect()
         for seen in (page.seen + 1, -1, None, True, "1"):
@@ -328,7 +328,7 @@ async def test_a_page_that_missed_too_many_frames_reloads_its_view() -> None:
 
 async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_written() -> None:
     async with running() as host:
-        call = begin(host, "counter", "hang")
+        call = await begin(host, "counter", "hang")
         page = await open_view(host, call.view, call.token)
         async with anyio.create_task_group() as tasks:
 
@@ -342,7 +342,7 @@ async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_writ
         cancelled = await page.message()
         assert cancelled["method"] == "ui/notifications/tool-cancelled"
         assert cancelled["params"] == {"reason": "changed my mind"}
-        written = begin(host, "counter", "add")
+        written = await begin(host, "counter", "add")
         page = await open_view(host, written.view, written.token)
         written.feed('{"a": 1')
         assert (await page.message())["method"] == "ui/notifications/tool-input-partial"
@@ -356,7 +356,7 @@ async def test_a_call_is_cancelled_while_it_runs_or_while_its_arguments_are_writ
 
 async def test_a_view_reloaded_while_its_tool_runs_still_gets_the_result() -> None:
     async with running() as host:
-        call = begin(host, "counter", "hang")
+        call = await begin(host, "counter", "hang")
         await open_view(host, call.view, call.token)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.run, {})
@@ -389,7 +389,7 @@ async def test_a_session_without_a_page_ends_and_its_view_is_restored_from_the_s
 
 async def test_a_result_without_a_session_is_stored() -> None:
     async with running(linger=0.02) as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         await gone(host, call.view)
         await call.run({"a": 1, "b": 2})
         page = await open_view(host, call.view, call.token)
@@ -399,7 +399,7 @@ async def test_a_result_without_a_session_is_stored() -> None:
 
 async def test_a_link_to_a_resource_is_read_from_the_server_and_saved() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         contents = [{"type": "resource_link", "uri": "ui://counter/view", "name": "x"}]
         await page.say({"id": 1, "method": "ui/download-file", "params": {"contents": contents}})
@@ -424,7 +424,7 @@ async def test_a_view_is_restored_with_its_data_after_a_restart_of_the_host(tmp_
         await initialize(page)
         assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}
         assert (await page.message())["params"] == call.result
-        assert context_of(host, "c1")[0]["structuredContent"] == {"seen": 3}
+        assert (await context_of(host, "c1"))[0]["structuredContent"] == {"seen": 3}
 
 
 async def test_the_error_for_a_missing_document_has_the_reason() -> None:
@@ -489,7 +489,7 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
     script.write_text(DYING, encoding="utf-8")
     async with Host({"dying": [sys.executable, str(script)]}, timeouts=Timeouts(connect=60)) as host:
         await host.servers["dying"].ready()
-        call = begin(host, "dying", "die")
+        call = await begin(host, "dying", "die")
         page = await open_view(host, call.view, call.token)
         with pytest.raises(CallCancelledError):
             await call.run({})
@@ -503,7 +503,7 @@ async def test_a_server_that_dies_in_a_call_cancels_it_for_the_view_and_later_ca
 
 async def test_a_context_that_is_not_json_raises_and_leaves_the_host_running() -> None:
     async with running() as host:
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         page = await open_view(host, call.view, call.token)
         with pytest.raises(TypeError, match="is not JSON"):
             host.set_context(theme=object())

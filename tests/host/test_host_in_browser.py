@@ -58,7 +58,7 @@ async def test_a_view_is_shown_with_its_result_and_calls_its_server(browser: Bro
         await view.get_by_role("checkbox").nth(1).check()
         await expect(view.get_by_role("status")).to_have_text("1 of 3 left")
         await expect(view.locator("body")).to_be_visible()
-        context = context_of(host, "todo")
+        context = await context_of(host, "todo")
         assert "[x] 1. Read the tutorial" in context[0]["content"][0]["text"]
         assert problems == []
 
@@ -108,7 +108,7 @@ async def test_a_missing_document_is_an_error_in_the_page(browser: Browser) -> N
         await page.unroute_all()
         await page.get_by_role("button", name="Try again").click()
         await expect((await view_frame(page)).locator("#day")).to_contain_text("Tokyo")
-        assert [record.name for record in host.audit(kind="document")].count("failed") == 1
+        assert [record.name async for record in host.audit(kind="document")].count("failed") == 1
 
 
 async def test_a_view_in_two_windows_is_live_in_the_newest_and_can_be_taken_back(browser: Browser) -> None:
@@ -177,7 +177,7 @@ async def test_closing_the_page_ends_a_consent_question(how: str, browser: Brows
             await expect((await view_frame(page)).get_by_role("listitem")).to_have_count(3)
             await expect(page.get_by_role("dialog")).to_have_count(0)
         with anyio.fail_after(10):  # a question has two minutes
-            while not (decided := list(host.audit(kind="decision", name="tool"))):  # noqa: ASYNC110  nobody tells
+            while not (decided := [record async for record in host.audit(kind="decision", name="tool")]):  # noqa: ASYNC110  nobody tells
                 await anyio.sleep(0.05)
     assert [(record.outcome, record.by) for record in decided] == [("denied", "nobody")]
 
@@ -227,7 +227,7 @@ async def test_the_published_app_runs_in_our_host(package: str, browser: Browser
         await expect(view.locator("#out")).to_have_text("input 1 result 3")
         await view.get_by_role("button").click()
         await expect(view.locator("#out")).to_have_text("input 1 result 3 call 42 in fanlight")
-        assert context_of(host, "sum")[0]["content"] == [{"type": "text", "text": "seen"}]
+        assert (await context_of(host, "sum"))[0]["content"] == [{"type": "text", "text": "seen"}]
         assert problems == []
 
 

@@ -65,7 +65,7 @@ async def test_the_model_context_of_a_view_is_limited_in_size() -> None:
         update = {"content": [{"type": "text", "text": "x" * 100}]}
         answer = await page.ask("ui/update-model-context", update)
         assert "at most 100 are kept" in answer["error"]["message"]
-        assert context_of(host, "c1") == []
+        assert await context_of(host, "c1") == []
 
 
 async def test_only_the_last_of_many_size_changes_is_reported() -> None:

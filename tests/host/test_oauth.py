@@ -151,8 +151,8 @@ async def test_a_restart_needs_no_sign_in_and_forget_needs_one(tmp_path: Path) -
             assert program.asked == []
             await program.host.forget(user="alice")
             stored = SqliteStore(tmp_path / "host.db")
-            assert stored.credentials("alice", "crm") is None
-            assert stored.credentials("bob", "crm") is not None
+            assert await stored.credentials("alice", "crm") is None
+            assert await stored.credentials("bob", "crm") is not None
             with pytest.raises(SignInRequiredError):
                 await program.whoami("alice")
             assert await program.whoami("bob") == "bob"
@@ -164,9 +164,9 @@ async def test_a_token_that_expired_while_the_program_was_stopped_is_refreshed(t
         async with running(crm, store=store) as program:
             await program.sign_in("alice")
         stored = SqliteStore(tmp_path / "host.db")
-        credentials = stored.credentials("alice", "crm")
+        credentials = await stored.credentials("alice", "crm")
         assert credentials is not None
-        stored.set_credentials("alice", "crm", {**credentials, "expires": 1.0})
+        await stored.set_credentials("alice", "crm", {**credentials, "expires": 1.0})
         crm.accounts.access.clear()
         async with running(crm, store=store) as program:
             assert await program.whoami("alice") == "alice"
@@ -291,10 +291,10 @@ async def test_a_connection_that_still_closes_stores_nothing_of_a_forgotten_user
         auth = await runtime.sign_ins.credentials("alice", "crm")
         assert isinstance(auth, SignInAuth)
         await auth.tokens.set_tokens(OAuthToken(access_token="before"))
-        assert runtime.store.credentials("alice", "crm") is not None
+        assert await runtime.store.credentials("alice", "crm") is not None
         await program.host.forget(user="alice")
         await auth.tokens.set_tokens(OAuthToken(access_token="refreshed meanwhile"))
-        assert runtime.store.credentials("alice", "crm") is None
+        assert await runtime.store.credentials("alice", "crm") is None
 
 
 async def test_a_forgotten_user_cannot_finish_a_sign_in() -> None:

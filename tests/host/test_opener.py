@@ -74,7 +74,7 @@ async def test_a_client_that_forges_its_scheme_changes_nothing_for_the_pages_of_
         assert forged != honest == again
         label = app_label("map", "ui://map/view", None)
         for address, scheme in ((honest, "https"), (forged, "http")):
-            document = documents.get(label, address)
+            document = await documents.get(label, address)
             assert document is not None
             ancestors = f"frame-ancestors {scheme}://localhost:8443 {scheme}://sandbox.localhost:8443;"
             assert ancestors in document.headers["content-security-policy"]
@@ -92,8 +92,8 @@ async def test_a_user_that_is_forgotten_leaves_no_document_behind(tmp_path: Path
             shown[user] = app_label("map", "ui://map/view", user), (await page.next())["document"].rpartition("/")[2]
         await host.forget(user="alice")
         for documents in (runtime_of(host).opener.documents, DocumentCache(SqliteStore(path))):
-            assert documents.get(*shown["alice"]) is None
-            assert documents.get(*shown["bob"]) is not None
+            assert await documents.get(*shown["alice"]) is None
+            assert await documents.get(*shown["bob"]) is not None
 
 
 async def test_a_view_that_declares_nothing_learns_that_nothing_is_approved() -> None:

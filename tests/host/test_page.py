@@ -71,7 +71,7 @@ async def test_requests_under_way_when_another_page_takes_the_view_are_recorded_
         await skip_data(first)
         await first.say({"id": 5, "method": "tools/call", "params": {"name": "hang", "arguments": {}}})
         await open_view(host, call.view, call.token)
-        outcomes = [(record.name, record.outcome) for record in host.audit()]
+        outcomes = [(record.name, record.outcome) async for record in host.audit()]
         assert ("tools/call", "cancelled") in outcomes
 
 
@@ -139,7 +139,7 @@ async def test_a_view_that_was_let_go_comes_back_with_its_data_and_what_it_share
         with anyio.fail_after(10):
             while runtime_of(host).views.session(call.view) is not None:  # noqa: ASYNC110  nobody tells
                 await anyio.sleep(0.01)
-        assert [context["content"] for context in context_of(host, "c1")] == [update["content"]]
+        assert [context["content"] for context in await context_of(host, "c1")] == [update["content"]]
         second = await open_view(host, call.view, call.token, greet=False)
         assert (await second.next()) == {"type": "model-context", "update": update}
         await initialize(second)

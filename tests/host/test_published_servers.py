@@ -171,20 +171,23 @@ async def test_each_button_of_the_debug_view_gets_a_response_of_the_host(
         assert messages[0] == (server, "user", [{"type": "text", "text": "Hello, model"}])
         assert (messages[1][2][0]["type"], len(messages)) == ("image", 2)
 
-        def model_context() -> dict[str, Any]:
-            (context,) = [each for each in context_of(program.host, server) if each["view"] == program.call.view]
+        async def model_context() -> dict[str, Any]:
+            (context,) = [each for each in await context_of(program.host, server) if each["view"] == program.call.view]
             return context
 
         await view.locator("#context-text").fill("Seen by the model")
         await press("Update (Text)")
         await logged(view, "update-context")
-        assert model_context()["content"] == [{"type": "text", "text": "Seen by the model"}]
+        assert (await model_context())["content"] == [{"type": "text", "text": "Seen by the model"}]
         await press("Update (Structured)")
         await logged(view, "update-context", 2)
-        assert (model_context()["content"], list(model_context()["structuredContent"])) == ([], ["debugState"])
+        assert ((await model_context())["content"], list((await model_context())["structuredContent"])) == (
+            [],
+            ["debugState"],
+        )
         await press("Update (Image)")
         await logged(view, "update-context", 3)
-        assert model_context()["content"][0]["mimeType"] == "image/png"
+        assert (await model_context())["content"][0]["mimeType"] == "image/png"
 
         await view.locator("#log-data").fill("Something odd")
         await press("warning")

@@ -13,12 +13,12 @@ async def test_a_result_that_arrives_while_a_view_is_reloaded_is_not_lost() -> N
     """Goes red if `renew` restores the record that the page asked for instead of the current one."""
     async with running() as host:
         runtime = runtime_of(host)
-        call = begin(host, "counter", "add")
+        call = await begin(host, "counter", "add")
         assert call.view is not None
         await open_view(host, call.view, call.token)
         before = runtime.records[call.view]
         await call.run({"a": 1, "b": 2})
-        runtime.views.renew(before)
+        await runtime.views.renew(before)
         assert runtime.records[call.view].result == call.result
         page = await open_view(host, call.view, call.token)
         assert (await page.message())["params"] == {"arguments": {"a": 1, "b": 2}}

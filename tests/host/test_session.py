@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
+from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
@@ -16,6 +17,8 @@ from fanlight.protocol.bridge import Bridge
 from support.page import SHOW, Page
 
 pytestmark = pytest.mark.anyio
+
+APP = App("v1", "server", "ui://server/view", "show")
 
 CAPABILITIES: dict[str, Any] = {
     "serverTools": {},
@@ -72,7 +75,7 @@ class Backend:
     async def keep_state(self, session: Session, state: Any) -> None:
         await self._note("state", state)
 
-    def log_dialect(self, view: str, older: str, today: str) -> None:
+    def log_dialect(self, app: App, older: str, today: str) -> None:
         self.written.append((older, today))
 
     async def check_link(self, session: Session, url: str) -> None:
@@ -84,16 +87,16 @@ class Backend:
         await self._note("download", contents)
         return [{"name": "a.txt", "mimeType": "text/plain", "text": "x"}], ["https://a.example/b.pdf"]
 
-    def log_response(self, view: str, request: ViewMessage, response: dict[str, Any], size: int) -> None:
+    async def log_response(self, app: App, request: ViewMessage, response: dict[str, Any], size: int) -> None:
         self.written.append((request.method, "error" in response, size))
 
-    def log_notification(self, view: str, message: ViewMessage, event: Any) -> None:
+    def log_notification(self, app: App, message: ViewMessage, event: Any) -> None:
         self.written.append((message.method,))
 
-    def log_cancelled(self, view: str, request: ViewMessage) -> None:
+    def log_cancelled(self, app: App, request: ViewMessage) -> None:
         self.written.append((request.method, "cancelled"))
 
-    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
+    def log_rejected(self, app: App, message: ViewMessage, reason: str) -> None:
         self.written.append((message.method, reason))
 
     async def app_tools_changed(self, session: Session) -> None:
@@ -120,7 +123,7 @@ async def live(timeouts: Timeouts | None = None, *, ready: bool = True) -> Async
     bridge = Bridge({"name": "H", "version": "1"}, CAPABILITIES, context, tools={"add"})
     backend, page = Backend(), Page()
     async with HostTasks() as tasks:
-        session = Session("v1", bridge, backend, backend, tasks, backend.close, timeouts=timeouts)
+        session = Session(APP, bridge, backend, backend, tasks, backend.close, timeouts=timeouts)
         await session.begin(page, SHOW, {})
         assert (await page.next())["type"] == "show"
         stage = Stage(session, page, backend)

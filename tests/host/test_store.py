@@ -10,47 +10,50 @@ import pytest
 
 from fanlight.host.errors import StoreError
 from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, ViewRecord
+from fanlight.host.store.memory import MemoryStore
 from fanlight.host.store.open import open_store
 from fanlight.host.store.schema import MIGRATIONS
 from fanlight.host.store.sqlite import SqliteStore
 
+pytestmark = pytest.mark.anyio
+
 RECORD = ViewRecord("v1", "clock", "get_time", "ui://clock/view", conversation="c1", arguments={"zone": "Ö"})
 
 
-def test_a_record_is_loaded_as_it_was_stored(tmp_path: Path) -> None:
+async def test_a_record_is_loaded_as_it_was_stored(tmp_path: Path) -> None:
     path = f"sqlite:///{tmp_path / 'views.db'}"
     store = open_store(path)
-    store.add(RECORD)
+    await store.add(RECORD)
     changes: dict[str, Any] = {
         "result": {"content": [{"type": "text", "text": "😀\ud800"}], "n": 2**70},
         "context": {"content": []},
     }
-    store.change("v1", changes)
-    store.change("nothing", changes)
-    store.close()
+    await store.change("v1", changes)
+    await store.change("nothing", changes)
+    await store.close()
     again = open_store(path)
-    assert again.load("v1") == replace(RECORD, **changes)
-    assert again.load("nothing") is None
-    again.close()
+    assert await again.load("v1") == replace(RECORD, **changes)
+    assert await again.load("nothing") is None
+    await again.close()
 
 
-def test_contexts_are_returned_in_the_order_in_which_their_views_were_added() -> None:
-    store = SqliteStore()
+async def test_contexts_are_returned_in_the_order_in_which_their_views_were_added() -> None:
+    store = MemoryStore()
     for id, conversation in (("b", "c1"), ("a", "c1"), ("x", "c2"), ("n", None), ("without", "c1"), ("closed", "c1")):
-        store.add(replace(RECORD, id=id, conversation=conversation))
+        await store.add(replace(RECORD, id=id, conversation=conversation))
     for id in ("a", "n", "b", "closed"):
-        store.change(id, {"context": {"of": id}})
-    store.change("closed", {"closed": True})
-    assert store.contexts(None, "c1") == [
+        await store.change(id, {"context": {"of": id}})
+    await store.change("closed", {"closed": True})
+    assert await store.contexts(None, "c1") == [
         ("b", "clock", "get_time", {"of": "b"}, False),
         ("a", "clock", "get_time", {"of": "a"}, False),
     ]
-    assert store.contexts(None, None) == [("n", "clock", "get_time", {"of": "n"}, False)]
+    assert await store.contexts(None, None) == [("n", "clock", "get_time", {"of": "n"}, False)]
 
 
-def test_only_fields_of_a_record_can_be_changed() -> None:
+async def test_only_fields_of_a_record_can_be_changed() -> None:
     with pytest.raises(ValueError, match=r"changes has closed = 1 --, expected fields of ViewRecord: id, server"):
-        SqliteStore().change("v1", {"closed = 1 --": 2})
+        await MemoryStore().change("v1", {"closed = 1 --": 2})
 
 
 @pytest.mark.parametrize("store", ["views.db", "sqlite:///", "postgres://x", ""])
@@ -59,11 +62,11 @@ def test_an_invalid_address_of_a_store_is_rejected(store: str) -> None:
         open_store(store)
 
 
-def test_hostile_text_stays_text() -> None:
-    store = SqliteStore()
+async def test_hostile_text_stays_text() -> None:
+    store = MemoryStore()
     odd = replace(RECORD, id="'; drop table views; --", tool='"', cancelled="\0\u2028")
-    store.add(odd)
-    assert store.load(odd.id) == odd
+    await store.add(odd)
+    assert await store.load(odd.id) == odd
 
 
 UNVERSIONED = """
@@ -96,7 +99,7 @@ def version_of(path: Path) -> int:
         database.close()
 
 
-def test_a_file_from_before_versions_were_counted_is_read_and_gets_a_version(tmp_path: Path) -> None:
+async def test_a_file_from_before_versions_were_counted_is_read_and_gets_a_version(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     database = sqlite3.connect(path)
     database.executescript(UNVERSIONED)
@@ -106,23 +109,23 @@ def test_a_file_from_before_versions_were_counted_is_read_and_gets_a_version(tmp
     record = replace(RECORD, context={"content": []}, state={"count": 1})
     grant = Grant("clock", "ui://clock/view", "tool", "set_alarm")
     audit = AuditRecord(5.5, "decision", "tool", "allowed", "v1", "clock", "c1", None, "user", 10, 20, 0.5, {"a": 1})
-    assert store.load("v1") == record
-    assert store.grants(None) == [grant]
-    assert store.pinned("clock", "ui://clock/view", None) == "abc"
-    assert list(store.records(AuditQuery())) == [audit]
-    store.add(replace(RECORD, id="v2"))
-    store.record([audit])
-    store.close()
+    assert await store.load("v1") == record
+    assert await store.grants(None) == [grant]
+    assert await store.pinned("clock", "ui://clock/view", None) == "abc"
+    assert [record async for record in store.records(AuditQuery())] == [audit]
+    await store.add(replace(RECORD, id="v2"))
+    await store.record([audit])
+    await store.close()
     again = SqliteStore(path)
-    assert (again.load("v1"), again.load("v2")) == (record, replace(RECORD, id="v2"))
-    assert len(list(again.records(AuditQuery()))) == 2
-    again.close()
+    assert (await again.load("v1"), await again.load("v2")) == (record, replace(RECORD, id="v2"))
+    assert len([record async for record in again.records(AuditQuery())]) == 2
+    await again.close()
     assert version_of(path) == len(MIGRATIONS)
 
 
-def test_a_file_of_a_newer_version_is_rejected_and_left_as_it_is(tmp_path: Path) -> None:
+async def test_a_file_of_a_newer_version_is_rejected_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
-    SqliteStore(path).close()
+    await SqliteStore(path).close()
     database = sqlite3.connect(path)
     database.execute("pragma user_version = 99")
     database.close()
@@ -133,9 +136,9 @@ def test_a_file_of_a_newer_version_is_rejected_and_left_as_it_is(tmp_path: Path)
     assert version_of(path) == 99
 
 
-def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "views.db"
-    SqliteStore(path).close()
+    await SqliteStore(path).close()
     steps = (*MIGRATIONS, ("alter table views add column added text", "this is not SQL"))
     monkeypatch.setattr("fanlight.host.store.schema.MIGRATIONS", steps)
     with pytest.raises(sqlite3.OperationalError):
@@ -149,9 +152,9 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
-def test_a_new_file_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
+async def test_a_new_file_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "host.db"
     store = SqliteStore(path)
-    store.add(RECORD)
+    await store.add(RECORD)
     assert {oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == {"0o600"}
-    store.close()
+    await store.close()

@@ -52,20 +52,20 @@ async def test_a_call_begins_with_its_first_piece_and_runs_by_its_id() -> None:
     async with conversation() as (host, chat):
         seen: list[tuple[str, CallView]] = []
         async with chat.turn(on_view=lambda id, view: seen.append((id, view))) as turn:
-            turn.feed("call_1", "notes__show", "")
+            await turn.feed("call_1", "notes__show", "")
             assert [(id, view.uri) for id, view in seen] == [("call_1", URI)]
-            turn.feed("call_1", None, '{"text": ')
-            turn.feed("call_1", "notes__show", '"milk"}')
+            await turn.feed("call_1", None, '{"text": ')
+            await turn.feed("call_1", "notes__show", '"milk"}')
             call = await turn.run("call_1", "notes__show", {"text": "milk"})
         assert [view.view for _, view in seen] == [call.view]
         assert call.text == "first\nmilk"
-        assert host.view(str(call.view)).call == "done"
+        assert (await host.view(str(call.view))).call == "done"
 
 
 async def test_calls_are_kept_apart_by_their_ids() -> None:
     async with conversation() as (_, chat), chat.turn() as turn:
-        turn.feed("a", "notes__show", '{"text": "x')
-        turn.feed("b", "notes__show", '{"text": "y')
+        await turn.feed("a", "notes__show", '{"text": "x')
+        await turn.feed("b", "notes__show", '{"text": "y')
         first = await turn.run("a", "notes__show", {"text": "x"})
         second = await turn.run("b", "notes__show", {"text": "y"})
         assert (first.text, second.text) == ("first\nx", "first\ny")
@@ -84,7 +84,7 @@ async def test_a_view_that_a_result_brings_is_reported_after_the_run() -> None:
     async with conversation(dialects=True) as (_, chat):
         seen: list[str] = []
         async with chat.turn(on_view=lambda id, view: seen.append(view.uri)) as turn:
-            turn.feed("call_1", "notes__embed", "{}")
+            await turn.feed("call_1", "notes__embed", "{}")
             assert seen == []
             await turn.run("call_1", "notes__embed", {})
         assert seen == ["ui://notes/own"]
@@ -92,8 +92,8 @@ async def test_a_view_that_a_result_brings_is_reported_after_the_run() -> None:
 
 async def test_an_unknown_tool_does_not_raise_in_the_stream_and_its_error_is_the_result() -> None:
     async with conversation() as (_, chat), chat.turn() as turn:
-        turn.feed("call_1", "notes__imagined", '{"a"')
-        turn.feed("call_1", None, ": 1}")
+        await turn.feed("call_1", "notes__imagined", '{"a"')
+        await turn.feed("call_1", None, ": 1}")
         call = await turn.run("call_1", "notes__imagined", {"a": 1})
         assert call.result is not None
         assert call.result["isError"] is True
@@ -102,9 +102,9 @@ async def test_an_unknown_tool_does_not_raise_in_the_stream_and_its_error_is_the
 
 async def test_a_tool_that_becomes_known_while_it_is_fed_gets_no_half_text() -> None:
     async with Host({"notes": notes()}) as host, host.conversation("c1").turn() as turn:
-        turn.feed("call_1", "notes__show", '{"text": "mi')  # the server is not connected yet
+        await turn.feed("call_1", "notes__show", '{"text": "mi')  # the server is not connected yet
         await host.servers["notes"].ready()
-        turn.feed("call_1", "notes__show", 'lk"}')
+        await turn.feed("call_1", "notes__show", 'lk"}')
         call = await turn.run("call_1", "notes__show", {"text": "milk"})
         assert call.text == "first\nmilk"
         assert call.arguments == {}
@@ -113,7 +113,7 @@ async def test_a_tool_that_becomes_known_while_it_is_fed_gets_no_half_text() -> 
 @pytest.mark.process
 async def test_a_server_that_is_not_there_raises_its_reason_at_run() -> None:
     async with Host({"gone": "definitely-not-a-command"}) as host, host.conversation("c1").turn() as turn:
-        turn.feed("call_1", "gone__tool", "{}")
+        await turn.feed("call_1", "gone__tool", "{}")
         with pytest.raises(NotConnectedError, match="definitely-not-a-command"):
             await turn.run("call_1", "gone__tool", {})
 
@@ -123,11 +123,11 @@ async def test_a_call_that_was_fed_and_never_run_is_cancelled_at_the_end_of_the_
         seen: list[str] = []
         with suppress(ValueError):
             async with chat.turn(on_view=lambda id, view: seen.append(view.view)) as turn:
-                turn.feed("done", "notes__show", "{}")
+                await turn.feed("done", "notes__show", "{}")
                 await turn.run("done", "notes__show", {})
-                turn.feed("left", "notes__show", '{"text": ')
+                await turn.feed("left", "notes__show", '{"text": ')
                 json.loads("{")  # what the model wrote
-        assert [host.view(view).call for view in seen] == ["done", "cancelled"]
+        assert [(await host.view(view)).call for view in seen] == ["done", "cancelled"]
 
 
 async def test_the_calls_of_a_cancelled_turn_are_cancelled_too() -> None:
@@ -135,10 +135,10 @@ async def test_the_calls_of_a_cancelled_turn_are_cancelled_too() -> None:
         seen: list[str] = []
         with anyio.CancelScope() as scope:
             async with chat.turn(on_view=lambda id, view: seen.append(view.view)) as turn:
-                turn.feed("left", "notes__show", "{")
+                await turn.feed("left", "notes__show", "{")
                 scope.cancel()
                 await anyio.sleep_forever()
-        assert [host.view(view).call for view in seen] == ["cancelled"]
+        assert [(await host.view(view)).call for view in seen] == ["cancelled"]
 
 
 async def test_turns_of_one_conversation_do_not_end_each_others_calls() -> None:
@@ -152,13 +152,13 @@ async def test_turns_of_one_conversation_do_not_end_each_others_calls() -> None:
 async def test_wrong_uses_of_a_turn_say_what_to_do() -> None:
     async with conversation() as (_, chat):
         async with chat.turn() as turn:
-            turn.feed("call_1", "notes__show", "{}")
+            await turn.feed("call_1", "notes__show", "{}")
             with pytest.raises(ArgumentError, match="'notes__plain' for the call 'call_1', which began as 'notes__sh"):
                 await turn.run("call_1", "notes__plain", {})
             await turn.run("call_1", "notes__show", {})
             with pytest.raises(StateError, match="a call runs once"):
                 await turn.run("call_1", "notes__show", {})
         with pytest.raises(StateError, match="after the end of the turn"):
-            turn.feed("call_2", "notes__show", "{}")
+            await turn.feed("call_2", "notes__show", "{}")
         with pytest.raises(StateError, match="after the end of the turn"):
             await turn.run("call_2", "notes__show", {})

@@ -3,7 +3,8 @@
 Each test names the place whose user it holds. Without the user in that place, it fails.
 """
 
-from collections.abc import AsyncIterator, Callable
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from fanlight import Apps, View
 from fanlight.host import (
     Grant,
     Host,
+    MemoryStore,
     Message,
     Policy,
     Question,
@@ -78,9 +80,9 @@ async def opens(host: Host, view: str | None, token: str | None, user: str | Non
     await page.open(host, view, token, user=user)
 
 
-async def until(is_true: Callable[[], bool]) -> None:
+async def until(is_true: Callable[[], bool | Awaitable[bool]]) -> None:
     with anyio.fail_after(5):
-        while not is_true():  # noqa: ASYNC110
+        while not (await result if inspect.isawaitable(result := is_true()) else result):  # noqa: ASYNC110
             await anyio.sleep(0.02)
 
 
@@ -214,13 +216,13 @@ async def test_what_one_user_always_allows_is_asked_of_the_other() -> None:
         async with shown_to(host, "alice") as alice:
             alice.decision = "always"
             await alice.call_tool("delete_deal", id=1)
-        (grant,) = host.grants("alice")
+        (grant,) = await host.grants("alice")
         assert grant == Grant("deals", URI, "tool", "delete_deal", "alice")
         async with shown_to(host, "bob") as bob:
             with pytest.raises(HostError, match="denied"):
                 await bob.call_tool("delete_deal", id=2)
             assert len(bob.questions) == 1
-        assert host.grants("bob") == host.grants() == []
+        assert await host.grants("bob") == await host.grants() == []
 
 
 async def test_one_user_cannot_revoke_for_another() -> None:
@@ -229,9 +231,9 @@ async def test_one_user_cannot_revoke_for_another() -> None:
             async with shown_to(host, user) as view:
                 view.decision = "always"
                 await view.call_tool("delete_deal")
-        host.revoke(host.grants("alice")[0])
-        assert host.grants("alice") == []
-        assert [grant.user for grant in host.grants("bob")] == ["bob"]
+        await host.revoke((await host.grants("alice"))[0])
+        assert await host.grants("alice") == []
+        assert [grant.user for grant in await host.grants("bob")] == ["bob"]
 
 
 async def test_each_user_approves_a_changed_document(tmp_path: Path) -> None:
@@ -257,7 +259,9 @@ async def test_each_user_approves_a_changed_document(tmp_path: Path) -> None:
             async with shown_to(host, "bob"):
                 pass
         assert asked == ["alice", "bob"]
-        host.approve_document("deals", URI, str(runtime_of(host).store.pinned("deals", URI, "alice")), "bob")
+        await host.approve_document(
+            "deals", URI, str(await runtime_of(host).store.pinned("deals", URI, "alice")), "bob"
+        )
         async with shown_to(host, "bob"):
             pass
 
@@ -301,11 +305,11 @@ async def test_views_context_and_app_tools_are_of_one_user_and_one_conversation(
         ]
         for chat in others:
             assert [tool for tool in await chat.tools() if tool.view is not None] == []
-            assert [*chat.context(everything=True), *chat.context(), *chat.views()] == []
+            assert [*await chat.context(everything=True), *await chat.context(), *await chat.views()] == []
             with pytest.raises(UnknownToolError):
                 await chat.call_tool(offered.name, {})
-        assert [view.id for view in own.views()] == [alice.call.view]
-        (update,) = own.context()
+        assert [view.id for view in await own.views()] == [alice.call.view]
+        (update,) = await own.context()
         assert update.content == [{"type": "text", "text": "a secret"}]
         called = await own.call_tool(offered.name, {})
         assert called.result == {
@@ -319,13 +323,13 @@ async def test_context_is_given_to_the_model_once() -> None:
         chat = host.conversation("c1")
         await view.update_model_context("one", count=1)
         await view.update_model_context("two", count=2)
-        (update,) = chat.context()
+        (update,) = await chat.context()
         assert (update.view, update.server, update.tool) == (view.call.view, "deals", "show_deals")
         assert (update.content, update.structured_content) == ([{"type": "text", "text": "two"}], {"count": 2})
-        assert chat.context() == []
-        assert len(chat.context(everything=True)) == 1
+        assert await chat.context() == []
+        assert len(await chat.context(everything=True)) == 1
         await view.update_model_context("three")
-        assert [each.content[0]["text"] for each in host.conversation("c1").context()] == ["three"]
+        assert [each.content[0]["text"] for each in await host.conversation("c1").context()] == ["three"]
 
 
 async def test_a_message_says_where_it_comes_from() -> None:
@@ -393,23 +397,23 @@ async def test_audit_records_name_the_user() -> None:
             async with shown_to(host, user) as view:
                 with pytest.raises(HostError):
                     await view.call_tool("delete_deal")
-        kinds = {record.kind for record in host.audit(user="alice")}
+        kinds = {record.kind async for record in host.audit(user="alice")}
         assert {"message", "decision", "document"} <= kinds
-        assert {record.user for record in host.audit()} == {"alice", "bob"}
-        assert {record.user for record in host.audit(user="bob")} == {"bob"}
+        assert {record.user async for record in host.audit()} == {"alice", "bob"}
+        assert {record.user async for record in host.audit(user="bob")} == {"bob"}
 
 
 async def test_a_view_is_described_with_its_owner() -> None:
     async with hosted() as host:
         async with shown_to(host, "alice") as view:
-            info = host.view(str(view.call.view))
+            info = await host.view(str(view.call.view))
             assert (info.user, info.conversation, info.server, info.tool) == ("alice", "c1", "deals", "show_deals")
             assert (info.uri, info.call, info.state) == (URI, "done", "shown")
-        assert host.view(info.id).state == "waiting"
+        assert (await host.view(info.id)).state == "waiting"
         await host.close_view(info.id)
-        assert host.view(info.id).state == "closed"
+        assert (await host.view(info.id)).state == "closed"
         with pytest.raises(UnknownViewError):
-            host.view("nothing")
+            await host.view("nothing")
 
 
 # Erasing
@@ -430,15 +434,15 @@ async def test_a_user_is_forgotten_and_the_others_are_not(tmp_path: Path, path: 
         alice, bob = await seen_by(host, "alice"), await seen_by(host, "bob")
         await host.forget(user="alice")
         with pytest.raises(UnknownViewError):
-            host.view(str(alice.call.view))
-        assert [*host.conversation("c1", user="alice").views(), *host.grants("alice")] == []
-        assert list(host.audit(user="alice")) == []
-        assert runtime_of(host).store.pinned("deals", URI, "alice") is None
+            await host.view(str(alice.call.view))
+        assert [*await host.conversation("c1", user="alice").views(), *await host.grants("alice")] == []
+        assert [record async for record in host.audit(user="alice")] == []
+        assert await runtime_of(host).store.pinned("deals", URI, "alice") is None
         with pytest.raises(ViewRefusedError):
             await opens(host, alice.call.view, alice.call.token, "alice")
-        assert host.view(str(bob.call.view)).user == "bob"
-        assert len(host.grants("bob")) == 1
-        assert list(host.audit(user="bob"))
+        assert (await host.view(str(bob.call.view))).user == "bob"
+        assert len(await host.grants("bob")) == 1
+        assert [record async for record in host.audit(user="bob")]
         await opens(host, bob.call.view, bob.call.token, "bob")
 
 
@@ -447,9 +451,9 @@ async def test_audit_records_can_be_kept_under_a_pseudonym(tmp_path: Path, path:
     store = None if path is None else f"sqlite:///{tmp_path / path}"
     async with hosted(store=store, policy=Policy({"tools": "ask"}), audit_arguments="whole") as host:
         await seen_by(host, "alice")
-        before = len(list(host.audit()))
+        before = len([record async for record in host.audit()])
         await host.forget(user="alice", audit="pseudonymise")
-        records = list(host.audit())
+        records = [record async for record in host.audit()]
         assert len(records) == before
         assert {record.data for record in records} == {None}
         (name,) = {record.user for record in records}
@@ -460,7 +464,7 @@ async def test_an_open_view_that_is_forgotten_is_closed_in_its_page() -> None:
     async with hosted() as host, shown_to(host, "alice") as view:
         await host.forget(conversation="c1")
         with pytest.raises(UnknownViewError):
-            host.view(str(view.call.view))
+            await host.view(str(view.call.view))
         assert view.received("ui/resource-teardown")
 
 
@@ -470,7 +474,7 @@ async def test_what_is_old_is_forgotten_unless_it_is_alive() -> None:
         await anyio.sleep(0.3)  # its session has ended
         async with shown_to(host, "alice") as alive:
             await host.forget(older_than=timedelta(milliseconds=1))
-            assert [view.id for view in host.conversation("c1", user="alice").views()] == [alive.call.view]
+            assert [view.id for view in await host.conversation("c1", user="alice").views()] == [alive.call.view]
             assert old.call.view != alive.call.view
 
 
@@ -486,7 +490,12 @@ async def test_retention_erases_on_a_schedule() -> None:
     soon = timedelta(milliseconds=50)
     async with hosted(linger=0.02, retention=Retention(views=soon, audit=soon, every=soon)) as host:
         await seen_by(host, "alice")
-        await until(lambda: not host.conversation("c1", user="alice").views() and not list(host.audit()))
+
+        async def is_erased() -> bool:
+            chat = host.conversation("c1", user="alice")
+            return not await chat.views() and not [record async for record in host.audit()]
+
+        await until(is_erased)
 
 
 @pytest.mark.parametrize("name", ["views", "audit", "every"])
@@ -497,14 +506,14 @@ def test_a_retention_that_makes_no_sense_is_an_error(name: str, value: Any) -> N
 
 
 async def test_the_store_in_memory_is_bounded() -> None:
-    store = SqliteStore(max_bytes=100_000)
+    store = MemoryStore(max_bytes=100_000)
     async with hosted(store=store, linger=0.0) as host:
         chat = host.conversation("c1")
         for _ in range(30):
-            call = chat.begin("deals__show_deals")
-            call.show_result({}, {"content": [{"type": "text", "text": "x" * 20_000}]})
-        assert 1 <= len(chat.views()) <= 5
-        assert chat.views()[-1].id == call.view
+            call = await chat.begin("deals__show_deals")
+            await call.show_result({}, {"content": [{"type": "text", "text": "x" * 20_000}]})
+        assert 1 <= len(await chat.views()) <= 5
+        assert (await chat.views())[-1].id == call.view
 
 
 # Calls that nothing ends
@@ -512,27 +521,31 @@ async def test_the_store_in_memory_is_bounded() -> None:
 
 async def test_a_call_that_is_never_run_is_cancelled_after_a_while() -> None:
     async with hosted(timeouts=Timeouts(begun=0.1)) as host:
-        call = host.conversation("c1").begin("deals__show_deals")
-        await until(lambda: host.view(str(call.view)).call == "cancelled")
+        call = await host.conversation("c1").begin("deals__show_deals")
+
+        async def is_cancelled() -> bool:
+            return (await host.view(str(call.view))).call == "cancelled"
+
+        await until(is_cancelled)
 
 
 async def test_closing_a_conversation_ends_its_calls_and_views() -> None:
     async with hosted() as host:
         chat, other = host.conversation("c1", user="alice"), host.conversation("c2", user="alice")
-        begun, left = chat.begin("deals__show_deals"), other.begin("deals__show_deals")
+        begun, left = await chat.begin("deals__show_deals"), await other.begin("deals__show_deals")
         shown = await chat.call_tool("deals__show_deals", {})
         await chat.close()
         assert begun.cancelled is not None
         assert left.cancelled is None
-        assert {host.view(str(call.view)).state for call in (begun, shown)} == {"closed"}
-        assert chat.views() == []
-        assert len(other.views()) == 1
+        assert {(await host.view(str(call.view))).state for call in (begun, shown)} == {"closed"}
+        assert await chat.views() == []
+        assert len(await other.views()) == 1
 
 
 async def test_a_call_that_ran_when_the_process_died_is_cancelled_after_the_restart(tmp_path: Path) -> None:
     path = tmp_path / "host.db"
     async with hosted(store=SqliteStore(path)) as host:
-        call = host.conversation("c1", user="alice").begin("deals__hang")
+        call = await host.conversation("c1", user="alice").begin("deals__hang")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.run, {})
             await anyio.wait_all_tasks_blocked()
@@ -542,10 +555,10 @@ async def test_a_call_that_ran_when_the_process_died_is_cancelled_after_the_rest
     (tmp_path / "died.db-wal").write_bytes(died[1])
     async with hosted(store=f"sqlite:///{tmp_path / 'died.db'}") as host:
         chat = host.conversation("c1", user="alice")
-        (view,) = chat.views()
+        (view,) = await chat.views()
         assert view.call == "cancelled"
         page: Any = Page()
         await page.open(host, view.id, await chat.token(view.id), user="alice")
-        record = runtime_of(host).records.find(view.id)
+        record = await runtime_of(host).records.find(view.id)
         assert record is not None
         assert record.cancelled == "The host was restarted before the call finished."

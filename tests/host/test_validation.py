@@ -126,7 +126,7 @@ async def test_arguments_of_the_wrong_kind_are_refused_before_anything_happens(a
         with pytest.raises(TypeError, match=words):
             await host.conversation().call_tool("shop__plain", arguments)
         await host.servers["shop"].ready()
-        call = host.conversation().begin("shop__show_cart")
+        call = await host.conversation().begin("shop__show_cart")
         with pytest.raises(TypeError, match=words):
             await call.run(arguments)
         await call.run({})  # still as it was
@@ -137,9 +137,9 @@ async def test_a_call_that_begins_before_its_server_is_there_says_what_to_wait_f
         with pytest.raises(
             NotConnectedError, match=r"shop: its tools are not known yet: it is connecting.*chat.tools\(\)"
         ):
-            begin(host, "shop", "show_cart")
+            await begin(host, "shop", "show_cart")
         await host.conversation().tools()
-        assert begin(host, "shop", "show_cart").view
+        assert (await begin(host, "shop", "show_cart")).view
 
 
 async def test_arguments_in_the_place_of_a_conversation_are_refused() -> None:
@@ -151,7 +151,7 @@ async def test_arguments_in_the_place_of_a_conversation_are_refused() -> None:
             with pytest.raises(TypeError, match=r"user is .*expected a string that is not empty, or None"):
                 host.conversation("c1", user=user)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match=r"feed\(\) got \{\} \(dict\), expected the next piece"):
-            begin(host, "shop", "plain").feed({})  # type: ignore[arg-type]
+            (await begin(host, "shop", "plain")).feed({})  # type: ignore[arg-type]
 
 
 async def test_a_host_that_does_not_run_says_so_at_once() -> None:
@@ -161,7 +161,7 @@ async def test_a_host_that_does_not_run_says_so_at_once() -> None:
     with anyio.fail_after(5), pytest.raises(RuntimeError, match="is not running"):
         await host.conversation().call_tool("shop__plain", {})
     with pytest.raises(RuntimeError, match="is not running"):
-        host.conversation().begin("shop__plain")
+        await host.conversation().begin("shop__plain")
     with pytest.raises(RuntimeError, match="is not running"):
         await host.forget(user="alice")
     with pytest.raises(RuntimeError, match="is not running"):
@@ -180,7 +180,7 @@ async def test_a_host_runs_again_after_its_end(tmp_path: Path) -> None:
                 await host.__aenter__()
         async with host:
             assert (await call_tool(host, "shop", "show_cart", {}, "c1")).view != view
-            record = runtime_of(host).store.load(str(view))
+            record = await runtime_of(host).store.load(str(view))
             assert record is not None
             assert record.result is not None
 

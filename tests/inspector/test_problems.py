@@ -362,7 +362,7 @@ async def test_closing_waits_for_the_views_answer_to_teardown(browser: Browser, 
             await expect(page.get_by_role("tabpanel")).to_contain_text("ui/notifications/tool-result")
             await page.get_by_role("button", name="Close show").first.click()
             await expect(page.get_by_role("article")).to_have_count(0)
-            closed = [record for record in inspector.host.audit() if record.name == "(answer)"]
+            closed = [record async for record in inspector.host.audit() if record.name == "(answer)"]
             assert closed, "the View's answer was not read before it was closed"
 
 

@@ -78,7 +78,7 @@ async def test_our_host_passes_every_rule_that_a_view_can_test(
             assert not any("undeclared" in url for url in requested)
             assert bool(requested) is (tool == "probe_host")
             assert found["host"]["info"]["name"] == "fanlight"
-            assert "0 fail" in context_of(host, "probe")[0]["content"][0]["text"]
+            assert "0 fail" in (await context_of(host, "probe"))[0]["content"][0]["text"]
             await program.inside(host.close_view(str(program.call.view)))
     closed = json.loads(report.read_text(encoding="utf-8"))
     assert ids(closed, "pass") - ids(found, "pass") == {"TDN-01", "TDN-03"}

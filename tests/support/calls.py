@@ -8,8 +8,8 @@ from fanlight.host.views.app_tools import AppTool
 from fanlight.host.views.records import Owner
 
 
-def begin(host: Host, server: str, tool: str, conversation: str | None = None, user: str | None = None) -> Call:
-    return runtime_of(host).begin(server, tool, Owner(user, conversation))
+async def begin(host: Host, server: str, tool: str, conversation: str | None = None, user: str | None = None) -> Call:
+    return await runtime_of(host).begin(server, tool, Owner(user, conversation))
 
 
 async def call_tool(
@@ -22,14 +22,14 @@ async def call_tool(
 ) -> Call:
     connection = await runtime_of(host).servers.connect(server, user)
     await connection.ready()
-    call = begin(host, server, tool, conversation, user)
+    call = await begin(host, server, tool, conversation, user)
     await call.run(arguments)
     return call
 
 
-def context_of(host: Host, conversation: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+async def context_of(host: Host, conversation: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
     """Return the last update of each open View of a conversation."""
-    contexts = runtime_of(host).records.contexts(Owner(user, conversation))
+    contexts = await runtime_of(host).records.contexts(Owner(user, conversation))
     return [{"view": each.view, "server": each.server, **each.context} for each in contexts]
 
 

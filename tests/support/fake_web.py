@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Scope
 
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.views.frames import MessageFromView, OpenView, ReceivedFrame, Status
-from fanlight.host.web.document_cache import DocumentCache
+from fanlight.host.web.document_cache import DocumentCache, served_document
 from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
 
@@ -32,7 +32,7 @@ class FakeBackend:
 
     def __init__(self) -> None:
         self.documents = DocumentCache()
-        self.document = self.documents.serve(LABEL, HTML, None, (), ORIGINS.ancestors)
+        self.document = self.documents.add(served_document(LABEL, HTML, None, (), ORIGINS.ancestors))
         self.running = 0
         self.reports: list[Any] = []
         self.disconnected = 0

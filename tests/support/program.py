@@ -53,7 +53,7 @@ class Program:
             arguments = json.loads(request.query_params["arguments"])
             if arguments is None:
                 await self.host.servers[server].ready()
-                self.call = begin(self.host, server, tool, server)
+                self.call = await begin(self.host, server, tool, server)
             else:
                 self.call = await call_tool(self.host, server, tool, arguments, conversation=server)
             self._calls[asked] = self.call

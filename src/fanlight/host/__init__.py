@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fanlight.host.store.base import StoredDocument as StoredDocument
     from fanlight.host.store.base import ViewRecord as ViewRecord
     from fanlight.host.store.base import ViewSummary as ViewSummary
+    from fanlight.host.store.memory import MemoryStore as MemoryStore
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
     from fanlight.host.timeouts import Timeouts as Timeouts
     from fanlight.host.upstream.callbacks import ServerRequest as ServerRequest
@@ -105,6 +106,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "ViewRecord",
             "ViewSummary",
         ],
+        "store.memory": ["MemoryStore"],
         "store.sqlite": ["SqliteStore"],
         "timeouts": ["Timeouts"],
         "upstream.callbacks": ["ServerRequest"],

@@ -74,7 +74,7 @@ class Conversation:
         await call.run(arguments)
         return call
 
-    def begin(self, name: str) -> Call:
+    async def begin(self, name: str) -> Call:
         """Begin one call while the model still writes its arguments. Its View can be opened at once.
 
         Whatever begins a call ends it with `run` or `cancel`. An agent that makes many calls uses `turn` instead.
@@ -83,7 +83,7 @@ class Conversation:
         servers = self._runtime.servers
         tool = find_by_name(self._runtime.model_tools(servers.known_tools(self.user), self._owner), name)
         if tool.view is None:
-            return self._runtime.begin(tool.server, tool.tool, self._owner)
+            return await self._runtime.begin(tool.server, tool.tool, self._owner)
         execute = partial(self._call_view, tool.view, tool.tool)
         call = Call(self._runtime.calls, tool.server, tool.tool, self._owner, execute, brings_views=False)
         self._runtime.begun.append(call)
@@ -101,11 +101,11 @@ class Conversation:
         servers = self._runtime.servers
         await servers.connect_all(self.user)
         try:
-            return self.begin(name)
+            return await self.begin(name)
         except UnknownToolError:
             await servers.wait_until_settled(self._runtime.timeouts.connect, self.user)
         try:
-            return self.begin(name)
+            return await self.begin(name)
         except UnknownToolError:
             # The tool of a server that is not there is not unknown: the reason is the server's.
             for server in servers:
@@ -133,38 +133,38 @@ class Conversation:
         """
         return Turn(self.begin, self._begin_or_fail, on_view)
 
-    def context(self, *, everything: bool = False) -> list[ContextUpdate]:
+    async def context(self, *, everything: bool = False) -> list[ContextUpdate]:
         """Return what open Views want the model to know since the last call of this method, the oldest View first.
 
         With `everything`, return the last update of each open View, and do not mark any as given to the model.
         """
         records = self._runtime.records
-        contexts = records.contexts(self._owner) if everything else records.take_contexts(self._owner)
+        contexts = await (records.contexts(self._owner) if everything else records.take_contexts(self._owner))
         return [
             ContextUpdate(view, server, tool, list(context.get("content") or ()), context.get("structuredContent"))
             for view, server, tool, context, _ in contexts
         ]
 
-    def views(self) -> list[ViewInfo]:
+    async def views(self) -> list[ViewInfo]:
         """Return the Views that were not closed, the oldest first, whether or not a page shows them now."""
         views = self._runtime.views
-        return [view_info(each, views.session(each.id)) for each in self._runtime.records.summaries(self._owner)]
+        return [view_info(each, views.session(each.id)) for each in await self._runtime.records.summaries(self._owner)]
 
     async def token(self, view: str) -> str:
         """Return a new token that lets a page open a View of this conversation. Issue one each time a page is made.
 
         Raise `UnknownViewError` if the conversation has no such View, or it was closed.
         """
-        record = self._runtime.records.find(view)
+        record = await self._runtime.records.find(view)
         if record is None or record.closed or (record.user, record.conversation) != self._owner:
             raise UnknownViewError(f"This conversation has no open View with the id {view!r}.")
-        return self._runtime.tokens.issue(view)
+        return await self._runtime.tokens.issue(view)
 
     async def close(self) -> None:
         """End the conversation: cancel its calls that were begun and never run, and close its Views for good."""
         for call in [call for call in self._runtime.begun if (call.user, call.conversation) == self._owner]:
             await call.cancel_if_begun()
-        for summary in self._runtime.records.summaries(self._owner):
+        for summary in await self._runtime.records.summaries(self._owner):
             await self._runtime.views.close_stored(summary.id)
 
 

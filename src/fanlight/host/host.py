@@ -1,6 +1,6 @@
 """`Host`: connect MCP servers, give their tools to a model, and show their Views in pages."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -204,18 +204,18 @@ class Host:
         self._runtime.handlers.question_replaces_page = instead_of_pages
         return handler
 
-    def grants(self, user: str | None = None) -> list[Grant]:
+    async def grants(self, user: str | None = None) -> list[Grant]:
         """Return the permanent grants of a user: what they allowed with "always"."""
         check_user(user)
-        return self._runtime.store.grants(user)
+        return await self._runtime.store.grants(user)
 
-    def revoke(self, grant: Grant) -> None:
+    async def revoke(self, grant: Grant) -> None:
         """Revoke a grant, for the user that it belongs to. That user is asked again the next time."""
-        self._runtime.store.revoke(grant)
+        await self._runtime.store.revoke(grant)
 
-    def approve_document(self, server: str, uri: str, sha256: str, user: str | None = None) -> None:
+    async def approve_document(self, server: str, uri: str, sha256: str, user: str | None = None) -> None:
         """Approve the document of an app that has changed since it was pinned, for one user."""
-        self._runtime.store.pin(server, uri, sha256, user)
+        await self._runtime.store.pin(server, uri, sha256, user)
 
     def audit(
         self,
@@ -229,7 +229,7 @@ class Host:
         since: float | None = None,
         until: float | None = None,
         limit: int | None = None,
-    ) -> Iterator[AuditRecord]:
+    ) -> AsyncIterator[AuditRecord]:
         """Return the audit records that match, the oldest first.
 
         The arguments are those of `AuditQuery`. `fanlight.host.json_line` converts a record to a line of JSON.
@@ -267,9 +267,9 @@ class Host:
 
     # Views
 
-    def view(self, id: str) -> ViewInfo:
+    async def view(self, id: str) -> ViewInfo:
         """Return what is known about a View, such as its user and state. Raise `UnknownViewError` if there is none."""
-        record = self._runtime.records.find(id)
+        record = await self._runtime.records.find(id)
         if record is None:
             raise UnknownViewError(f"No View has the id {id!r}.")
         return view_info(record.summary, self._runtime.views.session(id))

@@ -96,7 +96,7 @@ class Runtime:
         self.begun: list[Call] = []
         """The calls that were begun, without those that ran or were cancelled a while ago."""
         self.audit = Audit(self.store, options.audit_arguments)
-        self.log = AuditTrail(self.audit, self.records)
+        self.log = AuditTrail(self.audit)
         self.consent = Consent(self.store, self.audit, self.handlers, limits)
         self.app_tools = AppTools(limits)
         self.requests = ViewRequests(
@@ -165,7 +165,7 @@ class Runtime:
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.tasks)
-        self.records.cancel_unfinished(_RESTARTED)
+        await self.records.cancel_unfinished(_RESTARTED)
         self.tasks.start_soon(self.views.run)
         self.tasks.start_soon(self.audit.run)
         self.tasks.start_soon(self._cancel_forgotten)
@@ -182,8 +182,9 @@ class Runtime:
             await self._stack.aclose()
         finally:
             self.views.stop()
-            self.audit.flush()
-            self.store.close()
+            with anyio.CancelScope(shield=True):
+                await self.audit.flush()
+                await self.store.close()
 
     @asynccontextmanager
     async def lifetime(self) -> AsyncIterator[None]:
@@ -225,10 +226,10 @@ class Runtime:
 
     # Calls
 
-    def begin(self, server: str, tool: str, owner: Owner) -> Call:
+    async def begin(self, server: str, tool: str, owner: Owner) -> Call:
         """Begin a call of a server's tool, whether or not the model may call it."""
         execute = partial(self.calls.call_server, server, tool, owner.user)
-        call = Call(self.calls, server, tool, owner, execute, self.calls.open_linked(server, tool, owner))
+        call = Call(self.calls, server, tool, owner, execute, await self.calls.open_linked(server, tool, owner))
         self.begun.append(call)
         return call
 
@@ -250,17 +251,17 @@ class Runtime:
 
     async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
         """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""
-        erased = self.store.erase_views(selection)
+        erased = await self.store.erase_views(selection)
         await self.views.erase(erased)
         if selection.user is not None and selection.conversation is None and selection.before is None:
             if self.sign_ins is not None:
                 self.sign_ins.forget(selection.user)
-            self.store.erase_user(selection.user)
+            await self.store.erase_user(selection.user)
             self.opener.documents.forget(selection.user)
             await self.servers.disconnect(selection.user)
         if audit:
-            self.audit.flush()
-            self.store.erase_records(selection, f"erased-{secrets.token_hex(6)}" if pseudonymise else None)
+            await self.audit.flush()
+            await self.store.erase_records(selection, f"erased-{secrets.token_hex(6)}" if pseudonymise else None)
 
     def age_selection(self, age: timedelta, user: str | None = None, conversation: str | None = None) -> Selection:
         """Select what is older than an age, except Views that have a session."""
@@ -272,8 +273,8 @@ class Runtime:
             if retention.views is not None:
                 await self.erase(self.age_selection(retention.views), audit=False)
             if retention.audit is not None:
-                self.audit.flush()
-                self.store.erase_records(self.age_selection(retention.audit), None)
+                await self.audit.flush()
+                await self.store.erase_records(self.age_selection(retention.audit), None)
             await anyio.sleep(retention.every.total_seconds())
 
     # Events

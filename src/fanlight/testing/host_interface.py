@@ -198,8 +198,8 @@ class HostUnderTest:
             for view in self._calls:
                 tasks.start_soon(self._close, view)
         self._calls.clear()
-        for grant in self.host.grants():
-            self.host.revoke(grant)
+        for grant in await self.host.grants():
+            await self.host.revoke(grant)
         self.host.pin_context(**dict.fromkeys(self._pinned))
         self._pinned.clear()
         self._begin_conversation()
@@ -219,7 +219,7 @@ class HostUnderTest:
             }
             for tool in await self._chat.tools()
         ]
-        contexts = runtime_of(self.host).records.contexts(Owner(None, self._conversation))
+        contexts = await runtime_of(self.host).records.contexts(Owner(None, self._conversation))
         context = [{"view": each.view, "server": each.server, **each.context} for each in contexts]
         return {"tools": tools, "modelContext": context}
 
@@ -303,7 +303,7 @@ class HostUnderTest:
 
     async def _call(self, server: str, tool: str, arguments: JSONObject, cancel_after: float | None) -> Call:
         await self.host.servers[server].ready()
-        call = runtime_of(self.host).begin(server, tool, Owner(None, self._conversation))
+        call = await runtime_of(self.host).begin(server, tool, Owner(None, self._conversation))
         self._keep(call)
         messages = self._messages
         messages.append({"role": "assistant", "toolCall": {"server": server, "name": tool, "arguments": arguments}})

@@ -246,7 +246,7 @@ class LiveView:
     @property
     def model_context(self) -> JSONObject | None:
         """The last model context update of the View, or None."""
-        record = runtime_of(self.host).records.find(self._shown.view)
+        record = runtime_of(self.host).records.get(self._shown.view)
         return None if record is None else record.context
 
     @property

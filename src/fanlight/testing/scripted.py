@@ -186,7 +186,7 @@ class ScriptedView:
     @property
     def model_context(self) -> JSONObject | None:
         """The last model context update of the View, or None."""
-        record = runtime_of(self.host).records.find(self.call.view or "")
+        record = runtime_of(self.host).records.get(self.call.view)
         return None if record is None else record.context
 
     def log(self) -> str:
@@ -351,7 +351,7 @@ async def scripted_view(
             yield view
         return
     await (await runtime_of(server).servers.connect(name, user)).ready()
-    call = runtime_of(server).begin(name, tool, Owner(user, conversation))
+    call = await runtime_of(server).begin(name, tool, Owner(user, conversation))
     if call.view is None:
         raise LocalError(f"The tool {tool!r} has no View: there is no ui.resourceUri in its _meta.")
     tasks = await anyio.create_task_group().__aenter__()

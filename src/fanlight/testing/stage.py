@@ -213,14 +213,14 @@ class Stage:
         try:
             await browser_context.add_init_script(_scripts(freeze) + script)
             page = await browser_context.new_page()
-            locate = partial(self._locate, shown.view)
+            locate = partial(self._locate, server, shown.uri)
             stderr = partial(self._stderr_since, server, written)
             live = LiveView(page, self.host, call, shown, recording, locate, stderr, frozen=freeze)
             try:
                 await page.goto(self.address)
                 await live.show()
                 if call.result is None and result is not None:
-                    call.show_result(arguments or {}, result)
+                    await call.show_result(arguments or {}, result)
                 elif call.result is None and run:
                     await self._run(call, arguments or {})
                 if settle:
@@ -235,11 +235,10 @@ class Stage:
     def _stderr_since(self, server: str, written: int) -> list[str]:
         return self._stderr[server][written:]
 
-    def _locate(self, view: str, line: int, column: int) -> str | None:
+    def _locate(self, server: str, uri: str, line: int, column: int) -> str | None:
         """Return the author's file and line for a place in a View's document, if the server reported them."""
-        hashes = [(record.data or {}).get("sha256") for record in self.host.audit(view=view, kind="document")]
-        shown = next((sha256 for sha256 in reversed(hashes) if sha256), "")
-        place = self._lines.place(shown, line, column)
+        digest = runtime_of(self.host).opener.shown_digest(server, uri, None)
+        place = self._lines.place(digest or "", line, column)
         return None if place is None else f"{place.file}:{place.line}"
 
     async def _begin(self, server: str, tool: str, conversation: str) -> Call:
@@ -248,7 +247,7 @@ class Stage:
         except FanlightError as error:
             raise StageError("connect", str(error)) from None
         try:
-            return runtime_of(self.host).begin(server, tool, Owner(None, conversation))
+            return await runtime_of(self.host).begin(server, tool, Owner(None, conversation))
         except UnknownToolError as error:
             raise StageError("tool", str(error)) from None
 
@@ -259,7 +258,7 @@ class Stage:
         linked = call.views[0].uri if call.views else None
         if linked is None or view not in (None, linked):
             if result is not None:
-                call.show_result(arguments, result)
+                await call.show_result(arguments, result)
             elif run:
                 await self._run(call, arguments)
         if not call.views:

@@ -114,38 +114,41 @@ class Call:
 
     async def run(self, arguments: JSONObject) -> JSONObject:
         """Call the tool, pass the result to the View, and return it. Raise `CallCancelledError` if it is cancelled."""
-        self._begin("run", arguments)
+        self._complete_arguments("run", arguments)
         with anyio.CancelScope() as self._scope:
             try:
+                await self._runner.show_input(self.view, arguments)
                 result = await self._execute(arguments)
             except CallCancelledError as error:
-                self._runner.show_cancelled(self.view, error.message)
+                await self._runner.show_cancelled(self.view, error.message)
                 raise
             except anyio.get_cancelled_exc_class():
-                self._runner.show_cancelled(self.view, self.cancelled or "The call was cancelled.")
+                with anyio.CancelScope(shield=True):
+                    await self._runner.show_cancelled(self.view, self.cancelled or "The call was cancelled.")
                 raise
-            self._finish(arguments, result)
+            with anyio.CancelScope(shield=True):  # the server has done it, so it is too late to cancel
+                await self._finish(arguments, result)
             return result
         raise CallCancelledError(self.server, self.cancelled or "The call was cancelled.")
 
-    def show_result(self, arguments: JSONObject, result: JSONObject) -> None:
+    async def show_result(self, arguments: JSONObject, result: JSONObject) -> None:
         """Pass a result to the View that the program got by other means, instead of running the call."""
-        self._begin("show_result", arguments)
-        self._finish(arguments, result)
+        self._complete_arguments("show_result", arguments)
+        await self._runner.show_input(self.view, arguments)
+        await self._finish(arguments, result)
 
-    def _begin(self, method: str, arguments: JSONObject) -> None:
-        """Show the View the complete arguments, once."""
+    def _complete_arguments(self, method: str, arguments: JSONObject) -> None:
+        """Check the complete arguments, once, and stop sending partial ones."""
         if self._complete:
             raise StateError(f"{method}() came after run() or cancel(): a call runs once.")
         check_arguments(arguments)
         self._stop_streaming()
-        self._runner.show_input(self.view, arguments)
 
-    def _finish(self, arguments: JSONObject, result: JSONObject) -> None:
+    async def _finish(self, arguments: JSONObject, result: JSONObject) -> None:
         if self.view is not None:
-            self._runner.show_result(self.view, result)
+            await self._runner.show_result(self.view, result)
         elif self._brings_views:
-            self.views = self._runner.open_embedded(self.server, self.tool, self._owner, arguments, result)
+            self.views = await self._runner.open_embedded(self.server, self.tool, self._owner, arguments, result)
         self.result = result
 
     async def cancel(self, reason: str | None = None) -> None:
@@ -157,7 +160,7 @@ class Call:
             self._scope.cancel()
         elif not self._complete:
             self._stop_streaming()
-            self._runner.show_cancelled(self.view, reason)
+            await self._runner.show_cancelled(self.view, reason)
 
     async def cancel_if_begun(self) -> None:
         """Cancel the call if it was neither run nor cancelled."""

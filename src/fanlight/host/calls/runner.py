@@ -14,7 +14,7 @@ from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.records import Owner, ViewRecords
+from fanlight.host.views.records import Owner, ViewRecords, app_of
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.tokens import ViewTokens
 from fanlight.protocol.content import embedded_views
@@ -64,7 +64,7 @@ class CallRunner:
         self._dialects = dialects
         self._tokens = tokens
 
-    def open_linked(self, server: str, name: str, owner: Owner) -> tuple[CallView, ...]:
+    async def open_linked(self, server: str, name: str, owner: Owner) -> tuple[CallView, ...]:
         """Open the View that a tool links to, if any, and read its document in the background (DSC-03)."""
         self._tasks.check_running()
         tool = find_tool(self._servers.find(server, owner.user), name)
@@ -76,11 +76,11 @@ class CallRunner:
                 reason = "The tool's link is of another dialect."
                 self._log.log_refused_dialect(server, owner, older, reason)
             return ()
-        record, _ = self._views.create(server, name, uri, owner)
+        record, _ = await self._views.create(server, name, uri, owner)
         if older is not None:
-            self._log.log_dialect(record.id, older, "ui.resourceUri")
+            self._log.log_dialect(app_of(record), older, "ui.resourceUri")
         self._tasks.start_soon(self._prefetch, record)
-        return (self._view_of(record),)
+        return (await self._view_of(record),)
 
     async def _prefetch(self, record: ViewRecord) -> None:
         # Opening the View reports whatever fails here.
@@ -99,30 +99,30 @@ class CallRunner:
         except ServerError as error:
             return {"content": [{"type": "text", "text": error.message}], "isError": True}
 
-    def show_input(self, view: str | None, arguments: JSONObject) -> None:
+    async def show_input(self, view: str | None, arguments: JSONObject) -> None:
         """Store the arguments of a call, and send them to its View."""
         if view is None:
             return
-        self._records.change(view, arguments=arguments)
+        await self._records.change(view, arguments=arguments)
         if (session := self._views.session(view)) is not None:
             session.tool_input(arguments)
 
-    def show_result(self, view: str, result: JSONObject) -> None:
+    async def show_result(self, view: str, result: JSONObject) -> None:
         """Store the result of a call, and send it to its View."""
-        self._records.change(view, result=result)
+        await self._records.change(view, result=result)
         # Looked up again, because the View may have been loaded again while the tool ran.
         if (session := self._views.session(view)) is not None:
             session.tool_result(result)
 
-    def show_cancelled(self, view: str | None, reason: str | None) -> None:
+    async def show_cancelled(self, view: str | None, reason: str | None) -> None:
         """Store that a call was cancelled, and notify its View (TCX-01)."""
         if view is None:
             return
-        self._records.change(view, cancelled=reason or "")
+        await self._records.change(view, cancelled=reason or "")
         if (session := self._views.session(view)) is not None:
             session.tool_cancelled(reason)
 
-    def open_embedded(
+    async def open_embedded(
         self, server: str, tool: str, owner: Owner, arguments: JSONObject, result: JSONObject
     ) -> tuple[CallView, ...]:
         """Open the Views that a result embeds, as servers with mcp-ui return them."""
@@ -134,15 +134,15 @@ class CallRunner:
                 reason = _DUPLICATE if uri in opened else _OTHER_DIALECT
                 self._log.log_refused_dialect(server, owner, EMBEDDED, reason, uri=uri)
                 continue
-            record, _ = self._views.create(server, tool, uri, owner)
-            self.show_input(record.id, arguments)
-            self.show_result(record.id, result)
-            self._log.log_dialect(record.id, EMBEDDED, "ui.resourceUri", uri)
-            opened[uri] = self._view_of(record)
+            record, _ = await self._views.create(server, tool, uri, owner)
+            await self.show_input(record.id, arguments)
+            await self.show_result(record.id, result)
+            self._log.log_dialect(app_of(record), EMBEDDED, "ui.resourceUri", uri)
+            opened[uri] = await self._view_of(record)
         if len(items) > most:
             reason = f"The result brings {len(items)} Views, and no more than {most} are opened."
             self._log.log_refused_dialect(server, owner, EMBEDDED, reason)
         return tuple(opened.values())
 
-    def _view_of(self, record: ViewRecord) -> CallView:
-        return CallView(record.id, self._tokens.issue(record.id), record.uri)
+    async def _view_of(self, record: ViewRecord) -> CallView:
+        return CallView(record.id, await self._tokens.issue(record.id), record.uri)

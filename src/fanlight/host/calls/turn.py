@@ -24,7 +24,7 @@ class Turn:
 
     def __init__(
         self,
-        begin: Callable[[str], Call],
+        begin: Callable[[str], Awaitable[Call]],
         begin_or_fail: Callable[[str], Awaitable[Call]],
         on_view: ViewHandler | None,
     ) -> None:
@@ -46,7 +46,7 @@ class Turn:
             for _, call in self._calls.values():
                 await call.cancel_if_begun()
 
-    def feed(self, call_id: str, name: str | None, delta: str) -> None:
+    async def feed(self, call_id: str, name: str | None, delta: str) -> None:
         """Add the next piece of a call's JSON text, and begin the call with its first piece.
 
         `name` may be None after the first piece. A tool that is not known does not raise here: `run` reports it.
@@ -58,7 +58,7 @@ class Turn:
             try:
                 if name is None:
                     raise UnknownToolError("The first piece of a call has no tool name.")
-                self._add(call_id, name, self._begin(name))
+                self._add(call_id, name, await self._begin(name))
             except (UnknownToolError, NotConnectedError):
                 self._unknown.add(call_id)
                 return

@@ -7,7 +7,7 @@ buffered and written together with the next such record, or after a quarter of a
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Literal
 
 import anyio
@@ -23,7 +23,6 @@ Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
 """How arguments are recorded: whole, as a SHA-256 digest, not at all, or as a function returns them."""
 
 INTERVAL: Final = 0.25
-_MAX_BUFFERED: Final = 256
 
 
 class Audit:
@@ -35,35 +34,47 @@ class Audit:
         self._store = store
         self._keep = arguments
         self._buffer: list[AuditRecord] = []
+        self._written = 0
+        self._lock = anyio.Lock()
 
     async def run(self) -> None:
         """Write buffered records at intervals, until cancelled."""
         while True:
             await anyio.sleep(INTERVAL)
             try:
-                self.flush()
+                await self.flush()
             except Exception:
                 logger.exception("The audit cannot be written; %d records are buffered", len(self._buffer))
 
     def buffer(self, record: AuditRecord) -> None:
         """Write a record soon."""
         self._buffer.append(record)
-        if len(self._buffer) % _MAX_BUFFERED == 0:
-            self.flush()
 
-    def write(self, record: AuditRecord) -> None:
-        """Write a record now, after the buffered ones."""
-        if not self._buffer:
-            self._store.record((record,))
-            return
+    async def write(self, record: AuditRecord) -> None:
+        """Write a record now, after the buffered ones. It is in the store when this returns."""
         self._buffer.append(record)
-        self.flush()
+        await self._write_through(self._written + len(self._buffer))
 
-    def flush(self) -> None:
+    async def flush(self) -> None:
         """Write the buffered records."""
-        if self._buffer:
-            self._store.record(self._buffer)
-            self._buffer = []
+        await self._write_through(self._written + len(self._buffer))
+
+    async def _write_through(self, number: int) -> None:
+        """Write the records up to a number, counted from the first one.
+
+        The records of all callers that wait at the same time are written together.
+        """
+        if self._written >= number:
+            return
+        async with self._lock:
+            if self._written >= number:
+                return
+            records = self._buffer[:]
+            # A write that was begun is finished, so that no record is written twice.
+            with anyio.CancelScope(shield=True):
+                await self._store.record(records)
+            del self._buffer[: len(records)]
+            self._written += len(records)
 
     def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
         """Return how the arguments of a request are recorded."""
@@ -77,10 +88,11 @@ class Audit:
             return {}
         return {"argumentsSha256": hashlib.sha256(encode_json(arguments).encode()).hexdigest()}
 
-    def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+    async def records(self, query: AuditQuery) -> AsyncIterator[AuditRecord]:
         """Return the records that match a query, the oldest first."""
-        self.flush()
-        return self._store.records(query)
+        await self.flush()
+        async for record in self._store.records(query):
+            yield record
 
 
 def now() -> float:

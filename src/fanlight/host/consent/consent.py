@@ -129,18 +129,18 @@ class Consent:
         view.waiting.append(request)
         try:
             async with view.lock:  # one question at a time: its answer may settle others, too
-                if request.outcome is None and not self._settle(view, request):
+                if request.outcome is None and not await self._settle(view, request):
                     await self._ask_user(view, request)
         finally:
             view.waiting.remove(request)
         assert request.outcome is not None
         return request.outcome
 
-    def _settle(self, view: _View, request: _Request) -> bool:
+    async def _settle(self, view: _View, request: _Request) -> bool:
         """Settle a request without a question if that is possible, and return whether it was."""
         if (request.kind, request.key) in view.allowed:
             request.outcome = "user, before", None
-        elif self._store.is_granted(request.grant):
+        elif await self._store.is_granted(request.grant):
             request.outcome = "user, always", None
         elif view.denials >= self._limits.denials:
             reason = "The user denied too many requests. Further requests of this View are denied."
@@ -161,7 +161,7 @@ class Consent:
             await anyio.sleep(_GATHER)
         if self._page_asks(request.asker):  # a program is asked about each request
             others = [one for one in view.waiting if one is not request and one.asker is request.asker]
-            requests += [one for one in others if one.outcome is None and not self._settle(view, one)]
+            requests += [one for one in others if one.outcome is None and not await self._settle(view, one)]
             del requests[_MAX_REQUESTS:]
         try:
             by, answer = await self._answer([one.question() for one in requests], request.asker)
@@ -176,7 +176,7 @@ class Consent:
         for one in requests:
             one.outcome = by, None if answer in ("once", "always") else refusal
             if answer == "always":
-                self._store.grant(one.grant)
+                await self._store.grant(one.grant)
             elif answer == "once" and one.once_per_view:
                 view.allowed.add((one.kind, one.key))
 

@@ -1,6 +1,6 @@
 """The `Store` protocol, and the records that a store keeps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -199,85 +199,86 @@ class Selection:
 
 
 class Store(Protocol):
-    """What a store has to implement. The methods are called in the event loop, so they have to return quickly.
+    """What a store has to implement. No method may block the event loop.
 
-    A `user` is None in a program with one user, and None is a key like any other.
+    A write is durable when its method returns. A method that fails raises `StoreError`, and has changed nothing. A
+    `user` is None in a program with one user, and None is a key like any other.
     """
 
-    def add(self, record: ViewRecord) -> None:
+    async def add(self, record: ViewRecord) -> None:
         """Add the record of a View."""
 
-    def change(self, id: str, changes: Mapping[str, Any]) -> None:
+    async def change(self, id: str, changes: Mapping[str, Any]) -> None:
         """Set fields of a View's record by name. Do nothing if there is no such record."""
 
-    def load(self, id: str) -> ViewRecord | None:
+    async def load(self, id: str) -> ViewRecord | None:
         """Return the record of a View, or None."""
 
-    def views(self, user: str | None, conversation: str | None) -> list[ViewSummary]:
+    async def views(self, user: str | None, conversation: str | None) -> list[ViewSummary]:
         """Return the Views of a user's conversation that are not closed, the oldest first."""
 
-    def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
+    async def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
         """Return the context of each View in `views` that has one, the oldest View first."""
 
-    def unfinished(self) -> list[str]:
+    async def unfinished(self) -> list[str]:
         """Return the ids of Views that are not closed and whose call neither has a result nor was cancelled."""
 
-    def add_token(self, digest: str, view: str, expires: float) -> None:
+    async def add_token(self, digest: str, view: str, expires: float) -> None:
         """Add the digest of a token for a View, or change when it expires."""
 
-    def has_token(self, digest: str, view: str, now: float) -> bool:
+    async def has_token(self, digest: str, view: str, now: float) -> bool:
         """Return whether a View has a token with this digest that expires later than `now`."""
 
-    def grant(self, grant: Grant) -> None:
+    async def grant(self, grant: Grant) -> None:
         """Add a grant."""
 
-    def is_granted(self, grant: Grant) -> bool:
+    async def is_granted(self, grant: Grant) -> bool:
         """Return whether there is such a grant."""
 
-    def grants(self, user: str | None) -> list[Grant]:
+    async def grants(self, user: str | None) -> list[Grant]:
         """Return the grants of a user."""
 
-    def revoke(self, grant: Grant) -> None:
+    async def revoke(self, grant: Grant) -> None:
         """Remove a grant."""
 
-    def pin(self, server: str, uri: str, sha256: str, user: str | None) -> None:
+    async def pin(self, server: str, uri: str, sha256: str, user: str | None) -> None:
         """Set the digest of the document of an app that a user was shown or approved last."""
 
-    def pinned(self, server: str, uri: str, user: str | None) -> str | None:
+    async def pinned(self, server: str, uri: str, user: str | None) -> str | None:
         """Return the digest that `pin` set, or None."""
 
-    def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
+    async def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
         """Store the OAuth tokens and registration of a user at a server. They are secrets."""
 
-    def credentials(self, user: str, server: str) -> JSONObject | None:
+    async def credentials(self, user: str, server: str) -> JSONObject | None:
         """Return what `set_credentials` stored, or None."""
 
-    def add_document(self, document: StoredDocument) -> None:
+    async def add_document(self, document: StoredDocument) -> None:
         """Add a View's document, so that other processes can serve it, or change when it expires.
 
         A store that no other process can read may ignore it.
         """
 
-    def document(self, label: str, address: str, now: float) -> StoredDocument | None:
+    async def document(self, label: str, address: str, now: float) -> StoredDocument | None:
         """Return the document that was added with a label and an address, unless it expired before `now`."""
 
-    def remove_documents(self, expired_before: float) -> None:
+    async def remove_documents(self, expired_before: float) -> None:
         """Remove the documents that expired before a time."""
 
-    def record(self, records: Sequence[AuditRecord]) -> None:
+    async def record(self, records: Sequence[AuditRecord]) -> None:
         """Write audit records, all or none of them."""
 
-    def records(self, query: AuditQuery) -> Iterator[AuditRecord]:
+    def records(self, query: AuditQuery) -> AsyncIterator[AuditRecord]:
         """Return the audit records that match, the oldest first."""
 
-    def erase_views(self, selection: Selection) -> list[str]:
+    async def erase_views(self, selection: Selection) -> list[str]:
         """Erase Views with their tokens, and return the ids of those that were erased."""
 
-    def erase_user(self, user: str) -> None:
+    async def erase_user(self, user: str) -> None:
         """Erase the grants, credentials, documents and digests of pinned documents of a user."""
 
-    def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
+    async def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
         """Erase audit records; with a pseudonym, keep them, but write it in place of the user and erase `data`."""
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Release files and connections when the host stops. A host that is started again uses the store again."""

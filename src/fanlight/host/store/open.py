@@ -1,6 +1,7 @@
 """Opens the store of `Host(store=...)`."""
 
 from fanlight.host.store.base import Store
+from fanlight.host.store.memory import MemoryStore
 from fanlight.host.store.sqlite import SqliteStore
 from fanlight.host.validation import check_methods
 from fanlight.protocol.errors import ArgumentError
@@ -9,7 +10,7 @@ from fanlight.protocol.errors import ArgumentError
 def open_store(store: Store | str | None) -> Store:
     """Return the store for `Host(store=...)`: an object of the user, "sqlite:///path", or None for memory."""
     if store is None:
-        return SqliteStore()
+        return MemoryStore()
     if isinstance(store, str):
         if not store.startswith("sqlite:///") or store == "sqlite:///":
             raise ArgumentError(

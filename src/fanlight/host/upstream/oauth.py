@@ -230,25 +230,25 @@ class UserTokens:
         """The state of the SDK's provider that goes with the tokens."""
         self._store = store
 
-    def _load(self) -> JSONObject:
-        stored = self._store.credentials(self.user, self.server) or {}
+    async def _load(self) -> JSONObject:
+        stored = await self._store.credentials(self.user, self.server) or {}
         # A name that leads to another address now is another server, which must not see the tokens.
         return stored if stored.get("url") == self.url and not self.is_erased else {"url": self.url}
 
-    def _save(self, stored: JSONObject) -> None:
+    async def _save(self, stored: JSONObject) -> None:
         if not self.is_erased:
-            self._store.set_credentials(self.user, self.server, stored)
+            await self._store.set_credentials(self.user, self.server, stored)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        client = self._load().get("client")
+        client = (await self._load()).get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         # Without the tokens, which belong to the registration that is replaced.
-        self._save({"url": self.url, "client": _dump(client_info)})
+        await self._save({"url": self.url, "client": _dump(client_info)})
 
     async def get_tokens(self) -> OAuthToken | None:
-        stored = self._load()
+        stored = await self._load()
         if "tokens" not in stored:
             return None
         assert self.context is not None
@@ -268,7 +268,7 @@ class UserTokens:
             "metadata": _dump(self.context.oauth_metadata),
             "resource": _dump(self.context.protected_resource_metadata),
         }
-        self._save({**self._load(), **known})
+        await self._save({**await self._load(), **known})
 
 
 def _dump(model: BaseModel | None) -> JSONObject | None:

@@ -1,12 +1,13 @@
 """What the audit records about Views: their messages, documents, dialects and violations."""
 
 from time import monotonic
+from typing import Any
 
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
 from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.records import Owner, ViewRecords
+from fanlight.host.views.records import Owner
 from fanlight.protocol.events import Event, Rejected
 from fanlight.protocol.jsonrpc import JSONObject, Message
 
@@ -14,11 +15,10 @@ from fanlight.protocol.jsonrpc import JSONObject, Message
 class AuditTrail:
     """Writes audit records about Views, with the server and the conversation of each."""
 
-    def __init__(self, audit: Audit, records: ViewRecords) -> None:
+    def __init__(self, audit: Audit) -> None:
         self._audit = audit
-        self._records = records
 
-    def log_response(self, view: str, request: ViewMessage, response: Message, size: int) -> None:
+    async def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> None:
         """Record a response of `size` characters to a View. It is in the store when this returns."""
         error = response.get("error")
         data = self._audit.arguments(request.method, request.params)
@@ -28,17 +28,16 @@ class AuditTrail:
             data["error"] = error
         duration = monotonic() - request.received_at
         outcome = "ok" if error is None else "error"
-        server, conversation, user = self._owner(view)
-        self._audit.write(
+        await self._audit.write(
             AuditRecord(
                 now(),
                 "message",
                 request.method,
                 outcome,
-                view,
-                server,
-                conversation,
-                user,
+                app.view,
+                app.server,
+                app.conversation,
+                app.user,
                 None,
                 request.size,
                 size,
@@ -47,30 +46,29 @@ class AuditTrail:
             )
         )
 
-    def log_notification(self, view: str, message: ViewMessage, event: Event | None) -> None:
+    def log_notification(self, app: App, message: ViewMessage, event: Event | None) -> None:
         """Record a message that needs no response."""
-        self._log_message(view, message, f"dropped: {event.reason}" if isinstance(event, Rejected) else "ok")
+        self._log_message(app, message, f"dropped: {event.reason}" if isinstance(event, Rejected) else "ok")
 
-    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
+    def log_rejected(self, app: App, message: ViewMessage, reason: str) -> None:
         """Record a message that exceeded a limit."""
-        self._log_message(view, message, f"refused: {reason}")
+        self._log_message(app, message, f"refused: {reason}")
 
-    def log_cancelled(self, view: str, request: ViewMessage) -> None:
+    def log_cancelled(self, app: App, request: ViewMessage) -> None:
         """Record a request that gets no response because its document is gone."""
-        self._log_message(view, request, "cancelled")
+        self._log_message(app, request, "cancelled")
 
-    def _log_message(self, view: str, message: ViewMessage, outcome: str) -> None:
-        server, conversation, user = self._owner(view)
-        self._audit.buffer(
-            AuditRecord(now(), "message", message.method, outcome, view, server, conversation, user, None, message.size)
-        )
+    def _log_message(self, app: App, message: ViewMessage, outcome: str) -> None:
+        self._buffer(app, "message", message.method, outcome, bytes_in=message.size)
 
-    def log_dialect(self, view: str, older: str, today: str, uri: str | None = None) -> None:
+    def log_dialect(self, app: App, older: str, today: str, uri: str | None = None) -> None:
         """Record that a name of another dialect was translated to today's."""
-        server, conversation, user = self._owner(view)
         data = {"today": today} if uri is None else {"today": today, "uri": uri}
+        self._buffer(app, "dialect", older, "translated", data=data)
+
+    def _buffer(self, app: App, kind: AuditKind, name: str, outcome: str, **more: Any) -> None:
         self._audit.buffer(
-            AuditRecord(now(), "dialect", older, "translated", view, server, conversation, user, data=data)
+            AuditRecord(now(), kind, name, outcome, app.view, app.server, app.conversation, app.user, **more)
         )
 
     def log_refused_dialect(
@@ -89,16 +87,13 @@ class AuditTrail:
             AuditRecord(now(), "dialect", older, "refused", view, server, owner.conversation, owner.user, data=data)
         )
 
-    def log_page_report(self, view: str, kind: AuditKind, name: str, what: str) -> None:
+    def log_page_report(self, app: App, kind: AuditKind, name: str, what: str) -> None:
         """Record what a page reports about the View that it shows."""
-        server, conversation, user = self._owner(view)
-        self._audit.buffer(
-            AuditRecord(now(), kind, name, "blocked", view, server, conversation, user, "page", data={"what": what})
-        )
+        self._buffer(app, kind, name, "blocked", by="page", data={"what": what})
 
-    def log_document(self, app: App, data: JSONObject) -> None:
+    async def log_document(self, app: App, data: JSONObject) -> None:
         """Record that a document is shown."""
-        self._audit.write(
+        await self._audit.write(
             AuditRecord(
                 now(), "document", app.uri, "shown", app.view, app.server, app.conversation, app.user, data=data
             )
@@ -123,10 +118,10 @@ class AuditTrail:
             )
         )
 
-    def log_app_tool(self, app: App, name: str, arguments: JSONObject, outcome: str, duration: float) -> None:
+    async def log_app_tool(self, app: App, name: str, arguments: JSONObject, outcome: str, duration: float) -> None:
         """Record the model's call of a tool that a View offers."""
         data = self._audit.arguments(name, arguments) or None
-        self._audit.write(
+        await self._audit.write(
             AuditRecord(
                 now(),
                 "app-tool",
@@ -140,8 +135,3 @@ class AuditTrail:
                 data=data,
             )
         )
-
-    def _owner(self, view: str) -> tuple[str | None, str | None, str | None]:
-        """Return the server, the conversation and the user of a View."""
-        record = self._records.find(view)
-        return (None, None, None) if record is None else (record.server, record.conversation, record.user)

@@ -78,7 +78,7 @@ class PageChannel:
         self._queue.clear()
         self._queue.extend(texts)
         self._is_sending = False
-        await self._drain()
+        await self.drain()
 
     def detach(self, socket: PageSocket) -> None:
         """Stop using a socket that was lost. Does nothing if another one has replaced it."""
@@ -110,9 +110,9 @@ class PageChannel:
         """Send a text after those before it, if a page is connected."""
         if self._socket is not None:
             self._queue.append(text)
-            await self._drain()
+            await self.drain()
 
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
         """Send what is queued. If another task is sending, leave it to that task, which keeps the order."""
         if self._is_sending:
             return
@@ -120,7 +120,9 @@ class PageChannel:
         self._is_sending = True
         try:
             while self._queue and socket is not None and socket is self._socket:
-                await socket.send(self._queue.popleft())
+                await socket.send(self._queue[0])
+                if socket is self._socket:
+                    self._queue.popleft()
         finally:
             if socket is self._socket:
                 self._is_sending = False

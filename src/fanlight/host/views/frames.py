@@ -8,6 +8,8 @@ and tests/vectors/page has examples that Python and `mcp-app.js` both replay.
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
+import orjson
+
 from fanlight.host.json_text import decode_object
 from fanlight.protocol.jsonrpc import JSONObject, Message
 
@@ -119,7 +121,8 @@ class MessageToView(HostFrame):
     """Deliver a JSON-RPC message to the View."""
 
     TYPE = "message"
-    message: Message
+    message: Message | orjson.Fragment
+    """The message, or its JSON text."""
     ack_now: bool | None = None
     """True if the page must acknowledge this frame at once."""
 

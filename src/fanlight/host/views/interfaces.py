@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fanlight.host.consent.policy import App
 from fanlight.host.views.message import ViewMessage
 from fanlight.protocol.events import Event
 from fanlight.protocol.jsonrpc import JSONObject, Message
@@ -52,17 +53,17 @@ class RequestHandler(Protocol):
 class MessageLog(Protocol):
     """Records the messages of a View."""
 
-    def log_response(self, view: str, request: ViewMessage, response: Message, size: int) -> None:
+    async def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> None:
         """Record a response before it is sent."""
 
-    def log_notification(self, view: str, message: ViewMessage, event: Event | None) -> None:
+    def log_notification(self, app: App, message: ViewMessage, event: Event | None) -> None:
         """Record a message that needs no response."""
 
-    def log_rejected(self, view: str, message: ViewMessage, reason: str) -> None:
+    def log_rejected(self, app: App, message: ViewMessage, reason: str) -> None:
         """Record a message that exceeded a limit."""
 
-    def log_cancelled(self, view: str, request: ViewMessage) -> None:
+    def log_cancelled(self, app: App, request: ViewMessage) -> None:
         """Record a request that gets no response because its document is gone."""
 
-    def log_dialect(self, view: str, older: str, today: str) -> None:
+    def log_dialect(self, app: App, older: str, today: str) -> None:
         """Record the first use of a name of an older dialect."""

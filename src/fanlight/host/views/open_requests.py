@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 import anyio
 
+from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError
 from fanlight.host.views.interfaces import MessageLog, Tasks
 from fanlight.host.views.message import ViewMessage
@@ -23,7 +24,7 @@ class OpenRequests:
     """Serves each request of a View in a task of its own, and records its response.
 
     Args:
-        view: The id of the View.
+        app: The View, with its server and its owner.
         bridge: Is given the responses.
         flush: Delivers what the bridge sends.
         log: Records responses and cancellations.
@@ -33,19 +34,20 @@ class OpenRequests:
 
     def __init__(
         self,
-        view: str,
+        app: App,
         bridge: Bridge,
         flush: Callable[[], Awaitable[None]],
         log: MessageLog,
         tasks: Tasks,
         labels: Mapping[str, str],
     ) -> None:
-        self._view = view
+        self.app = app
+        """The View, with its server and its owner."""
         self._bridge = bridge
         self._flush = flush
         self._log = log
         self._tasks = tasks
-        self._labels = {"fanlight.view": view, **labels}
+        self._labels = {"fanlight.view": app.view, **labels}
         self._messages: dict[RequestId, ViewMessage] = {}
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
 
@@ -79,18 +81,20 @@ class OpenRequests:
                 mark_refused(span, str(failed))
                 self._bridge.respond_error(id, str(failed), failed.code, failed.data)
             except Exception as error:
-                logger.exception("View %s: unhandled error while serving a request", self._view)
+                logger.exception("View %s: unhandled error while serving a request", self.app.view)
                 mark_crashed(span, error)
                 self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
             else:
                 self._bridge.respond(id, result)
         await self._flush()
 
-    def record(self, response: Message, size: int) -> None:
-        """Record a response before it is sent."""
-        request = self._messages.pop(response["id"], None)
+    async def record(self, response: Message, size: int) -> None:
+        """Record a response before it is sent. Does nothing if that was done."""
+        request = self._messages.get(response["id"])
         if request is not None:
-            self._log.log_response(self._view, request, response, size)
+            await self._log.log_response(self.app, request, response, size)
+            if self._messages.get(response["id"]) is request:
+                del self._messages[response["id"]]
 
     def cancel(self, id: RequestId) -> None:
         """Cancel a request that the View has given up."""
@@ -101,7 +105,7 @@ class OpenRequests:
     def cancel_all(self) -> None:
         """Cancel all requests, and record those that get no response."""
         for request in self._messages.values():
-            self._log.log_cancelled(self._view, request)
+            self._log.log_cancelled(self.app, request)
         self._messages.clear()
         for scope in self._scopes.values():
             scope.cancel()

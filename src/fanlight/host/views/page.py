@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind
 from fanlight.host.views.channel import PageSocket
 from fanlight.host.views.frames import (
@@ -20,7 +21,7 @@ from fanlight.host.views.session import Session
 class PageObserver(Protocol):
     """Records what a page reports about its View."""
 
-    def log_page_report(self, view: str, kind: AuditKind, name: str, what: str) -> None: ...
+    def log_page_report(self, app: App, kind: AuditKind, name: str, what: str) -> None: ...
 
 
 class PageConnection:
@@ -47,9 +48,9 @@ class PageConnection:
             case CommandResult() as result:
                 session.receive_command_result(result)
             case LoadFailed(message):
-                self._observer.log_page_report(session.id, "document", "failed", message)
+                self._observer.log_page_report(session.app, "document", "failed", message)
             case CspViolation(directive, blocked):
-                self._observer.log_page_report(session.id, "violation", directive, blocked)
+                self._observer.log_page_report(session.app, "violation", directive, blocked)
             case CloseView():
                 session.close_soon()
 

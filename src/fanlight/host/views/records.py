@@ -25,48 +25,50 @@ class ViewRecords:
         self._store = store
         self._open: dict[str, ViewRecord] = {}
 
-    def create(self, server: str, tool: str, uri: str, owner: Owner) -> ViewRecord:
+    async def create(self, server: str, tool: str, uri: str, owner: Owner) -> ViewRecord:
         """Add the record of a new View, with a new id."""
         id = secrets.token_urlsafe(12)
         record = ViewRecord(id, server, tool, uri, owner.conversation, owner.user, time.time())
-        self._store.add(record)
+        await self._store.add(record)
         return record
 
-    def find(self, id: str) -> ViewRecord | None:
+    async def find(self, id: str) -> ViewRecord | None:
         """Return the record of a View, open or not, or None if there is no such View."""
-        return self._open.get(id) or self._store.load(id)
+        return self._open.get(id) or await self._store.load(id)
 
     def __getitem__(self, id: str) -> ViewRecord:
         """Return the record of an open View."""
-        record = self.find(id)
-        assert record is not None, "an open View has its record"
-        return record
+        return self._open[id]
 
-    def change(self, id: str, **changes: Any) -> None:
+    def get(self, id: str | None) -> ViewRecord | None:
+        """Return the record of an open View, or None if the View is not open."""
+        return self._open.get(id or "")
+
+    async def change(self, id: str, **changes: Any) -> None:
         """Set fields of a View's record."""
-        self._store.change(id, changes)
+        await self._store.change(id, changes)
         if id in self._open:
             self._open[id] = replace(self._open[id], **changes)
 
-    def take_contexts(self, owner: Owner) -> list[StoredContext]:
+    async def take_contexts(self, owner: Owner) -> list[StoredContext]:
         """Return what Views want the model to know and it was not given before, and mark it as given."""
-        new = [each for each in self._store.contexts(*owner) if each.is_new]
+        new = [each for each in await self._store.contexts(*owner) if each.is_new]
         for each in new:
-            self.change(each.view, context_is_new=False)
+            await self.change(each.view, context_is_new=False)
         return new
 
-    def contexts(self, owner: Owner) -> list[StoredContext]:
+    async def contexts(self, owner: Owner) -> list[StoredContext]:
         """Return what Views want the model to know, given or not."""
-        return self._store.contexts(*owner)
+        return await self._store.contexts(*owner)
 
-    def summaries(self, owner: Owner) -> list[ViewSummary]:
+    async def summaries(self, owner: Owner) -> list[ViewSummary]:
         """Return the Views of a conversation that are not closed, the oldest first."""
-        return self._store.views(*owner)
+        return await self._store.views(*owner)
 
-    def cancel_unfinished(self, reason: str) -> None:
+    async def cancel_unfinished(self, reason: str) -> None:
         """Mark the calls as cancelled that have not finished: those of a process that ended without closing them."""
-        for id in self._store.unfinished():
-            self.change(id, cancelled=reason)
+        for id in await self._store.unfinished():
+            await self.change(id, cancelled=reason)
 
     def keep(self, record: ViewRecord) -> None:
         """Keep the record of a View in memory while the View is open."""

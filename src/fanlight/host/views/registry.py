@@ -55,9 +55,9 @@ class ViewRegistry:
         for id in tuple(self._sessions):
             self._end(id)
 
-    def create(self, server: str, tool: str, uri: str, owner: Owner) -> tuple[ViewRecord, Session]:
+    async def create(self, server: str, tool: str, uri: str, owner: Owner) -> tuple[ViewRecord, Session]:
         """Open a new View."""
-        record = self._records.create(server, tool, uri, owner)
+        record = await self._records.create(server, tool, uri, owner)
         return record, self._open(record)
 
     def session(self, id: str | None) -> Session | None:
@@ -72,7 +72,7 @@ class ViewRegistry:
             raise UnknownViewError(f"No open View has the id {id!r}.")
         return session
 
-    def renew(self, record: ViewRecord) -> Session:
+    async def renew(self, record: ViewRecord) -> Session:
         """Return a session for a document that is about to load: the one that waits for it, or a new one."""
         session = self.session(record.id)
         if session is not None and session.is_new:
@@ -81,7 +81,7 @@ class ViewRegistry:
             session.stop()
             self._on_end(record.id)
             session.release_page()
-        return self._open(self._records.find(record.id) or record)
+        return self._open(await self._records.find(record.id) or record)
 
     async def show_as(self, id: str, mode: str) -> None:
         """Change the display mode of an open View. Raise ArgumentError if the profile does not offer the mode."""
@@ -93,13 +93,13 @@ class ViewRegistry:
     async def close(self, id: str) -> None:
         """Close a View: let it tear down, and end its session for good. Raise UnknownViewError if it is not open."""
         await self.live(id).close()
-        self._forget(id)
+        await self._forget(id)
 
     async def close_stored(self, id: str) -> None:
         """Close a View for good, whether or not it has a session."""
         if (session := self.session(id)) is not None:
             await session.close()
-        self._forget(id)
+        await self._forget(id)
 
     async def erase(self, ids: Iterable[str]) -> None:
         """End the sessions of Views that were erased from the store."""
@@ -112,13 +112,13 @@ class ViewRegistry:
 
     async def _close_on_request(self, session: Session) -> None:
         """Close a View that asked for it, or that its page closed."""
-        self._forget(session.id)
+        await self._forget(session.id)
         await session.close("the View asked to be closed")
         self._on_end(session.id)  # again, for requests that it made while it closed
 
-    def _forget(self, id: str) -> None:
+    async def _forget(self, id: str) -> None:
         """Mark a View as closed permanently."""
-        self._records.change(id, closed=True)
+        await self._records.change(id, closed=True)
         self._sessions.pop(id, None)
         self._records.discard(id)
         self._on_end(id)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.downloads import saved_file, saved_files
 from fanlight.host.views.interfaces import Progress
-from fanlight.host.views.records import ViewRecords, app_of
+from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.session import Session
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
 from fanlight.protocol.visibility import for_app
@@ -141,13 +142,13 @@ class ViewRequests:
         details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         decision = self._policy.model_context(app, update)
         await self._consent.check(app, decision, "model-context", "", details, asker=session)
-        self._records.change(session.id, context=update, context_is_new=True)
+        await self._records.change(session.id, context=update, context_is_new=True)
         await session.report_model_context(update)
 
     async def keep_state(self, session: Session, state: Any) -> None:
         """Keep the state of a View for ChatGPT, and give it to the model if the policy or the user allows that."""
         self._check_size("state", {"state": state}, "are kept")
-        self._records.change(session.id, state=state)
+        await self._records.change(session.id, state=state)
         app = self._app(session)
         decision = self._policy.widget_state(app, state)
         if isinstance(decision, Deny):
@@ -159,7 +160,7 @@ class ViewRequests:
         except RequestError:
             return  # the state is kept in any case
         update = {"content": [], "structuredContent": {"widgetState": state}}
-        self._records.change(session.id, context=update, context_is_new=True)
+        await self._records.change(session.id, context=update, context_is_new=True)
         await session.report_model_context(update)
 
     def _check_size(self, what: str, value: JSONObject, outcome: str) -> None:
@@ -199,7 +200,7 @@ class ViewRequests:
 
     async def app_tools_changed(self, session: Session) -> None:
         """Read the list of tools that a View offers again."""
-        await self._app_tools.update(session, self._records[session.id].server)
+        await self._app_tools.update(session, session.app.server)
 
     # Requests of the model
 
@@ -216,7 +217,7 @@ class ViewRequests:
             result = await self._app_tools.call(session, tool, arguments)
             outcome = "ok"
         finally:
-            self._log.log_app_tool(app, name, arguments, outcome, monotonic() - started)
+            await self._log.log_app_tool(app, name, arguments, outcome, monotonic() - started)
         return result
 
     async def _connection(self, app: App) -> Connection:
@@ -227,8 +228,8 @@ class ViewRequests:
             raise RequestError(error.message) from None
 
     def _app(self, session: Session) -> App:
-        record = self._records[session.id]
-        return app_of(record, title=tool_title(self._servers.find(record.server, record.user).tools, record.tool))
+        app = session.app
+        return replace(app, title=tool_title(self._servers.find(app.server, app.user).tools, app.tool))
 
 
 def is_web_link(url: str) -> bool:

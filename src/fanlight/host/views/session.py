@@ -4,11 +4,13 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import Final, Literal
 
 import anyio
 
+from fanlight.host.consent.policy import App
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.timeouts import Timeouts
@@ -22,7 +24,6 @@ from fanlight.host.views.frames import (
     CommandResult,
     Download,
     Elsewhere,
-    MessageToView,
     ModelContext,
     OpenLink,
     ReceivedFrame,
@@ -36,10 +37,11 @@ from fanlight.host.views.host_requests import HostRequests
 from fanlight.host.views.interfaces import MessageLog, Progress, RequestHandler, Tasks
 from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.open_requests import OpenRequests, current_request
-from fanlight.protocol import events, jsonrpc
+from fanlight.host.views.outbox import Outbox
+from fanlight.protocol import events
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.events import Event
-from fanlight.protocol.jsonrpc import REFUSED, JSONObject, Message, RequestId
+from fanlight.protocol.jsonrpc import JSONObject, RequestId
 
 logger = logging.getLogger(__name__)
 views_logger = logging.getLogger("fanlight.views")
@@ -62,7 +64,7 @@ class Session:
     change what the View knows send it in the background.
 
     Args:
-        id: The id of the View.
+        app: The View, with its server and its owner.
         bridge: The host's end of the protocol, which only this session uses.
         requests: Serves the View's requests.
         log: Records the View's messages.
@@ -77,7 +79,7 @@ class Session:
 
     def __init__(
         self,
-        id: str,
+        app: App,
         bridge: Bridge,
         requests: RequestHandler,
         log: MessageLog,
@@ -90,7 +92,9 @@ class Session:
         observer: MessageObserver | None = None,
         fixed_context: Collection[str] = (),
     ) -> None:
-        self.id = id
+        self.app = app
+        """The View, with its server and its owner."""
+        self.id = app.view
         """The id of the View."""
         self.height: float | None = None
         """The height that the View reported last, in pixels."""
@@ -109,10 +113,17 @@ class Session:
         self._message_rate = RateLimit(self._limits.messages_per_second, now)
         self._size_rate = RateLimit(self._limits.size_changes_per_second, now)
         self._size_pending = False
-        self._open_requests = OpenRequests(id, bridge, self.flush, log, tasks, labels or {})
+        self._open_requests = OpenRequests(app, bridge, self.flush, log, tasks, labels or {})
         self._host_requests = HostRequests(bridge, self.flush)
         self._commands = PageCommands(self._channel)
-        self._partial_frame = 0
+        self._outbox = Outbox(
+            bridge,
+            self._channel,
+            self._open_requests,
+            tasks,
+            self._limits.result_characters,
+            None if observer is None else partial(observer, "host"),
+        )
 
     # State
 
@@ -139,7 +150,7 @@ class Session:
     @property
     def partial_in_flight(self) -> bool:
         """Whether the page has not acknowledged the last partial input yet."""
-        return self._partial_frame > self._channel.acknowledged
+        return self._outbox.partial_in_flight
 
     @property
     def has_open_requests(self) -> bool:
@@ -235,29 +246,8 @@ class Session:
         await self._channel.send(ModelContext(update))
 
     async def flush(self) -> None:
-        """Deliver the bridge's outgoing messages. A response is recorded before it is sent."""
-        for message in self._bridge.outgoing():
-            is_partial = message.get("method", "").endswith("/notifications/tool-input-partial")
-            # Only one partial input is in flight at a time, so the page acknowledges it at once.
-            number, text = self._channel.keep(MessageToView(message, ack_now=is_partial or None))
-            if is_partial:
-                self._partial_frame = number
-            elif "method" not in message:
-                message, text = self._record_response(message, number, text)
-            if self._observer is not None:
-                self._observer("host", message)
-            await self._channel.deliver(text)
-
-    def _record_response(self, message: Message, number: int, text: str) -> tuple[Message, str]:
-        """Record a response to the View, and return it with its frame. One that is too large becomes an error."""
-        most = self._limits.result_characters
-        if "result" in message and len(text) > most:
-            self._channel.withdraw(number)
-            reason = f"The result has {len(text):,} characters; a View is given at most {most:,}."
-            message = jsonrpc.error(message["id"], REFUSED, reason)
-            _, text = self._channel.keep(MessageToView(message))
-        self._open_requests.record(message, len(text))
-        return message, text
+        """Deliver the bridge's outgoing messages, in order. A response is recorded before it is sent."""
+        await self._outbox.flush()
 
     def _flush_soon(self) -> None:
         """Flush in a background task, for callers that must not block on the socket."""
@@ -273,7 +263,7 @@ class Session:
         self._open_requests.add(received)
         if excess is not None:
             self._bridge.reject(message, excess)
-            self._log.log_rejected(self.id, received, excess)
+            self._log.log_rejected(self.app, received, excess)
             await self.flush()
             await anyio.sleep(_RATE_LIMIT_PAUSE)
             return
@@ -281,9 +271,9 @@ class Session:
         event = self._bridge.receive(message)
         if len(self._bridge.older_names) > known:
             for older, today in tuple(self._bridge.older_names.items())[known:]:
-                self._log.log_dialect(self.id, older, today)
+                self._log.log_dialect(self.app, older, today)
         if received.id is None:
-            self._log.log_notification(self.id, received, event)
+            self._log.log_notification(self.app, received, event)
         await self.flush()
         if event is not None:
             await self._handle(event)
@@ -471,6 +461,7 @@ class Session:
     def stop(self) -> None:
         """End the session at once, as when its document is loaded again. Open requests are recorded as cancelled."""
         self._bridge.close()
+        self._outbox.clear()
         self._open_requests.cancel_all()
         self._host_requests.fail("The View was closed.")
         self._commands.fail("The View was closed.")

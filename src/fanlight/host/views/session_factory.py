@@ -14,6 +14,7 @@ from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.interfaces import MessageLog, RequestHandler, Tasks
+from fanlight.host.views.records import app_of
 from fanlight.host.views.session import MessageObserver, Session
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import JSONObject
@@ -115,7 +116,7 @@ class SessionFactory:
             labels["fanlight.user"] = record.user
         options = self._options.get(record.conversation or "", SessionOptions())
         session = Session(
-            record.id,
+            app_of(record),
             bridge,
             self._requests,
             self._log,

@@ -18,21 +18,21 @@ class ViewTokens:
         self._store = store
         self._lifetime = lifetime
 
-    def issue(self, view: str) -> str:
+    async def issue(self, view: str) -> str:
         """Return a new token for a View."""
         token = secrets.token_urlsafe(24)
-        self._renew(view, token)
+        await self._renew(view, token)
         return token
 
-    def check(self, view: str, token: str | None) -> bool:
+    async def check(self, view: str, token: str | None) -> bool:
         """Return whether a token opens a View, and renew it if so."""
-        if token is None or not self._store.has_token(_digest(token), view, time.time()):
+        if token is None or not await self._store.has_token(_digest(token), view, time.time()):
             return False
-        self._renew(view, token)
+        await self._renew(view, token)
         return True
 
-    def _renew(self, view: str, token: str) -> None:
-        self._store.add_token(_digest(token), view, time.time() + self._lifetime)
+    async def _renew(self, view: str, token: str) -> None:
+        await self._store.add_token(_digest(token), view, time.time() + self._lifetime)
 
 
 def _digest(token: str) -> str:

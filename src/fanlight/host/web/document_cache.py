@@ -87,7 +87,7 @@ class DocumentCache:
         # When a document was written to the store for the last time, by app and address.
         self._stored: dict[tuple[str, str], float] = {}
 
-    def serve(
+    async def serve(
         self,
         label: str,
         html: str,
@@ -100,35 +100,36 @@ class DocumentCache:
         """Add a View's HTML at its app's origin, and return it as it will be served."""
         key = (label, html, csp, granted, ancestors, profile)
         address = self._addresses.get(key)
-        document = None if address is None else self.get(label, address)
+        document = None if address is None else await self.get(label, address)
         if document is None:
-            document = self._add(served_document(*key, user))
+            document = self.add(served_document(*key, user))
             self._addresses[key] = document.address
-        self._save(document)
+        await self._save(document)
         return document
 
-    def _save(self, document: ServedDocument) -> None:
+    async def _save(self, document: ServedDocument) -> None:
         """Write a document to the store, unless that was done a short time ago."""
         now, key = self._clock(), (document.label, document.address)
         if self._store is None or now - self._stored.get(key, -self._lifetime) < self._lifetime / 2:
             return
-        self._store.remove_documents(now)
-        self._store.add_document(
+        await self._store.remove_documents(now)
+        await self._store.add_document(
             StoredDocument(*key, document.compressed, document.headers, now + self._lifetime, document.user)
         )
         self._stored[key] = now
 
-    def _load(self, label: str, address: str) -> ServedDocument | None:
+    async def _load(self, label: str, address: str) -> ServedDocument | None:
         """Return a document from the store, and keep it in memory."""
         if self._store is None or not _ADDRESS.fullmatch(address):
             return None
-        stored = self._store.document(label, address, self._clock())
+        stored = await self._store.document(label, address, self._clock())
         if stored is None:
             return None
         body = gzip.decompress(stored.body)
-        return self._add(ServedDocument(label, address, body, stored.body, dict(stored.headers), stored.user))
+        return self.add(ServedDocument(label, address, body, stored.body, dict(stored.headers), stored.user))
 
-    def _add(self, document: ServedDocument) -> ServedDocument:
+    def add(self, document: ServedDocument) -> ServedDocument:
+        """Keep a document in memory, and return it, or the equal one that is there already."""
         known = self._documents.get((document.label, document.address))
         if known is not None:
             return known
@@ -148,11 +149,11 @@ class DocumentCache:
         for key in [key for key, document in self._documents.items() if document.user == user]:
             self._discard(key)
 
-    def get(self, label: str, address: str) -> ServedDocument | None:
+    async def get(self, label: str, address: str) -> ServedDocument | None:
         """Return the document of an app at an address, or None. Documents of other apps are not found."""
         document = self._documents.get((label, address))
         if document is None:
-            return self._load(label, address)
+            return await self._load(label, address)
         self._documents.move_to_end((label, address))
         return document
 

@@ -27,9 +27,9 @@ _HEADERS: Final = {
 class GrantStore(Protocol):
     """Has the grants of users."""
 
-    def grants(self, user: str | None) -> list[Grant]: ...
+    async def grants(self, user: str | None) -> list[Grant]: ...
 
-    def revoke(self, grant: Grant) -> None: ...
+    async def revoke(self, grant: Grant) -> None: ...
 
 
 class GrantRoutes:
@@ -72,7 +72,7 @@ class GrantRoutes:
             return PlainTextResponse(f"Only {method} is allowed here.", 405, headers={"allow": method})
         user = await user_of(self._identify, request)
         if method == "GET":
-            return JSONResponse({"grants": [_entry(grant) for grant in self._store.grants(user)]})
+            return JSONResponse({"grants": [_entry(grant) for grant in await self._store.grants(user)]})
         body = b""
         async for part in request.stream():
             body += part
@@ -83,7 +83,7 @@ class GrantRoutes:
         if not all(isinstance(value, str) for value in values):
             return PlainTextResponse("Expected an object with server, uri, kind and key, which are strings.", 400)
         server, uri, kind, key = map(str, values)
-        self._store.revoke(Grant(server, uri, kind, key, user))  # only ever a grant of the page's own user
+        await self._store.revoke(Grant(server, uri, kind, key, user))  # only ever a grant of the page's own user
         return Response(status_code=204)
 
 

@@ -103,7 +103,7 @@ class ViewOpener:
         The page needs a token of the View; with a `user`, the View has to belong to that user, too. Raise
         ViewRefusedError if denied, and ElsewhereError if the page lost the View to another one while it was away.
         """
-        record = self._authorized(request, user)
+        record = await self._authorized(request, user)
         session = self._views.session(record.id)
         if session is not None and request.seen is not None:
             if session.can_resume(request.epoch, request.seen):
@@ -115,11 +115,11 @@ class ViewOpener:
         session = await self._load(record, request, origins, socket)
         return PageConnection(self._log, session, socket)
 
-    def _authorized(self, request: OpenView, user: str | None) -> ViewRecord:
+    async def _authorized(self, request: OpenView, user: str | None) -> ViewRecord:
         """Return the record of the View that a page requests, or raise ViewRefusedError."""
-        record = self._records.find(request.view)
+        record = await self._records.find(request.view)
         is_owner = record is not None and (user is None or record.user == user)
-        if record is None or not is_owner or not self._tokens.check(record.id, request.token):
+        if record is None or not is_owner or not await self._tokens.check(record.id, request.token):
             raise ViewRefusedError(
                 "This View cannot be opened: it does not exist, its token is wrong or has expired, or it is not yours. "
                 "Reload the page."
@@ -139,22 +139,22 @@ class ViewOpener:
             raise ViewRefusedError(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256, title=tool_title(connection.tools, record.tool))
         await self._admit(app, document, origins, socket)
-        show, sandbox = self._serve(app, document, origins, socket.max_bytes)
-        session = self._views.renew(record)
+        show, sandbox = await self._serve(app, document, origins, socket.max_bytes)
+        session = await self._views.renew(record)
         session.report_context(request.context)
         if document.form == "openai":
             session.allow_state()
-            fragment = self._initial_state(record, session)
+            fragment = await self._initial_state(record, session)
             show = replace(show, document=f"{show.document}#{fragment}")
         await session.begin(socket, show, sandbox)
-        now = self._records.find(record.id)
+        now = await self._records.find(record.id)
         if now is not None and now.context is not None:
             await session.report_model_context(now.context)
         return session
 
-    def _initial_state(self, record: ViewRecord, session: Session) -> str:
+    async def _initial_state(self, record: ViewRecord, session: Session) -> str:
         """Return the initial state of a document for ChatGPT."""
-        now = self._records.find(record.id) or record
+        now = await self._records.find(record.id) or record
         return initial_state_fragment(session.context, session.capabilities, now.arguments, now.result, now.state)
 
     async def _document(self, record: ViewRecord) -> ViewDocument:
@@ -170,7 +170,8 @@ class ViewOpener:
 
     async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
         """Raise ViewRefusedError unless a document may be shown."""
-        decision = self._policy.document(app, document.sha256, self._store.pinned(app.server, app.uri, app.user))
+        pinned = await self._store.pinned(app.server, app.uri, app.user)
+        decision = self._policy.document(app, document.sha256, pinned)
         details = (("Server", app.server), ("SHA-256", document.sha256))
         try:
             await self._consent.check(app, decision, "document", document.sha256, details, asker=page)
@@ -180,7 +181,7 @@ class ViewOpener:
                 await self._consent.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
         except RequestError as failed:
             raise ViewRefusedError(f"The View is not shown. {failed}") from None
-        self._store.pin(app.server, app.uri, document.sha256, app.user)
+        await self._store.pin(app.server, app.uri, document.sha256, app.user)
 
     def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
         """Decide on framing a web page. The program's own pages are denied: a frame would not isolate them."""
@@ -189,7 +190,9 @@ class ViewOpener:
         ours = authority in pages or self._names.role(authority)[0] in ("proxy", "view")
         return Deny(f"The page {url} is the program's own.") if ours else self._policy.external(app, url, origin)
 
-    def _serve(self, app: App, document: ViewDocument, origins: Origins, max_bytes: int) -> tuple[ShowView, JSONObject]:
+    async def _serve(
+        self, app: App, document: ViewDocument, origins: Origins, max_bytes: int
+    ) -> tuple[ShowView, JSONObject]:
         """Offer a document to browsers. Return the frame that shows it, and the value of `hostCapabilities.sandbox`."""
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
@@ -199,8 +202,8 @@ class ViewOpener:
         if self._report_errors:
             html = put_first(watch_element(), html)
         profile = self._policy.profile(app)
-        served = self.documents.serve(label, html, csp, granted, origins.ancestors, profile, app.user)
-        self._record(app, document, served, granted, denied)
+        served = await self.documents.serve(label, html, csp, granted, origins.ancestors, profile, app.user)
+        await self._record(app, document, served, granted, denied)
         show = ShowView(
             proxy=proxy_url(origins),
             document=f"{origins.view(label)}/{served.address}",
@@ -215,7 +218,7 @@ class ViewOpener:
         approved = {} if csp is None else csp.wire()
         return show, {"csp": approved, "permissions": {name: {} for name in granted}}
 
-    def _record(
+    async def _record(
         self,
         app: App,
         document: ViewDocument,
@@ -225,7 +228,7 @@ class ViewOpener:
     ) -> None:
         """Record what is shown, under which policy, and the dialects in it."""
         for older, today in document.older.items():
-            self._log.log_dialect(app.view, older, today)
+            self._log.log_dialect(app, older, today)
         for older, today in document.refused.items():
             reason = f"It is of another dialect, which this host does not read. Write {today}."
             owner = Owner(app.user, app.conversation)
@@ -233,7 +236,7 @@ class ViewOpener:
         policy = served.headers["content-security-policy"]
         # CSP-05
         logger.info("View %s of %s: %s has the Content-Security-Policy: %s", app.view, app.server, app.uri, policy)
-        self._log.log_document(
+        await self._log.log_document(
             app,
             {
                 "uri": app.uri,
@@ -255,11 +258,16 @@ class ViewOpener:
 
     async def _has_changed(self, record: ViewRecord) -> bool:
         """Return whether a View's document differs from the one shown last. A document that is gone has not changed."""
-        shown = self._shown.get(app_label(record.server, record.uri, record.user))
+        shown = self.shown_digest(record.server, record.uri, record.user)
         try:
-            return shown is not None and (await self._document(record)).sha256 != shown[3]
+            return shown is not None and (await self._document(record)).sha256 != shown
         except FanlightError:
             return False
+
+    def shown_digest(self, server: str, uri: str, user: str | None) -> str | None:
+        """Return the SHA-256 digest of the document of an app that was shown last, or None."""
+        shown = self._shown.get(app_label(server, uri, user))
+        return None if shown is None else shown[3]
 
     def log_csp_report(self, label: str, report: JSONObject) -> None:
         """Record a browser's report. It names the app; the View is known only if no other of this app is open."""

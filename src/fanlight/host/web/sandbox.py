@@ -61,7 +61,7 @@ class Sandbox:
         elif role == "proxy":
             response = self._proxy(path, scope)
         else:
-            response = self._document(label or "", path, scope)
+            response = await self._document(label or "", path, scope)
         if role == "view":
             response.headers.update(APP_ORIGIN_HEADERS)
             origin = Headers(scope=scope).get("origin", "")
@@ -86,10 +86,10 @@ class Sandbox:
         views = self._names.views(Headers(scope=scope)["host"]) if "view" in query else None
         return Response(proxy_page(), headers=proxy_headers(host, views, cache_control(query)))
 
-    def _document(self, label: str, path: str, scope: Scope) -> Response:
+    async def _document(self, label: str, path: str, scope: Scope) -> Response:
         if path == "/warm":
             return self._prewarm_page(scope)
-        document = self._backend.documents.get(label, path.removeprefix("/"))
+        document = await self._backend.documents.get(label, path.removeprefix("/"))
         if document is None:
             return PlainTextResponse(_NO_DOCUMENT, 404)
         return cacheable_response(document.body, document.compressed, document.headers, Headers(scope=scope))

@@ -145,7 +145,7 @@ class CallsPanel:
                 self._waiting.pop(key, None)
         if scope.cancelled_caught:
             raise CallCancelledError(server, _CANCELLED)
-        call = runtime_of(self._host).begin(server, tool, Owner(None, conversation(body)))
+        call = await runtime_of(self._host).begin(server, tool, Owner(None, conversation(body)))
         id = secrets.token_urlsafe(6)
         self._calls[id] = call
         self._events.publish("call", {"id": id, "key": key, "view": call.view, "token": call.token})

@@ -31,7 +31,7 @@ class ModelPanel:
         return {
             "context": [
                 {"view": each.view, "server": each.server, **each.context}
-                for each in self._runtime.records.contexts(Owner(None, page))
+                for each in await self._runtime.records.contexts(Owner(None, page))
             ],
             "messages": [message for message in self._messages if message["conversation"] == page],
             "appTools": [asdict(tool) for tool in self._runtime.model_tools({}, Owner(None, page))],

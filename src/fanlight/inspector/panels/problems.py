@@ -34,12 +34,12 @@ class ProblemsPanel:
     async def _list_blocked(self, query: JSONObject) -> list[JSONObject]:
         """Return what the policy of a View has blocked since its document was shown, and how to fix each."""
         view = text(query, "view")
-        shown = self._locations.last_document(view)
+        shown = await self._locations.last_document(view)
         if shown is None:
             return []
-        records = self._host.audit(view=view, kind="violation", since=shown.at)
+        records = [record async for record in self._host.audit(view=view, kind="violation", since=shown.at)]
         found: dict[tuple[object, ...], JSONObject] = {}
-        for record in (*records, *violations_of_app(self._host, shown)):
+        for record in (*records, *await violations_of_app(self._host, shown)):
             data = record.data or {}
             if record.outcome != "blocked" or "blocked" not in data:
                 continue
@@ -47,7 +47,7 @@ class ProblemsPanel:
                 "directive": record.name,
                 "blocked": data["blocked"],
                 "line": data.get("line"),
-                "place": self._find_place(view, data.get("line"), 1),
+                "place": await self._find_place(view, data.get("line"), 1),
                 "fix": suggest_fix(record.name, data["blocked"]),
                 "count": 0,
             }
@@ -55,14 +55,14 @@ class ProblemsPanel:
             found.setdefault(key, entry)["count"] += 1
         return list(found.values())
 
-    def _find_place(self, view: str, line: object, column: int) -> JSONObject | None:
-        place = self._locations.find(view, line, column) if isinstance(line, int) else None
+    async def _find_place(self, view: str, line: object, column: int) -> JSONObject | None:
+        place = await self._locations.find(view, line, column) if isinstance(line, int) else None
         return None if place is None else {"file": place.file, "line": place.line}
 
     async def _place(self, query: JSONObject) -> JSONObject:
         """Return the author's file, line and column of a position in a View's document, as far as they are known."""
         column = int(text(query, "column"))
-        place = self._find_place(text(query, "view"), int(text(query, "line")), column)
+        place = await self._find_place(text(query, "view"), int(text(query, "line")), column)
         if place is None:
             return {}
         return {**place, "column": column} if place["file"].endswith(_UNCHANGED) else place

@@ -1,0 +1,115 @@
+"""The messages on their way to a View: recorded if they are responses, kept until acknowledged, sent in order."""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+import orjson
+
+from fanlight.host.json_text import encode_json
+from fanlight.host.views.channel import PageChannel
+from fanlight.host.views.frames import MessageToView
+from fanlight.host.views.interfaces import Tasks
+from fanlight.host.views.open_requests import OpenRequests
+from fanlight.protocol import jsonrpc
+from fanlight.protocol.bridge import Bridge
+from fanlight.protocol.jsonrpc import REFUSED, Message
+
+logger = logging.getLogger(__name__)
+
+_RETRY_PAUSE: Final = 1.0
+"""How many seconds to wait before a response is recorded again, after that failed."""
+
+
+class Outbox:
+    """Sends a View what its bridge has for it.
+
+    Args:
+        bridge: Makes the messages.
+        channel: Takes them to the page.
+        requests: Records the responses.
+        tasks: Runs background tasks.
+        max_result: The longest result that a View is given, in characters.
+        observer: Called with each message.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        channel: PageChannel,
+        requests: OpenRequests,
+        tasks: Tasks,
+        max_result: int,
+        observer: Callable[[Message], None] | None,
+    ) -> None:
+        self._bridge = bridge
+        self._channel = channel
+        self._requests = requests
+        self._tasks = tasks
+        self._max_result = max_result
+        self._observer = observer
+        self._unsent: deque[Message] = deque()
+        self._is_sending = False
+        self._partial_frame = 0
+
+    @property
+    def partial_in_flight(self) -> bool:
+        """Whether the page has not acknowledged the last partial input yet."""
+        return self._partial_frame > self._channel.acknowledged
+
+    async def flush(self) -> None:
+        """Send the bridge's outgoing messages, in order. A response is recorded before it is sent.
+
+        If another task sends messages already, it sends these, too.
+        """
+        self._unsent.extend(self._bridge.outgoing())
+        if self._is_sending:
+            return
+        self._is_sending = True
+        try:
+            while self._unsent:
+                await self._send(self._unsent[0])
+                self._unsent.extend(self._bridge.outgoing())
+            self._is_sending = False
+        except anyio.get_cancelled_exc_class():  # this task was cancelled, not those with the other messages
+            self._continue_after(0.0)
+            raise
+        except Exception:
+            logger.exception("View %s: a response waits until it can be recorded", self._requests.app.view)
+            self._continue_after(_RETRY_PAUSE)
+
+    def _continue_after(self, seconds: float) -> None:
+        async def run() -> None:
+            await anyio.sleep(seconds)
+            await self._channel.drain()
+            self._is_sending = False
+            await self.flush()
+
+        self._tasks.start_soon(run)
+
+    async def _send(self, message: Message) -> None:
+        """Send the first unsent message."""
+        text = encode_json(message)
+        is_partial = message.get("method", "").endswith("/notifications/tool-input-partial")
+        if "method" not in message:
+            if "result" in message and len(text) > self._max_result:
+                reason = f"The result has {len(text):,} characters; a View is given at most {self._max_result:,}."
+                message = jsonrpc.error(message["id"], REFUSED, reason)
+                text = encode_json(message)
+            await self._requests.record(message, len(text))
+        if not self._unsent:
+            return  # the session ended while the response was recorded
+        self._unsent.popleft()
+        # Only one partial input is in flight at a time, so the page acknowledges it at once.
+        number, frame = self._channel.keep(MessageToView(orjson.Fragment(text), ack_now=is_partial or None))
+        if is_partial:
+            self._partial_frame = number
+        if self._observer is not None:
+            self._observer(message)
+        await self._channel.deliver(frame)
+
+    def clear(self) -> None:
+        """Discard what was not sent yet."""
+        self._unsent.clear()
