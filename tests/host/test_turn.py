@@ -143,9 +143,9 @@ async def test_the_calls_of_a_cancelled_turn_are_cancelled_too() -> None:
 
 async def test_turns_of_one_conversation_do_not_end_each_others_calls() -> None:
     async with conversation() as (_, chat), chat.turn() as outer:
-        outer.feed("call_1", "notes__show", "{")
+        await outer.feed("call_1", "notes__show", "{")
         async with chat.turn() as inner:
-            inner.feed("call_1", "notes__show", "{")
+            await inner.feed("call_1", "notes__show", "{")
         assert (await outer.run("call_1", "notes__show", {})).cancelled is None
 
 

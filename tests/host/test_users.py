@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -184,11 +185,16 @@ async def test_a_token_is_stored_as_a_digest_and_expires(tmp_path: Path) -> None
         await opens(host, call.view, await chat.token(call.view), "alice")
 
 
-async def test_each_use_renews_a_token() -> None:
-    async with hosted(timeouts=Timeouts(token=0.3)) as host:
+async def test_each_use_renews_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("fanlight.host.views.tokens.time", SimpleNamespace(time=lambda: now))
+    async with hosted(timeouts=Timeouts(token=30)) as host:
         call = await host.conversation("c1").call_tool("deals__show_deals", {})
         for _ in range(5):
-            await anyio.sleep(0.1)
+            now += 20
+            await opens(host, call.view, call.token, None)
+        now += 31
+        with pytest.raises(ViewRefusedError):
             await opens(host, call.view, call.token, None)
 
 
