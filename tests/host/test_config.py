@@ -68,6 +68,11 @@ def test_auth_in_a_configuration_file_is_ignored(tmp_path: Path) -> None:
     assert load_config(written(tmp_path, document)) == {"a": Url("https://a.example/mcp")}
 
 
+@pytest.mark.parametrize("key", ["envFile", "autoApprove", "timeout", "enabled", "oauth", "transportType", "serverUrl"])
+def test_keys_of_other_hosts_are_ignored(key: str) -> None:
+    assert parse_target({"url": "https://a.example/mcp", key: True}) == Url("https://a.example/mcp")
+
+
 def test_the_repr_of_a_target_hides_secrets() -> None:
     shown = f"{Url('https://u:pw@a.example/mcp?key=k1', {'Authorization': 'k2'})!s}"
     shown += repr(Command("a", env={"TOKEN": "k2"})) + repr(Url("https://a.example", {"Authorization": "k2"}))
@@ -86,6 +91,8 @@ def test_the_repr_of_a_target_hides_secrets() -> None:
         ("http://", "not an http or https URL"),
         ({"args": []}, 'neither "command" nor "url"'),
         ({"type": "http", "command": "x"}, 'neither "command" nor "url"'),
+        ({"ulr": "https://a.example/mcp"}, 'clock has the key "ulr", which is not known. Write "url".'),
+        ({"url": "https://a.example/mcp", "heders": {}}, 'the key "heders", which is not known. Write "headers".'),
         ({"type": "sse", "url": "https://a.example/sse"}, "streamable HTTP replaced"),
         ({"url": "https://a.example/mcp", "auth": "oauth"}, "clock.auth is 'oauth' (str), expected an httpx2.Auth"),
         ({"command": "x", "auth": httpx2.BasicAuth("u", "p")}, 'clock.auth is for a server with a "url"'),

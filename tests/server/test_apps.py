@@ -464,6 +464,21 @@ INVALID: dict[str, tuple[Any, str]] = {
 
 
 @kinds
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("viev", r"apps\.tool has no option 'viev'\. Write view=\.\.\."),
+        ("anotations", r"Write annotations="),
+        ("colour", r"Its options are view, "),
+    ],
+)
+def test_an_unknown_option_of_a_tool_raises_with_the_nearest_one(kind: Kind, option: str, words: str) -> None:
+    _, apps = make(kind)
+    with pytest.raises(TypeError, match=words):
+        apps.tool(**{option: None})
+
+
+@kinds
 @pytest.mark.parametrize("what", INVALID)
 def test_registration_raises_with_what_to_write_instead(kind: Kind, what: str, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()

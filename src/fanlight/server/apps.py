@@ -1,5 +1,7 @@
 """`Apps`: link the tools of a server to Views."""
 
+import difflib
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
@@ -132,6 +134,7 @@ class Apps:
                     f"{key} is an option of the View, not of the tool: several tools may share a View. "
                     f"Write @apps.tool(view=View({view if isinstance(view, str) else 'file.html'!r}, {key}=...))."
                 )
+        _check_options(self.server, options)
         chosen = metadata.check_visibility(visibility)
         uri = None if view is None else self._linked(view).uri
         meta = tool_meta(uri, chosen, self._also, invoking, invoked) | meta
@@ -216,3 +219,16 @@ def _adapter(server: "MCPServer[Any] | FastMCP[Any]") -> ServerAdapter:
     from fanlight.server.fastmcp import FastMCPAdapter
 
     return FastMCPAdapter(server)
+
+
+def _check_options(server: "MCPServer[Any] | FastMCP[Any]", options: Mapping[str, Any]) -> None:
+    """Raise for an option that the server's own tool decorator does not have."""
+    parameters = inspect.signature(server.tool).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    known = ("view", "visibility", "invoking", "invoked", *parameters)
+    for key in options:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"Write {near[0]}=..." if near else f"Its options are {', '.join(known)}."
+            raise ArgumentError(f"apps.tool has no option {key!r}. {hint}")

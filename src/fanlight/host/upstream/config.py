@@ -9,6 +9,7 @@
 `load_config` reads a file with several servers. Nothing here connects to anything.
 """
 
+import difflib
 import json
 import os
 import re
@@ -27,6 +28,8 @@ from mcp.server.lowlevel import Server
 from fanlight.host.errors import ConfigError
 from fanlight.lowlevel import lowlevel_server
 
+_KEYS: Final = ("command", "args", "env", "cwd", "url", "headers", "type")
+_SIMILAR: Final = 0.65  # "ulr" is "url"; "envFile", a key of another host, is not "env"
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]+)\}")
 _REMOTE_TYPES: Final = ("http", "streamable-http", "streamableHttp")
 
@@ -162,6 +165,7 @@ def _from_arguments(words: Sequence[object], name: str) -> Command:
 
 def _from_entry(entry: Mapping[str, Any], name: str, folder: Path | None, environ: Mapping[str, str]) -> Target:
     """Read one server of a configuration file."""
+    _check_spelling(entry, name)
     kind = entry.get("type") or entry.get("transport")
     if "url" in entry and kind in (None, *_REMOTE_TYPES):
         headers = _strings(entry, "headers", name, environ)
@@ -173,10 +177,20 @@ def _from_entry(entry: Mapping[str, Any], name: str, folder: Path | None, enviro
             f'{name} has the type "sse", which streamable HTTP replaced. Write "type": "http" and the address that '
             "the server documents for it, often the same with /mcp in place of /sse."
         )
+    of_type = "" if kind is None else f" for its type {kind!r}"
     raise ConfigError(
-        f'{name} has neither "command" nor "url" for its type {kind!r}. '
+        f'{name} has neither "command" nor "url"{of_type}. '
         'Write {"command": "python", "args": ["server.py"]} or {"type": "http", "url": "https://..."}.'
     )
+
+
+def _check_spelling(entry: Mapping[str, Any], name: str) -> None:
+    """Raise for a key that looks like a misspelt one. Others are ignored: hosts have keys of their own."""
+    missing = [key for key in _KEYS if key not in entry]
+    for key in entry:
+        near = difflib.get_close_matches(str(key).lower(), missing, n=1, cutoff=_SIMILAR)
+        if key not in _KEYS and near:
+            raise ConfigError(f'{name} has the key "{key}", which is not known. Write "{near[0]}".')
 
 
 def _with_auth(target: Target, auth: object, name: str) -> Target:
