@@ -152,7 +152,7 @@ def test_json_junit_and_sarif_are_written(saved: Path, tmp_path: Path, capsys: p
     assert secret["level"] == "error"
 
 
-def test_equal_findings_share_a_line_of_text_but_count_separately() -> None:
+def test_equal_findings_share_a_line_of_text_that_counts_once() -> None:
     rule = BY_NAME["RES-05"]
     problems = [Problem(f"ui://x/{number}", "is empty.", "Fill it.") for number in range(3)]
     other = Problem("ui://x/0", "is full.", "Fill it.")
@@ -161,7 +161,8 @@ def test_equal_findings_share_a_line_of_text_but_count_separately() -> None:
     output = str(report)
     assert "  RES-05   ui://x/0, ui://x/1, ui://x/2: is empty.\n           Fill it.\n" in output
     assert "  RES-05   ui://x/0: is full.\n" in output
-    assert "(4)" in output
+    assert "(2, in 4 places)" in output
+    assert "2 violations of the standard" in output
     assert len(json.loads(as_json(report))["findings"]) == 4
     many = tuple(Finding(rule, "it", Problem(f"v{number}", "is empty.", "Fill it.")) for number in range(14))
     assert "and 2 more: is empty." in str(Report(report.servers, many))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -101,6 +102,9 @@ async def test_text_and_sarif_name_the_same_places(report: Report) -> None:
     output = str(report)
     assert "app/view/parts/two.js:3 (ui://places/view) [low]: evaluates text as code" in output
     assert "ui://places/text:3, app/view/index.html:6 (ui://places/view) [low]: has code in an attribute" in output
+    (heading,) = re.findall(r"^Security review \((\d+), in (\d+) places\)$", output, re.MULTILINE)
+    listed = output.partition("Security review")[2].partition("\n\n")[0]
+    assert int(heading[0]) == len(re.findall(r"^  REV-", listed, re.MULTILINE)) < int(heading[1])
     places = set()
     for result in json.loads(as_sarif(report, "app/server.py"))["runs"][0]["results"]:
         place = result["locations"][0]["physicalLocation"]

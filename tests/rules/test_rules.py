@@ -190,6 +190,14 @@ def test_an_error_is_reported_once_with_all_its_scenes_and_the_same_key() -> Non
     assert finding.problem.message.endswith("Error: 7 (seen in plain, bare, odd, partial, error, ours)")
 
 
+def test_an_error_is_reported_once_if_only_one_scene_knows_its_place() -> None:
+    scenes = {name: replace(scene, errors=[("start", "Error: 7")]) for name, scene in SCENES.items()}
+    scenes["ours"] = replace(scenes["ours"], places={"Error: 7": "clock.html:13"})
+    (finding,) = apply_rules(ServerObservation("clock", [], [ViewObservation(VIEW.document, scenes)]))
+    assert "Error: 7 (clock.html:13) (seen in plain," in finding.problem.message
+    assert finding.problem.fix == "Look at clock.html:13."
+
+
 def test_measured_values_are_not_part_of_a_findings_key() -> None:
     def key(rule: str, sample: Any) -> set[str]:
         return {Finding(BY_NAME[rule], "clock", problem).key for problem in BY_NAME[rule].problems(sample)}
@@ -243,7 +251,7 @@ def test_an_exception_of_a_tool_comes_first_and_is_not_blamed_on_the_arguments()
 
 def test_a_fix_says_what_to_write_in_fanlight() -> None:
     (problem,) = BY_NAME["RES-08"].problems(BROKEN["RES-08"][0])
-    assert 'view=View("clock.html", prefers_border=True)' in problem.fix
+    assert "View(..., prefers_border=True)" in problem.fix
     (problem,) = BY_NAME["ADV-06"].problems(BROKEN["ADV-06"][0])
     assert "annotations=ToolAnnotations(read_only_hint=True)" in problem.fix
     assert "mcp_types" in problem.fix

@@ -96,8 +96,10 @@ def _lines(report: Report, *, colour: bool) -> Iterator[str]:
         if not found:
             continue
         yield ""
-        yield _painted(f"{title} ({len(found)})", "1", colour)
-        for group in _grouped(sorted(found, key=_order)):
+        groups = _grouped(sorted(found, key=_order))
+        places = f", in {len(found)} places" if len(found) > len(groups) else ""
+        yield _painted(f"{title} ({len(groups)}{places})", "1", colour)
+        for group in groups:
             yield from _finding_lines(group, several, colour)
     yield from _not_counted(report, colour)
     yield ""
@@ -133,14 +135,14 @@ def _order(finding: Finding) -> tuple[Any, ...]:
     return (worst, finding.server, finding.problem.where, finding.rule.id, finding.problem.line or 0)
 
 
-def _grouped(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
+def _grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Group findings that differ only in their place, such as a field that all Views of a server lack."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for each in findings:
         problem = each.problem
         same = (each.server, each.rule.id, problem.severity, problem.message, problem.fix, each.versions)
         groups.setdefault(same, []).append(each)
-    return groups.values()
+    return list(groups.values())
 
 
 def _place(problem: Problem) -> str:
@@ -168,11 +170,12 @@ def _finding_lines(group: Sequence[Finding], several: bool, colour: bool) -> Ite
 
 def _summary(report: Report, colour: bool) -> str:
     checked = sum(rule.is_checked for rule in report.rules)
+    listed = [group[0] for group in _grouped(report.open)]
     counts = {
-        level: sum(each.level == level for each in report.open if each.rule.strength != "MUST")
+        level: sum(each.level == level for each in listed if each.rule.strength != "MUST")
         for level in ("error", "warning", "note")
     }
-    musts = sum(finding.breaks_a_must for finding in report.findings)
+    musts = sum(finding.breaks_a_must for finding in listed)
     skipped = len(report.findings) - len(report.open)
     parts = [f"{_count(musts, 'violation') if musts else 'No violations'} of the standard"]
     parts += [_count(counts["error"], "security risk")] if counts["error"] else []

@@ -351,7 +351,8 @@ async def _our_scene(stage: Stage, setup: SceneSetup, tool: str) -> Scene:
                 return Scene(
                     "ours",
                     messages=view.messages,
-                    errors=_located(timers, view.errors, setup),
+                    errors=timers.counted([("result", first_line(error.text)) for error in view.errors]),
+                    places=_error_places(view.errors, setup),
                     console=[first_line(text) for text in console],
                     violations=list(
                         dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
@@ -367,16 +368,15 @@ async def _our_scene(stage: Stage, setup: SceneSetup, tool: str) -> Scene:
         return Scene("ours", unfinished=first_line(str(error)))
 
 
-def _located(timers: Timers, errors: Sequence[ScriptError], setup: SceneSetup) -> list[tuple[str, str]]:
-    """Return the errors that count, each with the author's file and line if the server reported them."""
+def _error_places(errors: Sequence[ScriptError], setup: SceneSetup) -> dict[str, str]:
+    """Return the author's file and line of each error, by its text, if the server reported them."""
     locate = setup.document.place
-    texts = {}
+    places = {}
     for error in errors:
         place = locate(error.line, error.column) if locate and error.url == setup.document.uri else None
-        text = first_line(error.text)
-        texts[text] = text if place is None else f"{text} ({place.file}:{place.line})"
-    counted = timers.counted([("result", first_line(error.text)) for error in errors])
-    return [(step, texts[text]) for step, text in counted]
+        if place is not None:
+            places[first_line(error.text)] = f"{place.file}:{place.line}"
+    return places
 
 
 async def _initialized_again(view: LiveView, before: int) -> bool:

@@ -35,7 +35,7 @@ def respects_its_policy(view: ViewObservation) -> Iterator[Problem]:
 @section.rule("QUA-02", IMPLIED, "A View catches its errors.", fix=LOOK_AT_PROBLEMS)
 def catches_its_errors(view: ViewObservation) -> Iterator[Problem]:
     for error in errors_of(view, UNCAUGHT)[:10]:
-        yield error.problem(view, "throws an uncaught error")
+        yield error.problem(view, "throws an uncaught error", f"Look at {error.place}." if error.place else "")
 
 
 @section.rule("QUA-03", ADVICE, "A View writes no errors to the console.", fix=LOOK_AT_PROBLEMS)

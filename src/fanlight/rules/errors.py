@@ -39,11 +39,14 @@ class UncaughtError:
     text: str
     steps: Sequence[tuple[str, str]]
     """Scenes and steps."""
+    place: str | None = None
+    """The author's file and line, such as `clock.html:13`, if they are known."""
 
     def problem(self, view: ViewObservation, message: str, fix: str = "") -> Problem:
         """Return the error as a problem, with an identity that does not depend on the scene."""
         scenes = dict.fromkeys(scene for scene, _ in self.steps)
-        whole = f"{message}: {self.text} (seen in {', '.join(scenes)})"
+        text = self.text if self.place is None else f"{self.text} ({self.place})"
+        whole = f"{message}: {text} (seen in {', '.join(scenes)})"
         return Problem(view.where, whole, fix, key=stable_text(self.text), thrown=True)
 
 
@@ -51,17 +54,19 @@ def errors_of(view: ViewObservation, rule: str) -> list[UncaughtError]:
     """Return the errors that a rule reports."""
     steps: dict[str, list[tuple[str, str]]] = {}
     texts: dict[str, str] = {}
+    places: dict[str, str] = {}
     for scene in view.played():
         for step, text in scene.errors:
             texts.setdefault(stable_text(text), text)
             steps.setdefault(stable_text(text), []).append((scene.name, step))
+        places |= {stable_text(text): place for text, place in scene.places.items()}
         if scene.name in ("plain", "ours"):
             for text in filter(ERROR_TEXT.match, scene.console):  # SDKs catch what a handler throws, and log it
                 texts.setdefault(stable_text(text), text)
                 steps.setdefault(stable_text(text), []).append((scene.name, LATER))
     refused = any(requested_modes(scene) for scene in view.played("odd"))
     found = [key for key in sorted(steps) if _rule_of(texts[key], steps[key], refused) == rule]
-    return [UncaughtError(texts[key], steps[key]) for key in found]
+    return [UncaughtError(texts[key], steps[key], places.get(key)) for key in found]
 
 
 def error_problems(view: ViewObservation, rule: str, message: str, fix: str = "") -> Iterator[Problem]:

@@ -184,6 +184,8 @@ class Scene:
     """Why the scene could not be played to its end."""
     navigations: Sequence[str] = ()
     """Addresses that the View's frame loaded after the View. A View that reloads itself has its own address here."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where errors were thrown, by their text: the author's file and line, if the server reported them."""
 
     def sent(self, *methods: str, since: str | None = None, until: str | None = None) -> list[RecordedMessage]:
         """Return the requests and notifications that the View sent.

@@ -202,7 +202,7 @@ def prefers_border(look: Look) -> Iterator[Problem]:
             message = "does not say whether it wants a border, and hosts have different defaults."
             fix = (
                 "Set _meta.ui.prefersBorder of the resource to true or false. In Fanlight, it belongs to the View: "
-                'view=View("clock.html", prefers_border=True).'
+                "View(..., prefers_border=True)."
             )
             yield Problem(uri, message, fix)
         elif not isinstance(border, bool):
