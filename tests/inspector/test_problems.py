@@ -227,7 +227,9 @@ BLOCKED = """<!doctype html>
 """
 
 
-async def test_violations_are_problems_with_a_fix_whenever_they_occur(browser: Browser, tmp_path: Path) -> None:
+async def test_violations_are_problems_with_a_fix_whenever_they_occur(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(servers([linked_file(tmp_path, BLOCKED)])) as (inspector, address):
         wide = {"width": 1400, "height": 900}
         async with opened(browser, inspector, address, "#/unhappy/show?panel=Problems", viewport=wide) as (page, _):
@@ -247,6 +249,9 @@ async def test_violations_are_problems_with_a_fix_whenever_they_occur(browser: B
             await call(page)
             await expect(panel.get_by_role("heading")).to_have_count(2)  # the problems of all open calls
             await expect(count).to_have_text("3")
+    printed = [line for line in capsys.readouterr().err.splitlines() if "policy blocked" in line]
+    assert len(printed) == 2  # once for each document, however often it is shown
+    assert printed[0].startswith("  view.html:11 The View's policy blocked eval (script-src). A View must not compile")
 
 
 async def test_an_error_is_cleared_when_the_next_version_cannot_be_read(browser: Browser, tmp_path: Path) -> None:
@@ -275,6 +280,15 @@ async def test_a_javascript_error_is_printed_with_the_authors_file_and_line(
     printed = capsys.readouterr().err.splitlines()
     assert "  view.html:4:9 TypeError: no  [31m  numbers" in printed
     assert not any("'column'" in line for line in printed)
+
+
+async def test_an_error_of_the_sdk_is_placed_where_the_author_called_it(browser: Browser, tmp_path: Path) -> None:
+    broken = QUIET.replace("  await app.connect();", "  await app.connect();\n  app.registerTool('x', {}, 5);\n")
+    with running(servers([linked_file(tmp_path, broken)])) as (inspector, address):
+        async with opened(browser, inspector, address) as (page, _):
+            await call(page, "show")
+            await expect(page.locator(".problems")).to_contain_text("JavaScript error at view.html:")
+            await expect(page.locator(".problems pre")).to_have_text("app.registerTool('x', {}, 5);")
 
 
 def test_other_log_messages_of_views_are_printed_in_one_line() -> None:

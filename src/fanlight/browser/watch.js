@@ -13,12 +13,17 @@
  */
 const report = (error, message, file, line, column) => {
   // The first entry of the stack is where the error was thrown. A JSON error has the line of the JSON text instead.
-  const [, at = file ?? "", row = line, col = column] =
-    /(https?:[^\s()]+):(\d+):(\d+)/.exec(String(error?.stack ?? "")) ?? [];
+  const entries = [...String(error?.stack ?? "").matchAll(/(https?:[^\s()]+):(\d+):(\d+)/g)];
+  const [, at = file ?? "", row = line, col = column] = entries[0] ?? [];
+  // An error of the SDK is thrown in its code; the entries below say where the author called it.
+  const stack = entries
+    .filter((entry) => entry[1] === location.href)
+    .slice(0, 10)
+    .map((entry) => [Number(entry[2]), Number(entry[3])]);
   // For some errors, "Uncaught" is the browser's whole message.
   const known = message?.trim() === "Uncaught" ? undefined : message;
   const text = String(known ?? error?.message ?? error).slice(0, 1_000);
-  const data = { text, file: at === location.href ? "" : at, line: Number(row ?? 0), column: Number(col ?? 0) };
+  const data = { text, file: at === location.href ? "" : at, line: Number(row ?? 0), column: Number(col ?? 0), stack };
   const params = { level: "error", logger: "fanlight.error", data };
   window.parent.postMessage({ jsonrpc: "2.0", method: "notifications/message", params }, "*");
 };

@@ -88,13 +88,17 @@ export const examine = async (/** @type {Call} */ call) => {
  * @param {Call} call
  * @param {Json} error
  */
-const findSource = async ({ server, tool, view }, { file, line, column }) => {
-  if (file || !line || !tool.view) return undefined;
+const findSource = async ({ server, tool, view }, error) => {
+  const thrown = error.file || !error.line ? [] : [[error.line, error.column]];
+  const positions = [...thrown, ...(error.stack ?? [])];
+  if (!positions.length || !tool.view) return undefined;
   try {
     const [{ contents }, place] = await Promise.all([
       request(`resource?server=${encodeURIComponent(server)}&uri=${encodeURIComponent(tool.view)}`),
-      request(`place?view=${view}&line=${line}&column=${column}`),
+      request(`place?view=${view}&positions=${positions.map((each) => each.join(":")).join(",")}`),
     ]);
+    if (!place.file && error.file) return undefined;
+    const [line, column] = place.position ?? positions[0];
     const text = contents[0].text?.split("\n")[line - 1] ?? "";
     return {
       uri: tool.view,

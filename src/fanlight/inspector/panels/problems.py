@@ -22,6 +22,7 @@ class ProblemsPanel:
     def __init__(self, host: Host, locations: Locations) -> None:
         self._host = host
         self._locations = locations
+        self._printed: set[tuple[object, ...]] = set()
 
     def routes(self) -> list[Route]:
         """Return the routes of this panel."""
@@ -53,19 +54,36 @@ class ProblemsPanel:
             }
             key = (record.name, entry["fix"], entry["line"])  # one entry for all URLs of an origin
             found.setdefault(key, entry)["count"] += 1
+            self._print_blocked((shown.sha256, *key), entry)
         return list(found.values())
+
+    def _print_blocked(self, key: tuple[object, ...], entry: JSONObject) -> None:
+        """Print what the policy of a View blocked to the terminal, once for each document."""
+        if key in self._printed:
+            return
+        self._printed.add(key)
+        place = entry["place"]
+        where = "" if place is None else f"{place['file']}:{place['line']} "
+        blocked = f"The View's policy blocked {entry['blocked']} ({entry['directive']})."
+        sys.stderr.write(f"  {printable(f'{where}{blocked}')} {entry['fix']}\n")
 
     async def _find_place(self, view: str, line: object, column: int) -> JSONObject | None:
         place = await self._locations.find(view, line, column) if isinstance(line, int) else None
         return None if place is None else {"file": place.file, "line": place.line}
 
     async def _place(self, query: JSONObject) -> JSONObject:
-        """Return the author's file, line and column of a position in a View's document, as far as they are known."""
-        column = int(text(query, "column"))
-        place = await self._find_place(text(query, "view"), int(text(query, "line")), column)
-        if place is None:
-            return {}
-        return {**place, "column": column} if place["file"].endswith(_UNCHANGED) else place
+        """Return the author's file and line of the first of several positions in a View's document that has them.
+
+        The positions are lines and columns: `12:5,30:1`. `position` is the one that was found. `column` is known for
+        files that are put into the document as they are.
+        """
+        for position in text(query, "positions").split(","):
+            line, column = (int(number) for number in position.split(":"))
+            place = await self._find_place(text(query, "view"), line, column)
+            if place is not None:
+                exact = {"column": column} if place["file"].endswith(_UNCHANGED) else {}
+                return {**place, **exact, "position": [line, column]}
+        return {}
 
     async def _print_error(self, body: JSONObject) -> JSONObject:
         """Print a JavaScript error, which the page has found in the author's files, to the terminal."""
