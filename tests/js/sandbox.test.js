@@ -104,14 +104,14 @@ const loaded = ({ search, params = { url: `${VIEW}/d` }, fetch } = {}) => {
 };
 const HTML = { search: `?host=${HOST}`, params: { html: "<p>hi" } };
 
-describe("before anything is shown", () => {
-  it("readiness is announced to the host's exact origin, and nothing else is said (SBX-04, SBX-10)", () => {
+describe("before a document is loaded", () => {
+  it("the proxy sends sandbox-proxy-ready to the host's exact origin, and nothing else (SBX-04, SBX-10)", () => {
     const { host } = proxy();
     const ready = { jsonrpc: "2.0", method: "ui/notifications/sandbox-proxy-ready", params: {} };
     assert.deepEqual(host.got, [{ data: ready, to: HOST }]);
   });
 
-  const own = { document: {}, postMessage: () => assert.fail("spoke") };
+  const own = { document: {}, postMessage: () => assert.fail("sent a message") };
   for (const [what, setup] of /** @type {[string, any][]} */ ([
     ["without a frame around it", { parent: "itself" }],
     ["in a page that it can touch", { parent: own }],
@@ -123,7 +123,7 @@ describe("before anything is shown", () => {
     ["with a host of a scheme without origins", { search: "?host=data:,x" }],
     ["with itself as the host", { search: `?host=${PROXY}` }],
   ])) {
-    it(`it refuses to run ${what}`, () => assert.throws(() => proxy(setup)));
+    it(`the proxy refuses to run ${what}`, () => assert.throws(() => proxy(setup)));
   }
 });
 
@@ -165,18 +165,18 @@ describe("the document", () => {
     it(`is not loaded from ${url}`, () => assert.equal(loaded({ params: { url } }).frames.length, 0));
   }
 
-  it("is not loaded from the host's own origin, wherever that is", () => {
+  it("is not loaded from the host's origin, whatever that is", () => {
     const made = proxy({ search: `?host=${VIEW}&view=*` });
     made.say(made.host, VIEW, resource({ url: `${VIEW}/d` }));
     assert.equal(made.frames.length, 0);
   });
 
-  it("is not HTML where the server named a View's origin, nor a URL where it named none", () => {
+  it("is rejected as HTML if the proxy has a View origin, and as a URL if it has none", () => {
     assert.equal(loaded({ params: { html: "<p>hi" } }).frames.length, 0);
     assert.equal(loaded({ search: `?host=${HOST}`, params: { url: `${VIEW}/d` } }).frames.length, 0);
   });
 
-  it("as HTML has the policy before everything, and no origin", () => {
+  it("gets the policy before its first element and an opaque origin, if it is HTML", () => {
     const csp = { connectDomains: ["https://api.example"] };
     const html = "\uFEFF<!doctype html><p>hi";
     const { frame, document } = loaded({ ...HTML, params: { html, csp, sandbox: "allow-scripts allow-same-origin" } });
@@ -191,13 +191,13 @@ describe("the document", () => {
     );
   });
 
-  it("is the first one; a second is ignored", () => {
+  it("is loaded once; a second one is ignored", () => {
     const { frames, frame, say, host, view } = loaded();
     say(host, HOST, resource({ url: `${VIEW}/other` }));
     assert.deepEqual([frames.length, frame.src, view.got], [1, `${VIEW}/d`, []]);
   });
 
-  it("is taken only from the parent, of the host's origin", () => {
+  it("is accepted only from the parent with the host's origin", () => {
     for (const [source, origin] of [
       [new Other(), HOST],
       ["parent", "https://evil.example"],
@@ -210,7 +210,7 @@ describe("the document", () => {
     }
   });
 
-  it("without parameters is no document", () => {
+  it("is not loaded if the message has no params", () => {
     for (const params of [undefined, null, 7, "x", []]) {
       const { host, say, frames } = proxy();
       say(host, HOST, resource(params));
@@ -237,7 +237,7 @@ describe("messages", () => {
     ["a View with an origin", undefined, VIEW, VIEW],
     ["a View without", HTML, "null", "*"],
   ])) {
-    it(`pass unchanged both ways, with ${what} (SBX-07)`, () => {
+    it(`pass unchanged in both directions, with ${what} (SBX-07)`, () => {
       const { host, view, say } = loaded(setup);
       for (const message of passing) {
         say(host, HOST, message);
@@ -253,7 +253,7 @@ describe("messages", () => {
       );
     });
 
-    it(`between host and proxy pass in neither direction, with ${what} (SBX-08)`, () => {
+    it(`with reserved methods pass in neither direction, with ${what} (SBX-08)`, () => {
       const { host, view, say } = loaded(setup);
       for (const name of ["proxy-ready", "resource-ready", "", "anything"]) {
         const method = `ui/notifications/sandbox-${name}`;
@@ -277,7 +277,7 @@ describe("messages", () => {
       assert.deepEqual([host.got.length, view.got.length], [1, 1]);
     });
 
-    it(`of others are dropped, with ${what}`, () => {
+    it(`of other windows and origins are dropped, with ${what}`, () => {
       const { host, view, say } = loaded(setup);
       const wrong = ["https://evil.example", PROXY, HOST, VIEW, "null"].filter((other) => other !== origin);
       for (const other of wrong) say(view, other, PING);
@@ -298,7 +298,7 @@ describe("messages", () => {
   });
 });
 
-describe("what a View is given", () => {
+describe("the permissions of a View", () => {
   for (const [asked, left] of /** @type {[any, string][]} */ ([
     [undefined, "allow-scripts allow-same-origin allow-forms"],
     ["", ""],
@@ -310,13 +310,13 @@ describe("what a View is given", () => {
     ["allow-scripts,allow-same-origin ALLOW-SCRIPTS", ""],
     [["allow-scripts"], "allow-scripts allow-same-origin allow-forms"],
   ])) {
-    it(`of the sandbox tokens ${JSON.stringify(asked)}: ${left || "none"}`, () => {
+    it(`include of the sandbox tokens ${JSON.stringify(asked)}: ${left || "none"}`, () => {
       assert.equal(sandboxTokens(asked, false), left);
       assert.equal(sandboxTokens(asked, true), left.replace("allow-same-origin ", ""));
     });
   }
 
-  it("of the browser's features: what was granted, of four (SBX-06f)", () => {
+  it("are those of the four known ones that were granted (SBX-06f)", () => {
     assert.equal(features(undefined, undefined), "");
     assert.equal(features("camera; microphone", undefined), "camera; microphone");
     assert.equal(
@@ -339,7 +339,7 @@ describe("the policy of HTML", () => {
         .map((text) => text.split(/ (.*)/)),
     );
 
-  it("without metadata lets nothing out (SBX-06b to e, CSP-02)", () => {
+  it("without metadata allows no network (SBX-06b to e, CSP-02)", () => {
     for (const csp of [undefined, null, {}, "x", { connectDomains: "https://a.example", frameDomains: {} }]) {
       assert.deepEqual(directives(csp), {
         "default-src": "'none'",
@@ -357,7 +357,7 @@ describe("the policy of HTML", () => {
     }
   });
 
-  it("has each declared domain where it belongs (SBX-06a, CSP-09, CSP-10)", () => {
+  it("has each declared domain in its directive (SBX-06a, CSP-09, CSP-10)", () => {
     const found = directives({
       connectDomains: ["https://api.example", "wss://live.example:8443"],
       resourceDomains: ["https://*.cdn.example", "fonts.example:*"],
@@ -403,7 +403,7 @@ describe("the policy of HTML", () => {
   }
 });
 
-it("a message is reserved by how its method begins, also for a peer that reads loosely", () => {
+it("a message is reserved by the prefix of its method, also in an array", () => {
   assert.ok(reserved({ method: "ui/notifications/sandbox-x" }));
   assert.ok(reserved([{ method: "ui/notifications/sandbox-x" }]));
   for (const other of [{}, null, undefined, 1, "ui/notifications/sandbox-x", { method: 1 }, []]) {
@@ -411,7 +411,7 @@ it("a message is reserved by how its method begins, also for a peer that reads l
   }
 });
 
-it("a list of billions of empty places is looked through at once", () => {
+it("a sparse array with billions of holes is checked at once", () => {
   const holes = [];
   holes[4_294_967_290] = { method: "ui/notifications/sandbox-x" };
   assert.ok(reserved(holes));
@@ -419,7 +419,7 @@ it("a list of billions of empty places is looked through at once", () => {
   assert.ok(!reserved(holes));
 });
 
-describe("a document of a View that stays silent", () => {
+describe("the document of a View that sends nothing", () => {
   /** @type {[string, any][]} */
   const asked = [];
   /** @param {any} answer */
@@ -429,11 +429,11 @@ describe("a document of a View that stays silent", () => {
     return answer;
   };
   for (const [what, answer, status] of /** @type {[string, any, number][]} */ ([
-    ["that the server does not have", { ok: false, status: 404 }, 404],
-    ["that a gateway answers for", { ok: false, status: 502 }, 502],
-    ["that cannot be reached", new TypeError("Failed to fetch"), 0],
+    ["if the server does not have it", { ok: false, status: 404 }, 404],
+    ["if a gateway responds for it", { ok: false, status: 502 }, 502],
+    ["if it cannot be reached", new TypeError("Failed to fetch"), 0],
   ])) {
-    it(`${what} is reported with its status`, async () => {
+    it(`is reported with its status ${what}`, async () => {
       asked.length = 0;
       const { host, frame, timers } = loaded({ fetch: answering(answer) });
       frame.fire("load");
@@ -445,14 +445,14 @@ describe("a document of a View that stays silent", () => {
     });
   }
 
-  it("that the server has is not reported", async () => {
+  it("is not reported if the server has it", async () => {
     const { host, frame, timers } = loaded({ fetch: answering({ ok: true, status: 200 }) });
     frame.fire("load");
     await Promise.all(timers.map((callback) => callback()));
     assert.deepEqual(host.got, []);
   });
 
-  it("is not asked for if the View has posted something, or if its HTML came in a message", async () => {
+  it("is not requested if the View has sent something, or if its HTML came in a message", async () => {
     asked.length = 0;
     const spoken = loaded({ fetch: answering({ ok: false, status: 404 }) });
     spoken.frame.fire("load");
