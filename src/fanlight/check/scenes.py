@@ -1,7 +1,7 @@
 """Show a View in a browser, in several ways, and record what happens.
 
     plain     a host that offers everything: result, theme, locale, display modes, growth, app tools, teardown
-    bare      a host that offers the least: a fixed small size, no capabilities, no permissions, no styles
+    bare      a host that offers the minimum: a fixed small size, no capabilities, no permissions, no styles
     odd       unknown fields and messages; every request of the View is denied, and the display mode stays
     partial   arguments that are never complete, then a cancellation
     error     a result that is an error
@@ -55,7 +55,7 @@ _SCENE_LIMIT: Final = 90.0
 _WATCHED: Final = 500
 """How many milliseconds to watch a View that gets no messages."""
 _TIMERS: Final = 10_000
-"""How many milliseconds to wait for the timers of the first seconds, on a slow machine."""
+"""How many milliseconds to wait for timers that are due in the View's first seconds, on a slow machine."""
 
 _CAPABILITIES: Final[JSONObject] = {
     "openLinks": {},
@@ -71,7 +71,7 @@ _CAPABILITIES: Final[JSONObject] = {
 async def play(
     browser: "Browser", setups: Sequence[SceneSetup], on_progress: OnProgress, names: Sequence[str] = NAMES
 ) -> list[ViewObservation]:
-    """Play scenes of all Views, several at once. Repeat a scene alone if it was slow beside others."""
+    """Play the scenes of all Views, several at once. A scene that was slow is repeated alone."""
     limit = anyio.CapacityLimiter(_AT_ONCE)
     scenes: dict[str, dict[str, Scene]] = {setup.document.uri: {} for setup in setups}
     total, done = len(setups) * len(names), 0
@@ -86,7 +86,7 @@ async def play(
         stack.push_async_callback(pages.close)
         ours = await stack.enter_async_context(_our_stage(browser, setups)) if "ours" in names else None
 
-        async def one(setup: SceneSetup, name: str) -> None:
+        async def play_one(setup: SceneSetup, name: str) -> None:
             async with limit:
                 if name == "ours":
                     assert ours is not None
@@ -95,26 +95,26 @@ async def play(
                     played = await _scene(pages, setup, name)
                 scenes[setup.document.uri][name] = played
 
-        async def next_one(setup: SceneSetup, name: str) -> None:
-            await one(setup, name)
+        async def play_next(setup: SceneSetup, name: str) -> None:
+            await play_one(setup, name)
             report_done(setup, name)
 
-        async def all_of(setup: SceneSetup) -> None:
+        async def play_all(setup: SceneSetup) -> None:
             first, *others = names
-            await one(setup, first)
+            await play_one(setup, first)
             # A View that does not start in the first scene would not start in the others.
             starts = scenes[setup.document.uri][first].unfinished is None
             report_done(setup, first, 1 if starts else len(names))
             if starts:
                 for name in others:
-                    tasks.start_soon(next_one, setup, name)
+                    tasks.start_soon(play_next, setup, name)
 
         async with anyio.create_task_group() as tasks:
             for setup in setups:
-                tasks.start_soon(all_of, setup)
+                tasks.start_soon(play_all, setup)
         for setup in setups:
             if "plain" in names and len(setups) * len(names) > 1 and is_slow(scenes[setup.document.uri]["plain"]):
-                await one(setup, "plain")
+                await play_one(setup, "plain")
     played = ((setup, scenes[setup.document.uri]) for setup in setups)
     return [ViewObservation(setup.document, {name: of[name] for name in names if name in of}) for setup, of in played]
 
@@ -199,8 +199,8 @@ async def _plain(page: ScenePage) -> None:
 
 async def _modes(page: ScenePage) -> None:
     """Show the View in each display mode that it declares, or in all if it declares none."""
-    hello = await page.evaluate('host.messages.find(({ message }) => message.method === "ui/initialize")')
-    params = hello["message"].get("params") if hello else None
+    initialize = await page.evaluate('host.messages.find(({ message }) => message.method === "ui/initialize")')
+    params = initialize["message"].get("params") if initialize else None
     capabilities = params.get("appCapabilities") if isinstance(params, dict) else None
     declared = capabilities.get("availableDisplayModes") if isinstance(capabilities, dict) else None
     for mode, (width, height) in {"fullscreen": (1280, 800), "pip": (360, 240)}.items():

@@ -1,21 +1,18 @@
-"""Where in an author's files a line of a View's document is, as the servers that we start tell it."""
+"""Maps lines of a View's document to the author's files, by the source maps that servers write for developers."""
 
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fanlight.protocol.source_lines import VARIABLE, Run, find
 from fanlight.temporary import TemporaryFolder, remove_stale_folders
-
-if TYPE_CHECKING:
-    pass
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 class Place(NamedTuple):
-    """A line of a file. `file` is as its author would write it beside the document, `path` all of it."""
+    """A line of a file. `file` is its path relative to the View's document, `path` the complete one."""
 
     file: str
     line: int
@@ -23,7 +20,7 @@ class Place(NamedTuple):
 
 
 class Lines:
-    """A folder into which servers write what each line of their documents was."""
+    """The folder into which servers write the source maps of their documents."""
 
     def __init__(self) -> None:
         remove_stale_folders()
@@ -31,11 +28,11 @@ class Lines:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that make a server write its source lines."""
+        """The environment variables that make a server write source maps."""
         return {VARIABLE: str(self._folder.path)}
 
     def place(self, sha256: str, line: int, column: int) -> Place | None:
-        """Return the file and the line that a place in a document is; None if it is not known."""
+        """Return the author's file and line for a position in a document, or None if they are not known."""
         if not _HASH.fullmatch(sha256):
             return None
         try:
