@@ -88,7 +88,7 @@ def _named_servers(targets: Sequence[str], command: Sequence[str]) -> dict[str, 
 def resolve_server(server: object) -> object:
     """Return what `Host` accepts for a server: resolve a `.py` file, a folder or an `mcpServers` file with one entry.
 
-    A program that is started gets the environment of this process, however it is given.
+    A server that is a command gets the environment of this process, whether it is a path, a string or a list.
     """
     if isinstance(server, Path) or (isinstance(server, str) and _is_path(server)):
         found = list(servers([str(server)]).values())
@@ -128,7 +128,7 @@ def _servers(text: str) -> list[tuple[str, Served]]:
         return [(name, Served(entry)) for name, entry in entries.items()]
     if (script := find_script(text)) is not None:
         if not script.is_file():
-            raise ConfigError(f"{text} does not exist.{_what_is_there(script)}")
+            raise ConfigError(f"{text} does not exist.{_describe_folder(script)}")
         script = script.resolve()
         name = script.parent.name if script.stem == "server" else script.stem
         command = Command(sys.executable, (str(script),), cwd=script.parent)
@@ -144,12 +144,12 @@ def _with_variables(server: Target, variables: Mapping[str, str]) -> Target:
     return replace(server, env={**(server.env or {}), **variables}) if isinstance(server, Command) else server
 
 
-def _with_environment(to: Target) -> Target:
+def _with_environment(server: Target) -> Target:
     """Return a command with the environment of this process, as if the user had started it in the same shell."""
-    return replace(to, env=dict(os.environ)) if isinstance(to, Command) else to
+    return replace(server, env=dict(os.environ)) if isinstance(server, Command) else server
 
 
-def _what_is_there(path: Path) -> str:
+def _describe_folder(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f" Its folder {folder} does not exist either."

@@ -300,7 +300,7 @@ section.host_rule(
 section.unchecked(
     "D-TDN-05",
     MUST,
-    "The host sends `ui/resource-teardown` in every teardown, whoever starts it.",
+    "The host sends `ui/resource-teardown` in every teardown, whether the host, the user or the View started it.",
     "TDN-01 and D-TDN-03 cover it.",
     binds="host",
 )

@@ -102,7 +102,7 @@ class ProbeTest:
     """How `fanlight probe` tests a rule for hosts."""
 
     by: Literal["view", "person", "nobody"]
-    """Who tests it: the probe's View (in `probe/pages/checks.js`), a person, or nobody."""
+    """What tests it: the probe's View (in `probe/pages/checks.js`), a person, or nobody."""
     text: str = ""
     """What the person has to do, or why nobody can test it."""
 
@@ -136,7 +136,7 @@ class Rule:
     sentence: str
     """What has to hold, in one sentence."""
     binds: Binds
-    """Who has to keep the rule: `server`, `view`, `host`, `sandbox` or `all`."""
+    """What has to follow the rule: `server`, `view`, `host`, `sandbox` or `all`."""
     section: str
     """The section of the reference page."""
     aliases: tuple[str, ...] = ()

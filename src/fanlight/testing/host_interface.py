@@ -250,9 +250,8 @@ class HostUnderTest:
     ) -> JSONObject:
         """Call a tool as the model would, by a name of `get_conversation_context` or as `server/tool`.
 
-        A View that belongs to it is shown at the `url` of the answer; where the result brings several, each is in its
-        `views`. With `cancel_after`, the call is given up after
-        so many seconds.
+        Its View is shown at the `url` of the response; if the result has several, `views` lists them all. With
+        `cancel_after`, the call is cancelled after that many seconds.
         """
         given = arguments or {}
         tool = await self._tool(name)
@@ -297,7 +296,7 @@ class HostUnderTest:
         raise SuiteError(f"The model has no tool {name!r}. It has: {known}.{self._missing()}")
 
     def _missing(self) -> str:
-        """Say which servers are not there, and why."""
+        """Return the servers that are not connected, and the reasons, for a message."""
         states = {name: connection.status for name, connection in self.host.servers.items()}
         return "".join(f" {name} is {at.state}: {at.reason}." for name, at in states.items() if at.state != "ready")
 

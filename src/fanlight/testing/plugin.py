@@ -102,7 +102,7 @@ class Evidence:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Write what a failed test leaves, and say so."""
+    """Write the files of a failed test, and add their paths to its report."""
     report = yield
     evidence = item.stash.get(_evidence, None)
     if report.when == "call" and report.failed and evidence is not None and evidence.files:

@@ -13,7 +13,7 @@ from fanlight.protocol.content import embeds_view, joined_text
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
-_NOT_RUN = "The call was begun, and never run."
+_NOT_RUN = "The call was begun but never run."
 
 
 class Call:

@@ -132,7 +132,7 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def _object_schema(schema: object) -> JSONObject:
-    """Return a schema that is surely one of an object, which is what models write as arguments."""
+    """Return a schema of type `object`, because models write arguments as objects."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return {"type": "object", "properties": {}}
     return {"type": "object", **schema} if "type" not in schema else schema

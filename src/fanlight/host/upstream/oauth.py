@@ -175,7 +175,7 @@ class SignIns:
     async def finish(self, user: str, query: Mapping[str, str]) -> SignInResult:
         """Finish the sign-in that a redirect belongs to, if it is of the user whose browser brought it."""
         pending = self._pending.get(query.get("state", ""))
-        # One who is sent the link, or the redirect, of another user must neither give away nor take over an account.
+        # A user who gets the link or the redirect of another user must not connect one's account to the other's.
         if pending is None or pending.sign_in.user != user:
             return SignInResult(False, _UNKNOWN)
         del self._pending[pending.state]  # each state is used once

@@ -1,6 +1,6 @@
 """One attempt at a connection: its client, its calls, and the streams that show when its server is gone.
 
-The SDK reports a lost response with an error code that servers also use for their own errors. The two are told apart
+The SDK reports a lost response with an error code that servers also use for their own errors. The two are distinguished
 where they happen: at the stream from the server and, over HTTP, at the response.
 """
 

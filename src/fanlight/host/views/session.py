@@ -242,7 +242,7 @@ class Session:
             await self._channel.send(Reload())
 
     async def report_model_context(self, update: JSONObject) -> None:
-        """Tell the page what the View wants the model to know."""
+        """Send the page what the View wants the model to know."""
         await self._channel.send(ModelContext(update))
 
     async def flush(self) -> None:
