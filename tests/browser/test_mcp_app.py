@@ -937,6 +937,24 @@ async def test_a_view_that_is_closed_while_the_socket_is_lost_is_closed_on_the_n
     await expect(host.page.locator("mcp-app")).to_have_count(0)
 
 
+async def test_a_view_without_a_socket_is_closed_as_soon_as_the_host_can_be_reached(host: Host) -> None:
+    await host.start(token="t")
+    await host.received("open")
+    await host.send("error", message="The server is not running.")
+    await host.sockets[-1].close(1008)
+    await expect(host.page.get_by_role("alert")).to_have_text("The server is not running.")
+    await host.received("(lost)")
+    host.refuse = 1012
+    async with host.page.expect_event("websocket"), host.page.expect_event("websocket"):
+        await host.page.evaluate("() => { document.querySelector('mcp-app').close() }")
+    host.refuse = None
+    closing = await host.received("open")
+    assert {name: closing[name] for name in ("token", "close")} == {"token": "t", "close": True}
+    await host.send("closed")
+    await expect(host.page.locator("mcp-app")).to_have_count(0)
+    await host.received("(lost)")
+
+
 async def test_closing_waits_for_the_view_and_then_removes_the_element(host: Host) -> None:
     view = await host.started()
     await host.page.evaluate("() => { document.querySelector('mcp-app').close() }")

@@ -87,6 +87,28 @@ async def test_the_scheme_of_a_page_is_that_of_its_origin(app: ASGIApp, backend:
     assert backend.opened[0][1] == HostNames().origins("https", "localhost:8000")
 
 
+async def test_a_page_closes_a_view_that_it_does_not_show(app: ASGIApp, backend: FakeBackend) -> None:
+    for view, answer in (("v1", "closed"), ("nothing", "error")):
+        messages = await Browser(app).talk(json.dumps({"type": "open", "view": view, "close": True}))
+        assert [message["type"] for message in messages] == ["websocket.accept", answer, "websocket.close"]
+    assert backend.closed_views == ["v1"]
+    assert backend.opened == []
+    await Browser(app).talk(json.dumps({"type": "open", "view": "v2", "close": "yes"}))
+    assert [request.view for request, _ in backend.opened] == ["v2"]
+
+
+@pytest.mark.parametrize("origin", ["http://[::1]:8000", "http://[::1]"])
+async def test_a_page_at_an_ipv6_address_is_told_to_use_a_name(
+    origin: str, app: ASGIApp, backend: FakeBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A policy cannot allow such a page to frame Views, so they would stay blank."""
+    messages = await Browser(app, host=origin.removeprefix("http://"), origin=origin).talk(OPEN)
+    assert messages[1]["message"].startswith(f"A page at {origin} cannot show Views: ")
+    assert messages[1]["message"].endswith("Open the page by a name, such as localhost.")
+    assert messages[1]["message"] in caplog.text
+    assert backend.opened == []
+
+
 @pytest.mark.parametrize("name", [PROXY_NAME, VIEW_NAME, "x.sandbox.localhost:8000"])
 async def test_a_sandbox_name_has_no_socket(app: ASGIApp, backend: FakeBackend, name: str) -> None:
     messages = await Browser(app, host=name, origin=f"http://{name}").talk(OPEN)

@@ -38,6 +38,7 @@ class FakeBackend:
         self.disconnected = 0
         self.closed = False
         self.opened: list[tuple[OpenView, Origins]] = []
+        self.closed_views: list[str] = []
 
     def log_csp_report(self, label: str, report: dict[str, Any]) -> None:
         self.reports.append((label, report))
@@ -53,6 +54,11 @@ class FakeBackend:
             raise ViewRefusedError("There is no such View.")
         self.opened.append((request, origins))
         return Echo(self, socket)
+
+    async def close(self, request: OpenView, user: str | None) -> None:
+        if request.view == "nothing":
+            raise ViewRefusedError("There is no such View.")
+        self.closed_views.append(request.view)
 
 
 class Echo:

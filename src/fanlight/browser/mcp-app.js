@@ -118,6 +118,25 @@ const webLink = (url) => {
 const backoff = (tries, random) => Math.min(250 * 2 ** tries, 15_000) * (0.5 + random / 2);
 
 /**
+ * Close a View that has no connection of its own, as soon as the host can be reached.
+ * @param {URL} url
+ * @param {string} frame
+ * @param {number} tries
+ * @returns {Promise<void>}
+ */
+const closeUnshown = async (url, frame, tries = 0) => {
+  const socket = new WebSocket(url);
+  socket.addEventListener("open", () => socket.send(frame));
+  const isAnswered = await new Promise((resolve) => {
+    socket.addEventListener("message", () => resolve(true));
+    socket.addEventListener("close", () => resolve(false));
+  });
+  if (isAnswered) return socket.close();
+  await new Promise((resolve) => setTimeout(resolve, backoff(tries, Math.random())));
+  return closeUnshown(url, frame, tries + 1);
+};
+
+/**
  * Return the entries of `now` that differ from those of `before`.
  * @param {Json} before
  * @param {Json} now
@@ -264,7 +283,10 @@ class McpApp extends HTMLElement {
     return this.#mode;
   }
 
-  /** Close the View for good, wait up to five seconds for it to finish, and remove the element. */
+  /**
+   * Close the View for good, wait up to five seconds for it to finish, and remove the element. Without a connection,
+   * the View is closed as soon as there is one, while the page is open.
+   */
   async close() {
     await this.#closeView();
     this.remove();
@@ -335,13 +357,17 @@ class McpApp extends HTMLElement {
     this.#keptSize = this.#lastNumber = this.#received = this.#lastAck = 0;
   }
 
+  #socketUrl() {
+    const url = new URL(`${this.getAttribute("src")}`.replace(/\/*$/, "/socket"), document.baseURI);
+    url.protocol = url.protocol.replace("http", "ws");
+    return url;
+  }
+
   #connect() {
     clearTimeout(this.#retry);
     this.#retry = undefined;
     this.#live = false;
-    const url = new URL(`${this.getAttribute("src")}`.replace(/\/*$/, "/socket"), document.baseURI);
-    url.protocol = url.protocol.replace("http", "ws");
-    const socket = new WebSocket(url);
+    const socket = new WebSocket(this.#socketUrl());
     this.#socket = socket;
     let opened = Infinity;
     socket.addEventListener("open", () => {
@@ -444,19 +470,18 @@ class McpApp extends HTMLElement {
   }
 
   /** Close the View and the socket. */
-  #closeView() {
-    const socket = this.#socket;
-    if (!socket || this.#send({ type: "close" })) return this.#disconnect();
-    return /** @type {Promise<void>} */ (
-      new Promise((resolve) => {
-        const late = setTimeout(() => this.#onClosed(), TIMEOUT / 2);
-        this.#onClosed = () => {
-          clearTimeout(late);
-          this.#disconnect();
-          resolve();
-        };
-      })
-    );
+  async #closeView() {
+    const view = this.getAttribute("view");
+    const closed = new Promise((resolve) => (this.#onClosed = () => resolve(true)));
+    const late = new Promise((resolve) => setTimeout(resolve, TIMEOUT / 2));
+    // A lost socket may come back in time, and the View can then finish.
+    const hasSocket = this.#retry || (this.#socket && this.#socket.readyState < 2);
+    const isClosed = view && hasSocket && !this.#send({ type: "close" }) && (await Promise.race([closed, late]));
+    if (!isClosed && view && this.hasAttribute("src")) {
+      const frame = JSON.stringify({ type: "open", view, token: this.getAttribute("token"), close: true });
+      await Promise.race([closeUnshown(this.#socketUrl(), frame), late]);
+    }
+    this.#disconnect();
   }
 
   /** @param {Json} frame */

@@ -100,7 +100,7 @@ class McpGrants extends HTMLElement {
    */
   async #request(route, options) {
     const base = new URL(`${this.getAttribute("src") ?? "/apps"}`.replace(/\/*$/, "/"), document.baseURI);
-    const response = await fetch(new URL(route, base), { credentials: "same-origin", ...options });
+    const response = await fetch(new URL(route, base), { credentials: "include", ...options });
     if (!response.ok) throw new Error((await response.text()).slice(0, 300) || `The host answered ${response.status}.`);
     return response;
   }

@@ -283,6 +283,8 @@ class OpenView(PageFrame):
     """The number of the last frame that the page has received, to resume."""
     epoch: str | None = None
     """The epoch of the `show` frame that made the page load what it shows, to resume."""
+    close: bool = False
+    """Whether to close the View instead: the page has no connection in which to send `CloseView`."""
 
     @classmethod
     def from_json(cls, values: JSONObject) -> Self | None:
@@ -295,6 +297,7 @@ class OpenView(PageFrame):
             _context(values),
             _integer(seen),
             epoch if isinstance(epoch, str) else None,
+            values.get("close") is True,
         )
 
 

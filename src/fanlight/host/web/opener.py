@@ -115,6 +115,10 @@ class ViewOpener:
         session = await self._load(record, request, origins, socket)
         return PageConnection(self._log, session, socket)
 
+    async def close(self, request: OpenView, user: str | None = None) -> None:
+        """Close a View for good for a page that does not show it. Raise ViewRefusedError if denied."""
+        await self._views.close_stored((await self._authorized(request, user)).id)
+
     async def _authorized(self, request: OpenView, user: str | None) -> ViewRecord:
         """Return the record of the View that a page requests, or raise ViewRefusedError."""
         record = await self._records.find(request.view)

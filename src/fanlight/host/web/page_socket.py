@@ -13,6 +13,7 @@ from fanlight.host.json_text import encode_json
 from fanlight.host.views.frames import (
     Answer,
     AskUser,
+    Closed,
     CommandResult,
     Elsewhere,
     Error,
@@ -52,6 +53,9 @@ class SocketBackend(Protocol):
 
         A `user` of None means that the host knows no users.
         """
+
+    async def close(self, request: OpenView, user: str | None) -> None:
+        """Close a View for good, or raise `ViewRefusedError`."""
 
 
 class Socket:
@@ -141,12 +145,20 @@ class SocketServer:
         if origins is None:
             await _refuse(websocket, self._refusals.page(scheme, host, origin))
             return
+        if "[" in origins.host:
+            await _refuse(websocket, self._refusals.ipv6(origins.host))
+            return
         await websocket.accept()
         socket = Socket(websocket, self._max_bytes, self._question_timeout)
         try:
             request = await self._open_request(socket, origins)
             user = await user_of(self._identify, websocket)
             await self._check_authorized(websocket, request.view)
+            if request.close:
+                await self._backend.close(request, user)
+                await socket.send_frame(Closed())
+                await websocket.close(1000)
+                return
             handler = await self._backend.open(request, origins, socket, user)
         except ViewRefusedError as refused:
             self._refusals.view(str(refused))

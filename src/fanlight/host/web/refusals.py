@@ -61,6 +61,15 @@ class Refusals:
         self._log("page", reason)
         return reason
 
+    def ipv6(self, origin: str) -> str:
+        """Log a page at an IPv6 address, which cannot show Views, and return the reason for the page."""
+        reason = (
+            f"A page at {origin} cannot show Views: a Content-Security-Policy has no way to write an IPv6 address, so "
+            "browsers would refuse to frame them there. Open the page by a name, such as localhost."
+        )
+        self._log("page", reason)
+        return reason
+
     def view(self, reason: str) -> None:
         """Log a View that a page may not open, or that cannot be shown."""
         self._log("view", f"A page cannot show a View: {reason}")
