@@ -25,7 +25,8 @@ class Grants:
     async def grants(self, user: str | None) -> list[Grant]:
         return [grant for grant in self.kept if grant.user == user]
 
-    async def revoke(self, grant: Grant) -> None:
+    async def revoke(self, grant: Grant, by: str) -> None:
+        assert by == "user"
         self.kept = [kept for kept in self.kept if kept != grant]
 
 
@@ -84,7 +85,7 @@ async def test_nobody_sees_or_revokes_grants_without_signing_in() -> None:
         {"origin": "http://sandbox.localhost:8000"},
         {"origin": f"http://{VIEW_NAME}"},
         {"origin": "http://localhost:8000", "sec-fetch-site": "cross-site"},
-        {"origin": "https://app.example.com"},  # may show Views, but its cookies are not the program's
+        {"origin": "https://app.example"},
     ],
 )
 async def test_a_page_of_another_origin_cannot_revoke(headers: dict[str, str]) -> None:
@@ -142,3 +143,41 @@ async def test_texts_of_servers_are_safe_to_show() -> None:
     async with client(store, "alice") as http:
         (entry,) = (await http.get("/apps/grants")).json()["grants"]
     assert (entry["app"], entry["text"]) == ("ui://x /y", "run “a . It is safe”")
+
+
+PAGE = {"origin": "https://app.example.com", "sec-fetch-site": "cross-site"}
+
+
+async def test_a_page_of_another_origin_that_the_program_names_lists_and_revokes() -> None:
+    store = Grants(Grant(**RUN, user="alice"), Grant(**RUN, user="bob"))
+    async with client(store, "alice", pages=frozenset({PAGE["origin"]})) as http:
+        listed = await http.get("/apps/grants", headers=PAGE)
+        asking = {**PAGE, "access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+        preflight = await http.options("/apps/grants/revoke", headers=asking)
+        revoked = await http.post("/apps/grants/revoke", json=RUN, headers=PAGE)
+    assert [listed.status_code, preflight.status_code, revoked.status_code] == [200, 204, 204]
+    for response in (listed, preflight, revoked):
+        assert response.headers["access-control-allow-origin"] == PAGE["origin"]
+        assert response.headers["access-control-allow-credentials"] == "true"
+        assert response.headers["vary"] == "Origin"
+    assert preflight.headers["access-control-allow-headers"] == "content-type"
+    assert [grant.user for grant in store.kept] == ["bob"]
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://app.example.com.evil.example", "http://app.example.com", "https://app.example.com:444", "null"]
+)
+async def test_a_page_of_any_other_origin_gets_nothing(origin: str) -> None:
+    """Goes red if the Origin header is reflected, or compared as a prefix."""
+    store = Grants(Grant(**RUN, user="alice"))
+    headers = {**PAGE, "origin": origin}
+    async with client(store, "alice", pages=frozenset({PAGE["origin"]})) as http:
+        for response in (
+            await http.get("/apps/grants", headers=headers),
+            await http.options("/apps/grants/revoke", headers=headers),
+            await http.post("/apps/grants/revoke", json=RUN, headers=headers),
+            await http.get("/apps/grants", headers={"sec-fetch-site": "cross-site"}),
+        ):
+            assert response.status_code == 403
+            assert "access-control-allow-origin" not in response.headers
+    assert len(store.kept) == 1

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp.server import MCPServer
 from starlette.applications import Starlette
@@ -240,6 +241,29 @@ async def test_one_user_cannot_revoke_for_another() -> None:
         await host.revoke((await host.grants("alice"))[0])
         assert await host.grants("alice") == []
         assert [grant.user for grant in await host.grants("bob")] == ["bob"]
+
+
+async def test_a_revocation_is_in_the_audit_of_its_user() -> None:
+    grant = Grant("deals", URI, "tool", "delete_deal", "alice")
+    async with hosted(user=identify) as host:
+        store = runtime_of(host).store
+        await store.grant(grant)
+        await host.revoke(grant)
+        await host.revoke(grant)  # there is nothing to revoke any more
+        await store.grant(grant)
+        transport = httpx2.ASGITransport(app=host.wrap(Starlette()))
+        async with httpx2.AsyncClient(transport=transport, cookies={"session": "a"}) as client:
+            fields = {"server": "deals", "uri": URI, "kind": "tool", "key": "delete_deal"}
+            headers = {"origin": "http://localhost:8000"}
+            url = "http://localhost:8000/apps/grants/revoke"
+            assert (await client.post(url, json=fields, headers=headers)).status_code == 204
+        records = [each async for each in host.audit(user="alice", kind="decision")]
+        assert [(each.name, each.outcome, each.by, each.server) for each in records] == [
+            ("tool", "revoked", "program", "deals"),
+            ("tool", "revoked", "user", "deals"),
+        ]
+        assert records[0].data == {"key": "delete_deal", "uri": URI}
+        assert [each async for each in host.audit(user="bob")] == []
 
 
 async def test_each_user_approves_a_changed_document(tmp_path: Path) -> None:

@@ -207,11 +207,11 @@ class Host:
     async def grants(self, user: str | None = None) -> list[Grant]:
         """Return the permanent grants of a user: what they allowed with "always"."""
         check_user(user)
-        return await self._runtime.store.grants(user)
+        return await self._runtime.consent.grants(user)
 
     async def revoke(self, grant: Grant) -> None:
         """Revoke a grant, for the user that it belongs to. That user is asked again the next time."""
-        await self._runtime.store.revoke(grant)
+        await self._runtime.consent.revoke(grant, "program")
 
     async def approve_document(self, server: str, uri: str, sha256: str, user: str | None = None) -> None:
         """Approve the document of an app that has changed since it was pinned, for one user."""

@@ -203,7 +203,7 @@ class Runtime:
             self.names,
             self.lifetime,
             path=path,
-            grants=self.store,
+            grants=self.consent,
             identify=self._identify,
             authorize=self._authorize,
             sign_ins=self.sign_ins,

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 import anyio
 
@@ -80,6 +80,21 @@ class Consent:
     def forget(self, view: str) -> None:
         """Drop all consent state of a closed View."""
         self._views.pop(view, None)
+
+    async def grants(self, user: str | None) -> list[Grant]:
+        """Return the permanent grants of a user."""
+        return await self._store.grants(user)
+
+    async def revoke(self, grant: Grant, by: Literal["user", "program"]) -> None:
+        """Revoke a permanent grant, and record that. Do nothing if there is no such grant."""
+        if await self._store.is_granted(grant):
+            await self._store.revoke(grant)
+            data = {"key": grant.key, "uri": grant.uri}
+            self._audit.buffer(
+                AuditRecord(
+                    now(), "decision", grant.kind, "revoked", None, grant.server, None, grant.user, by, data=data
+                )
+            )
 
     async def check(
         self,

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from fanlight.host.upstream.oauth import CALLBACK, SignIns
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
-from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, GrantStore
+from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, Grants
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
@@ -46,7 +46,7 @@ class Web:
         lifetime: Lifetime,
         *,
         path: str = "/apps",
-        grants: GrantStore | None = None,
+        grants: Grants | None = None,
         identify: Identify | None = None,
         authorize: Authorize | None = None,
         sign_ins: SignIns | None = None,

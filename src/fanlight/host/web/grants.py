@@ -1,6 +1,6 @@
 """The routes of `<mcp-grants>`, where users see and revoke what they allowed with "always"."""
 
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -21,36 +21,53 @@ _HEADERS: Final = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "cross-origin-resource-policy": "same-origin",
+    "vary": "Origin",
 }
+_PREFLIGHT_HEADERS: Final = {
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": "content-type",
+    "access-control-max-age": "600",
+}
+_NOT_ALLOWED: Final = (
+    "Only pages of the program's own origin may do this. If the page is yours and on another origin, add that: "
+    "Host(origins=[...])."
+)
 
 
-class GrantStore(Protocol):
+class Grants(Protocol):
     """Has the grants of users."""
 
     async def grants(self, user: str | None) -> list[Grant]: ...
 
-    async def revoke(self, grant: Grant) -> None: ...
+    async def revoke(self, grant: Grant, by: Literal["user", "program"]) -> None: ...
 
 
 class GrantRoutes:
-    """Lists and revokes the grants of the user of a page, for pages of the program's own origin."""
+    """Lists and revokes the grants of the user of a page, for the program's own pages and those of `Host(origins=)`."""
 
-    def __init__(self, store: GrantStore, names: HostNames, identify: Identify | None) -> None:
-        self._store = store
+    def __init__(self, grants: Grants, names: HostNames, identify: Identify | None) -> None:
+        self._grants = grants
         self._names = names
         self._identify = identify
 
     async def __call__(self, route: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request for a route."""
         request = Request(scope, receive)
-        if not self._is_own_page(request, revokes=route == "grants/revoke"):
-            response: Response = PlainTextResponse("Only pages of the program's own origin may do this.", 403)
+        is_other_page = request.headers.get("origin") in self._names.pages
+        response: Response
+        if is_other_page and request.method == "OPTIONS":
+            response = Response(status_code=204, headers=_PREFLIGHT_HEADERS)
+        elif not is_other_page and not self._is_own_page(request, revokes=route == "grants/revoke"):
+            response = PlainTextResponse(_NOT_ALLOWED, 403)
         else:
             try:
                 response = await self._response(route, request)
             except ViewRefusedError as refused:
                 response = PlainTextResponse(str(refused), 401)
         response.headers.update(_HEADERS)
+        if is_other_page:
+            response.headers["access-control-allow-origin"] = request.headers["origin"]
+            response.headers["access-control-allow-credentials"] = "true"
         await response(scope, receive, send)
 
     def _is_own_page(self, request: Request, *, revokes: bool) -> bool:
@@ -72,7 +89,7 @@ class GrantRoutes:
             return PlainTextResponse(f"Only {method} is allowed here.", 405, headers={"allow": method})
         user = await user_of(self._identify, request)
         if method == "GET":
-            return JSONResponse({"grants": [_entry(grant) for grant in await self._store.grants(user)]})
+            return JSONResponse({"grants": [_entry(grant) for grant in await self._grants.grants(user)]})
         body = b""
         async for part in request.stream():
             body += part
@@ -83,7 +100,7 @@ class GrantRoutes:
         if not all(isinstance(value, str) for value in values):
             return PlainTextResponse("Expected an object with server, uri, kind and key, which are strings.", 400)
         server, uri, kind, key = map(str, values)
-        await self._store.revoke(Grant(server, uri, kind, key, user))  # only ever a grant of the page's own user
+        await self._grants.revoke(Grant(server, uri, kind, key, user), "user")  # only ever a grant of the page's own user
         return Response(status_code=204)
 
 
