@@ -16,7 +16,7 @@ from typing import Final, Literal
 import pytest
 
 Way = Literal["strict", "compat", "html"]
-Theme = Literal["exfiltration", "isolation", "input", "spoofing", "shims"]
+Theme = Literal["exfiltration", "isolation", "input", "spoofing", "shims", "users"]
 EVERYWHERE: Final[tuple[Way, ...]] = ("strict", "compat", "html")
 
 
@@ -537,7 +537,38 @@ SHIMS: Final = (
     ),
 )
 
-ATTACKS: Final[tuple[Attack, ...]] = (*EXFILTRATION, *ISOLATION, *SPOOFING, *HOSTILE_INPUT, *SHIMS)
+USERS: Final = tuple(
+    _other("users", id, tries, defence)
+    for id, tries, defence in (
+        ("user-token", "open a View with a stolen id and token", "the user of the page has to be the View's"),
+        ("user-resume", "resume a View with a stolen epoch", "the same, before anything is resumed"),
+        ("user-guess", "find out which ids of Views exist", "one error for all Views that are not theirs"),
+        ("user-claim", "say to be the other user, in a frame, a header or a cookie", "only `Host(user=...)` says that"),
+        ("user-frames", "close the View of another user", "a socket is for one View, whatever its frames say"),
+        ("user-document", "load a document that was made for another user", "an origin of its own for each user"),
+        ("user-grants", "list or revoke what another user allowed", "the routes use the user of the request"),
+        ("user-oauth", "finish a sign-in of another user", "a sign-in belongs to the user who was given the link"),
+        ("user-consent", "use what another user always allows", "grants are stored by user"),
+        ("user-pin", "be shown a changed document that another user approved", "pinned documents are stored by user"),
+        ("user-model", "reach Views, context and tools in a conversation of the same id", "the user is in each key"),
+        ("user-credentials", "be served with another user's credentials", "connections and documents are by user"),
+        ("user-forget", "erase, end or read in the audit what is not theirs", "the user is in each selection"),
+        ("user-names", "have a name that looks like another, or has separators", "names are compared as a whole"),
+        ("user-none", "have no user", "refused where users are known"),
+        ("user-page", "show a View of another user in a page", "the user of the page has to be the View's"),
+        (
+            "user-elements",
+            "see or revoke in a page what another user allowed",
+            "the routes use the user of the request",
+        ),
+        (
+            "user-storage",
+            "read in one browser what a View of another user stored",
+            "an origin of its own for each user",
+        ),
+    )
+)
+ATTACKS: Final[tuple[Attack, ...]] = (*EXFILTRATION, *ISOLATION, *SPOOFING, *HOSTILE_INPUT, *SHIMS, *USERS)
 
 
 def attack(*ids: str) -> pytest.MarkDecorator:
@@ -564,7 +595,8 @@ def table(name: str) -> str:
     rows = [
         (attack.tries, attack.defence.name + _except(attack), attack.id) for attack in stopped if attack.defence.name
     ]
-    return _markdown(("A View tries to" if name != "exfiltration" else "A View tries", "stopped by", ""), rows)
+    heads = {"exfiltration": "A View tries", "users": "A user tries to"}
+    return _markdown((heads.get(name, "A View tries to"), "stopped by", ""), rows)
 
 
 def _where(ways: tuple[Way, ...]) -> str:
@@ -590,5 +622,7 @@ if __name__ == "__main__":
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
         sys.stdout.write(
-            "\n".join(table(name) for name in ("exfiltration", "isolation", "spoofing", "input", "shims", "open"))
+            "\n".join(
+                table(name) for name in ("exfiltration", "isolation", "spoofing", "input", "shims", "users", "open")
+            )
         )

@@ -100,7 +100,8 @@ class GrantRoutes:
         if not all(isinstance(value, str) for value in values):
             return PlainTextResponse("Expected an object with server, uri, kind and key, which are strings.", 400)
         server, uri, kind, key = map(str, values)
-        await self._grants.revoke(Grant(server, uri, kind, key, user), "user")  # only ever a grant of the page's own user
+        # Only ever a grant of the page's own user.
+        await self._grants.revoke(Grant(server, uri, kind, key, user), "user")
         return Response(status_code=204)
 
 
