@@ -2,9 +2,9 @@
 
     python3 scripts/setup.py [demo|quick|test]
 
-`demo` makes .venv and installs the package; `quick` adds the tools and the Node packages; `test` a browser and nginx.
-Everything stays inside the checkout except Debian packages (python3-venv, chromium, nginx, and chromium-headless-shell,
-which makes the tests faster): for root they are installed, others get a message that names them.
+`demo` makes .venv and installs the package; `quick` adds the tools and the Node packages; `test` a browser, nginx,
+Redis and PostgreSQL. Everything stays inside the checkout except Debian packages: for root they are installed, others
+get a message that names them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+# Debian packages, each with a pattern for its program and what happens without it.
 OPTIONAL = {
-    "chromium-headless-shell": "the tests take about twice as long",
-    "nginx": "the tests of the documented nginx configuration fail",
+    "chromium-headless-shell": ("chromium-headless-shell", "the tests take about twice as long"),
+    "nginx": ("nginx", "the tests of the documented nginx configuration fail"),
+    "redis-server": ("redis-server", "the tests of the store in Redis, and of several workers, fail"),
+    "postgresql": ("postgresql/*/bin/postgres", "the tests of the store in PostgreSQL fail"),
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -109,7 +112,7 @@ def debian_packages(wanted: str) -> None:
     if missing:
         stop("Debian packages are missing: apt-get install " + " ".join(missing))
     for package in optional_packages(wanted):
-        say(f"without the package {package} {OPTIONAL[package]}")
+        say(f"without the package {package} {OPTIONAL[package][1]}")
 
 
 def missing_packages(wanted: str) -> list[str]:
@@ -119,9 +122,13 @@ def missing_packages(wanted: str) -> list[str]:
 
 
 def optional_packages(wanted: str) -> list[str]:
-    # Users other than root often have no folder of servers in their PATH.
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
-    return [package for package in OPTIONAL if wanted == "test" and shutil.which(package, path=path) is None]
+    # Users other than root often have no folder of servers in their PATH, and PostgreSQL's programs are in none.
+    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), "/usr/sbin", "/usr/local/sbin", "/usr/lib"]
+    return [
+        package
+        for package, (program, _) in OPTIONAL.items()
+        if wanted == "test" and not any(any(Path(folder).glob(program)) for folder in folders if folder)
+    ]
 
 
 def found_browser() -> str | None:
@@ -133,8 +140,9 @@ def apt(*packages: str) -> None:
     if shutil.which("apt-get") is None or os.name == "nt" or os.geteuid() != 0:
         return
     say("installing Debian's " + " and ".join(packages))
-    # Offline, systemd does not start nginx, which would listen on port 80.
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1"}
+    # With these, neither systemd nor the init scripts start the servers, which would listen on their usual ports.
+    quietly = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
+    environment = {**os.environ, **quietly}
     run("apt-get", "update", "-qq", quiet=True, environment=environment)
     for package in packages:  # one by one, because not every release has all of them
         run("apt-get", "install", "-y", "-qq", package, quiet=True, environment=environment)

@@ -10,6 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from fanlight.testing.browser import BrowserMissingError
 from support.browser import chromium
+from support.databases import PostgresServer, RedisServer, running_postgres, running_redis
 
 # The Node inside Playwright needs libatomic1, which a bare Debian lacks; the one that setup.py links needs nothing.
 if (node := Path(sys.executable).with_name("node")).exists():
@@ -54,7 +55,7 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 _BROWSER_FIXTURES = {"browser", "context", "outcomes", "shimmed"}
-_PROCESS_FIXTURES = {"raw", "child", "published", "pytester", "site"}
+_PROCESS_FIXTURES = {"raw", "child", "published", "pytester", "site", "redis_server", "postgres_server"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -105,3 +106,17 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     page = await browser.new_page()
     yield page
     await page.close()
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis server of this test run, and of this process of it."""
+    with running_redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A PostgreSQL server of this test run, and of this process of it."""
+    with running_postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server

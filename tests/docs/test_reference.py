@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+import fanlight.host
 import fanlight.testing
 from fanlight import ViewOptions
 from fanlight.host import Limits, Rules, Timeouts
@@ -112,15 +113,20 @@ def test_every_entry_is_of_a_public_name() -> None:
     assert set(BLOCKS) - methods == set(NAMES)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "fanlight.host.SqliteStore"])
+STORES = {f"fanlight.host.{name}" for name in ("MemoryStore", "SqliteStore", "PostgresStore", "RedisStore")}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in STORES])
 def test_every_part_of_a_public_class_has_an_entry(name: str, entries: Counter[str]) -> None:
     missing = {part for part in parts(name) if not entries[f"{name}.{part}"]}
     methods = {part for part in missing if f"{name}.{part}" in BLOCKS}
     assert missing - methods == LEFT_OUT.get(name, set())
 
 
-def test_the_methods_of_sqlite_store_are_those_of_store() -> None:
-    assert parts("fanlight.host.SqliteStore") == parts("fanlight.host.Store")
+@pytest.mark.parametrize("store", sorted(STORES))
+def test_the_methods_of_a_store_are_those_of_the_protocol(store: str) -> None:
+    own = getattr(fanlight.host, store.rpartition(".")[2])
+    assert {name for name in dir(own) if not name.startswith("_")} == parts("fanlight.host.Store")
 
 
 @pytest.mark.parametrize("page", sorted(REFERENCE.glob("*.md")), ids=lambda page: page.name)

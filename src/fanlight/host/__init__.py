@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from fanlight.host.store.base import ViewRecord as ViewRecord
     from fanlight.host.store.base import ViewSummary as ViewSummary
     from fanlight.host.store.memory import MemoryStore as MemoryStore
+    from fanlight.host.store.postgres import PostgresStore as PostgresStore
+    from fanlight.host.store.redis import RedisStore as RedisStore
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
     from fanlight.host.timeouts import Timeouts as Timeouts
     from fanlight.host.upstream.callbacks import ServerRequest as ServerRequest
@@ -107,6 +109,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "ViewSummary",
         ],
         "store.memory": ["MemoryStore"],
+        "store.postgres": ["PostgresStore"],
+        "store.redis": ["RedisStore"],
         "store.sqlite": ["SqliteStore"],
         "timeouts": ["Timeouts"],
         "upstream.callbacks": ["ServerRequest"],

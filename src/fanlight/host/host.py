@@ -43,7 +43,8 @@ class Host:
         servers: Names mapped to command lines (a string or a list), URLs, transports of the `mcp` SDK, or server
             objects of this program. A server that needs headers or a sign-in is `{"url": ..., "headers": {...}}` or
             `{"url": ..., "auth": ...}` with any `httpx2.Auth`, such as the OAuth providers of the `mcp` package.
-        store: `"sqlite:///path"`, or an object with the methods of `Store`. Default: in memory.
+        store: `"sqlite:///path"`, `"postgresql://..."`, `"redis://..."`, or an object with the methods of `Store`.
+            Default: in memory.
         sandbox_origin: The origin of the sandbox proxy; Views live one label below it. Default: `sandbox.localhost` on
             the port of the page.
         info: The name and version that Views see: `{"name": ..., "version": ...}`. Default: Fanlight's.

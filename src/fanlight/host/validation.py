@@ -47,12 +47,15 @@ def check_text(name: str, value: object, instead: str = "") -> None:
     """Raise unless a value is a string or None."""
     if value is not None and not isinstance(value, str):
         raise ArgumentError(f"{name} is {shown(value)}, expected a string or None.{instead}")
+    if value is not None and ("\0" in value or any("\ud800" <= char <= "\udfff" for char in value)):
+        raise ArgumentError(f"{name} is {shown(value)}, expected text without NUL and without half a surrogate pair.")
 
 
 def check_user(value: object) -> None:
-    """Raise unless a value is a string that is not empty, or None."""
+    """Raise unless a value is a string that is not empty and that every store can keep apart from others, or None."""
     if value is not None and (not isinstance(value, str) or not value):
         raise ArgumentError(f"user is {shown(value)}, expected a string that is not empty, or None for the only user.")
+    check_text("user", value)
 
 
 def check_callable(name: str, value: object, signature: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -166,6 +166,16 @@ class AuditQuery:
     limit: int | None = None
     """The maximum number of records."""
 
+    def matches(self, record: AuditRecord) -> bool:
+        """Return whether a record is selected, whatever the limit."""
+        if any(getattr(self, name) not in (None, getattr(record, name)) for name in QUERY_FIELDS):
+            return False
+        return (self.since is None or record.time >= self.since) and (self.until is None or record.time < self.until)
+
+
+QUERY_FIELDS: Final = ("view", "server", "conversation", "user", "kind", "name")
+"""The fields of an `AuditQuery` that have to be equal to those of a record."""
+
 
 class StoredDocument(NamedTuple):
     """A View's document as browsers get it."""
@@ -196,6 +206,19 @@ class Selection:
     """The time before which a View was opened or an audit record was written, in seconds since 1970."""
     keep: frozenset[str] = frozenset()
     """The ids of Views that are not selected."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is selected."""
+        return (self.user, self.conversation, self.before) == (None, None, None)
+
+    def selects(self, record: AuditRecord) -> bool:
+        """Return whether an audit record is selected."""
+        return not self.is_empty and (
+            self.user in (None, record.user)
+            and self.conversation in (None, record.conversation)
+            and (self.before is None or record.time < self.before)
+        )
 
 
 class Store(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from fanlight.host.store.base import AuditQuery, AuditRecord, Selection, StoredDocument, ViewRecord
-from fanlight.host.store.sql import COLUMNS, QUERY_FIELDS, Row, SqlStore, Statement, erasure_of, to_column
+from fanlight.host.store.sql import COLUMNS, Row, SqlStore, Statement, erasure_of, to_column
 from fanlight.host.store.sqlite import SqliteDatabase
 
 
@@ -67,14 +67,14 @@ class MemoryStore(SqlStore):
         self._records.extend(records)
 
     async def records(self, query: AuditQuery) -> AsyncIterator[AuditRecord]:
-        found = (record for record in tuple(self._records) if _matches(record, query))
+        found = (record for record in tuple(self._records) if query.matches(record))
         for record in itertools.islice(found, query.limit):
             yield record
 
     async def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
         kept: list[AuditRecord] = []
         for each in self._records:
-            if not _is_selected(each, selection):
+            if not selection.selects(each):
                 kept.append(each)
             elif pseudonym is not None:
                 kept.append(each._replace(user=pseudonym, data=None))
@@ -82,19 +82,3 @@ class MemoryStore(SqlStore):
 
     async def close(self) -> None:
         """Do nothing, so that a host that is started again has what it had."""
-
-
-def _is_selected(record: AuditRecord, selection: Selection) -> bool:
-    if (selection.user, selection.conversation, selection.before) == (None, None, None):
-        return False
-    return (
-        selection.user in (None, record.user)
-        and selection.conversation in (None, record.conversation)
-        and (selection.before is None or record.time < selection.before)
-    )
-
-
-def _matches(record: AuditRecord, query: AuditQuery) -> bool:
-    if any(getattr(query, name) not in (None, getattr(record, name)) for name in QUERY_FIELDS):
-        return False
-    return (query.since is None or record.time >= query.since) and (query.until is None or record.time < query.until)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from fanlight.host.store.base import (
+    QUERY_FIELDS,
     AuditQuery,
     AuditRecord,
     Grant,
@@ -128,9 +129,8 @@ class SqlStore(ABC):
         return bool(await self._query(query, _grant_row(grant)))
 
     async def grants(self, user: str | None) -> list[Grant]:
-        query = 'select server, uri, kind, key from grants where "user" = ? order by 1, 2, 3, 4'
-        rows = await self._query(query, [user or ""])
-        return [Grant(server, uri, kind, key, user) for server, uri, kind, key in rows]
+        rows = await self._query('select server, uri, kind, key from grants where "user" = ?', [user or ""])
+        return [Grant(server, uri, kind, key, user) for server, uri, kind, key in sorted(rows)]
 
     async def revoke(self, grant: Grant) -> None:
         query = 'delete from grants where "user" = ? and server = ? and uri = ? and kind = ? and key = ?'
@@ -242,10 +242,6 @@ class SqlStore(ABC):
         else:
             query = f'update audit set "user" = ?, data = null where {where}'  # noqa: S608  constant names
             await self._write([(query, [pseudonym, *values])])
-
-
-QUERY_FIELDS: Final = ("view", "server", "conversation", "user", "kind", "name")
-"""The fields of an `AuditQuery` that have to be equal to those of a record."""
 
 
 def check_changes(changes: Mapping[str, Any]) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import HTTPConnection
 
 from fanlight.host.errors import ViewRefusedError
-from fanlight.host.validation import shown
-from fanlight.protocol.errors import ArgumentError
+from fanlight.host.validation import check_user
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +23,7 @@ async def user_of(identify: Identify | None, connection: HTTPConnection) -> str 
         user = identify(connection)
         if inspect.isawaitable(user):
             user = await user
-        if user is not None and (not isinstance(user, str) or not user):
-            raise ArgumentError(f"Host(user=...) returned {shown(user)}, expected the user as a string, or None.")
+        check_user(user)
     except Exception:
         logger.exception("The function that Host(user=...) was given failed")
         raise ViewRefusedError("The host could not find out which user this page belongs to.") from None
