@@ -185,6 +185,20 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+/**
+ * Give an element a shadow root with a style sheet and children.
+ * @param {HTMLElement} element
+ * @param {string} style
+ * @param {...Node} children
+ */
+const fillShadow = (element, style, ...children) => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  const root = element.attachShadow({ mode: "open" });
+  root.adoptedStyleSheets = [sheet];
+  root.append(...children);
+};
+
 class McpApp extends HTMLElement {
   static observedAttributes = ["view", "src", "theme", "max-height"];
 
@@ -262,11 +276,7 @@ class McpApp extends HTMLElement {
 
   constructor() {
     super();
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(STYLE);
-    const root = this.attachShadow({ mode: "open" });
-    root.adoptedStyleSheets = [sheet];
-    root.append(this.#box);
+    fillShadow(this, STYLE, this.#box);
     this.#button.addEventListener("click", () => this.#leaveMode());
     // The Escape key. A browser may also close the dialog without this event.
     this.#box.addEventListener("cancel", (event) => {
@@ -878,4 +888,4 @@ for (const name of ["view", "src", "token"]) {
 
 if (!customElements.get("mcp-app")) customElements.define("mcp-app", McpApp);
 
-export { McpApp, backoff, changes, clampHeight, leastLength, make, webLink };
+export { McpApp, backoff, changes, clampHeight, fillShadow, leastLength, make, webLink };

@@ -3,7 +3,7 @@
  * `<mcp-grants src="/apps">`: shows a user what they allowed with "Always allow", and lets them revoke it.
  * docs/reference/mcp-app.md describes its attributes and events.
  */
-import { make } from "./mcp-app.js";
+import { fillShadow, make } from "./mcp-app.js";
 
 /** @typedef {{ server: string, uri: string, kind: string, key: string, app: string, text: string }} Grant */
 
@@ -34,11 +34,7 @@ class McpGrants extends HTMLElement {
 
   constructor() {
     super();
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(STYLE);
-    const root = this.attachShadow({ mode: "open" });
-    root.adoptedStyleSheets = [sheet];
-    root.append(this.#alert, this.#list, this.#status);
+    fillShadow(this, STYLE, this.#alert, this.#list, this.#status);
   }
 
   connectedCallback() {

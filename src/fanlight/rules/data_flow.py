@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from fanlight.rules.javascript import FUNCTIONS, Script, ancestors, unwrapped
+from fanlight.rules.javascript import FUNCTIONS, HOST_REQUESTS, Script, ancestors, unwrapped
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,16 +23,7 @@ _SANITIZERS: Final = re.compile(
 _LONGEST: Final = 20_000
 _DEEPEST: Final = 40
 
-SENDING: Final = (
-    "fetch",
-    "sendBeacon",
-    "updateModelContext",
-    "sendMessage",
-    "callServerTool",
-    "callTool",
-    "sendFollowUpMessage",
-    "setWidgetState",
-)
+SENDING: Final = ("fetch", "sendBeacon", *HOST_REQUESTS)
 NETWORK: Final = ("fetch", "sendBeacon", "WebSocket", "EventSource", "XMLHttpRequest")
 _COMPARED_BY: Final = ("includes", "has", "test", "indexOf", "match", "startsWith", "get")
 _STORED_BY: Final = ("push", "unshift", "concat", "add", "append", "set")

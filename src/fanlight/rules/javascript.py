@@ -24,7 +24,17 @@ FUNCTIONS: Final = (
 _SCOPES: Final = ("program", "statement_block", "for_statement", "for_in_statement", "catch_clause", *FUNCTIONS)
 _WRAPPERS: Final = ("parenthesized_expression", "await_expression")
 
+HOST_REQUESTS: Final = (
+    "updateModelContext",
+    "sendMessage",
+    "callServerTool",
+    "callTool",
+    "sendFollowUpMessage",
+    "setWidgetState",
+)
+"""The methods by which a View sends data to the host."""
 CALLED: Final = (
+    *HOST_REQUESTS,
     "fetch",
     "sendBeacon",
     "open",
@@ -41,12 +51,6 @@ CALLED: Final = (
     "getCurrentPosition",
     "watchPosition",
     "writeText",
-    "updateModelContext",
-    "sendMessage",
-    "callServerTool",
-    "callTool",
-    "sendFollowUpMessage",
-    "setWidgetState",
     "jsx",
     "jsxs",
 )
