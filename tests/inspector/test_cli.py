@@ -66,7 +66,7 @@ def test_a_missing_package_is_a_one_line_error_that_says_what_to_install(
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.process
 def test_a_signal_exits_with_code_0_and_removes_temporary_files(name: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", "8400", mirror(tmp_path)]
+    command = [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", "0", mirror(tmp_path)]
     kept = tmp_path / "kept"
     kept.mkdir()
     environment = {**os.environ, "TMPDIR": str(kept)}
@@ -80,6 +80,7 @@ def test_a_signal_exits_with_code_0_and_removes_temporary_files(name: str, tmp_p
         finally:
             process.kill()
     assert b"Traceback" not in output
+    assert b"is in use" not in output  # 0 is any free port
     assert list(kept.iterdir()) == []
 
 

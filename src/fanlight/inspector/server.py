@@ -54,7 +54,7 @@ async def show(
     with printed(sys.stderr), _listener(host, port) as listener, server.stopped_by_signals():
         bound = listener.getsockname()[1]
         url = f"http://localhost:{bound}/?token={inspector.guard.token}"
-        if bound != port:
+        if port not in (0, bound):
             print(f"  Port {port} is in use.", flush=True)
         print(f"\n  fanlight dev: {url}\n  Stop with Ctrl+C.\n", flush=True)
         if host not in ("127.0.0.1", "::1", "localhost"):
