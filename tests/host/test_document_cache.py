@@ -153,3 +153,23 @@ async def test_the_documents_of_a_user_can_be_erased(tmp_path: Path) -> None:
         assert await cache.get(bob.label, bob.address) == bob
     again = await documents.serve(alice.label, HTML, None, (), ANCESTORS, user="alice")
     assert await DocumentCache(store).get(alice.label, again.address) == again
+
+
+async def test_a_document_of_single_views_goes_with_the_last_of_them(tmp_path: Path) -> None:
+    store, clock = SqliteStore(tmp_path / "host.db"), Clock()
+    documents = DocumentCache(store, clock=clock)
+    for view in ("v1", "v2"):
+        own = await documents.serve(LABEL, HTML, None, (), ANCESTORS, view=view)
+    other = await documents.serve(LABEL, HTML + "for all", None, (), ANCESTORS)
+
+    async def found() -> list[bool]:
+        places = (documents, DocumentCache(store, clock=clock))
+        return [await place.get(LABEL, own.address) is not None for place in places]
+
+    await documents.forget_views(["v1", "v3"])
+    assert await found() == [True, True]
+    await documents.forget_views(["v2"])
+    assert await found() == [False, False]
+    assert await documents.get(LABEL, other.address) is other
+    assert (await documents.serve(LABEL, HTML, None, (), ANCESTORS, view="v4")).address == own.address
+    assert await found() == [True, True]

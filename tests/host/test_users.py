@@ -36,6 +36,7 @@ from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
 from fanlight.host.web.origins import HostNames, app_label
 from fanlight.testing.scripted import HostError, ScriptedView, scripted_view
+from support.mcpui import embedding, html_resource
 from support.page import Page
 
 pytestmark = pytest.mark.anyio
@@ -455,6 +456,25 @@ async def seen_by(host: Host, user: str, conversation: str = "c1") -> ScriptedVi
         await view.call_tool("delete_deal")
     result: ScriptedView = view
     return result
+
+
+@pytest.mark.parametrize("path", [None, "host.db"])
+@pytest.mark.parametrize("selection", [{"conversation": "c1"}, {"user": "alice"}], ids=["conversation", "user"])
+async def test_a_document_that_came_in_a_result_is_forgotten_with_its_view(
+    tmp_path: Path, selection: dict[str, Any], path: str | None
+) -> None:
+    server = embedding("made", show=html_resource("<!doctype html><p>a secret of alice"))
+    store = None if path is None else f"sqlite:///{tmp_path / path}"
+    async with Host({"made": server}, store=store) as host:
+        await host.servers["made"].ready()
+        call = await host.conversation("c1", user="alice").call_tool("made__show", {})
+        page: Any = Page()
+        await page.open(host, call.view, call.token, user="alice")
+        label, _, address = (await page.next())["document"].removeprefix("http://").partition("/")
+        documents = runtime_of(host).opener.documents
+        assert await documents.get(label.partition(".")[0], address) is not None
+        await host.forget(**selection)
+        assert await documents.get(label.partition(".")[0], address) is None
 
 
 @pytest.mark.parametrize("path", [None, "host.db"])

@@ -253,6 +253,7 @@ class Runtime:
         """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""
         erased = await self.store.erase_views(selection)
         await self.views.erase(erased)
+        await self.opener.documents.forget_views(erased)
         if selection.user is not None and selection.conversation is None and selection.before is None:
             if self.sign_ins is not None:
                 self.sign_ins.forget(selection.user)

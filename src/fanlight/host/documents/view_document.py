@@ -55,6 +55,8 @@ class ViewDocument:
     """The data that the View gets when it starts, from mcp-ui's metadata."""
     height: float | None = None
     """The preferred height in pixels, from mcp-ui's metadata."""
+    embedded: bool = False
+    """Whether it came in the result of a call, so that it belongs to the View of that call alone."""
 
 
 class UiMetadata(NamedTuple):
@@ -112,7 +114,8 @@ def embedded_document(item: JSONObject) -> ViewDocument:
     """Return the document that a tool result embeds, or raise ViewError."""
     document = parse_document(item["uri"], item, ui_metadata(item, dialects=True), dialects=True)
     # It may use mcp-ui's messages even with today's type: servers adopted the type first.
-    return replace(document, form="mcp-ui" if document.form == "standard" else document.form)
+    form: Form = "mcp-ui" if document.form == "standard" else document.form
+    return replace(document, form=form, embedded=True)
 
 
 def _dialect(uri: str, mime: object, dialects: bool) -> Row | None:

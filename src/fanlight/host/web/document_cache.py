@@ -8,7 +8,7 @@ import hashlib
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,6 +84,8 @@ class DocumentCache:
         self._documents: OrderedDict[tuple[str, str], ServedDocument] = OrderedDict()
         # Compressing and hashing a large document again would cost milliseconds.
         self._addresses: dict[_Key, str] = {}
+        # The Views that a document belongs to, by app and address, if it is not that of every View of the app.
+        self._views: dict[tuple[str, str], set[str]] = {}
         # When a document was written to the store for the last time, by app and address.
         self._stored: dict[tuple[str, str], float] = {}
 
@@ -96,14 +98,20 @@ class DocumentCache:
         ancestors: tuple[str, ...],
         profile: CspProfile = "strict",
         user: str | None = None,
+        view: str | None = None,
     ) -> ServedDocument:
-        """Add a View's HTML at its app's origin, and return it as it will be served."""
+        """Add a View's HTML at its app's origin, and return it as it will be served.
+
+        With `view`, it is the document of this View, and `forget_views` discards it with the View.
+        """
         key = (label, html, csp, granted, ancestors, profile)
         address = self._addresses.get(key)
         document = None if address is None else await self.get(label, address)
         if document is None:
             document = self.add(served_document(*key, user))
             self._addresses[key] = document.address
+        if view is not None:
+            self._views.setdefault((label, document.address), set()).add(view)
         await self._save(document)
         return document
 
@@ -143,11 +151,26 @@ class DocumentCache:
         self._bytes -= _size(self._documents.pop(key))
         self._addresses = {each: at for each, at in self._addresses.items() if (each[0], at) != key}
         self._stored.pop(key, None)
+        self._views.pop(key, None)
 
     def forget(self, user: str) -> None:
         """Discard the documents of a user. The store erases its own."""
         for key in [key for key, document in self._documents.items() if document.user == user]:
             self._discard(key)
+
+    async def forget_views(self, views: Collection[str]) -> None:
+        """Discard the documents that belong to these Views and no others, here and in the store."""
+        for key, owners in list(self._views.items()):
+            if owners.isdisjoint(views):
+                continue
+            owners.difference_update(views)
+            if not owners:
+                document = self._documents[key]
+                self._discard(key)
+                if self._store is not None:
+                    expired = StoredDocument(*key, document.compressed, document.headers, 0.0, document.user)
+                    await self._store.add_document(expired)
+                    await self._store.remove_documents(self._clock())
 
     async def get(self, label: str, address: str) -> ServedDocument | None:
         """Return the document of an app at an address, or None. Documents of other apps are not found."""

@@ -206,7 +206,10 @@ class ViewOpener:
         if self._report_errors:
             html = put_first(watch_element(), html)
         profile = self._policy.profile(app)
-        served = await self.documents.serve(label, html, csp, granted, origins.ancestors, profile, app.user)
+        own = app.view if document.embedded else None
+        served = await self.documents.serve(
+            label, html, csp, granted, origins.ancestors, profile, user=app.user, view=own
+        )
         await self._record(app, document, served, granted, denied)
         show = ShowView(
             proxy=proxy_url(origins),
