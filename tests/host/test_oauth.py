@@ -1,5 +1,6 @@
 """Users who sign in to a server with OAuth: a real authorization server, and browsers played by HTTP requests."""
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import httpx2
 import pytest
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection
 
@@ -20,6 +21,7 @@ from fanlight.host import (
     ConnectionLostError,
     Host,
     NotConnectedError,
+    OAuthClient,
     SignIn,
     SignInRequiredError,
     Timeouts,
@@ -47,8 +49,8 @@ def identify(connection: HTTPConnection) -> str | None:
 class Program:
     """A program with many users, and the sign-ins that it was asked to show."""
 
-    def __init__(self, url: str, store: str | None = None, timeouts: Timeouts = SHORT) -> None:
-        oauth = UserOAuth({"crm"}, REDIRECT_URI)
+    def __init__(self, url: str, store: str | None = None, timeouts: Timeouts = SHORT, **options: Any) -> None:
+        oauth = UserOAuth({"crm"}, REDIRECT_URI, **options)
         self.host = Host({"crm": url}, store=store, user=identify, oauth=oauth, timeouts=timeouts)
         self.app = self.host.wrap(Starlette())
         self.asked: list[SignIn] = []
@@ -307,6 +309,100 @@ async def test_a_forgotten_user_cannot_finish_a_sign_in() -> None:
             assert page.status_code == 400
             with pytest.raises(SignInRequiredError):
                 await program.whoami("alice")
+
+
+# Clients that are registered already
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", None])
+async def test_a_program_can_bring_its_own_registration(tmp_path: Path, method: Any) -> None:
+    store = f"sqlite:///{tmp_path}/host.db"
+    with protected_server(lifetime=1, registers=False) as crm:
+        known = {"client_id": "chat", "redirect_uris": [REDIRECT_URI], "token_endpoint_auth_method": method or "none"}
+        secret = None if method is None else "a secret of the program"
+        registered = OAuthClientInformationFull.model_validate({**known, "client_secret": secret})
+        crm.accounts.clients["chat"] = registered
+        client = OAuthClient(crm.address, "chat", secret, **({} if method is None else {"method": method}))
+        async with running(crm, store=store, clients={"crm": client}) as program:
+            for user in ("alice", "bob"):
+                assert (await program.sign_in(user)).status_code == 200
+                assert await program.whoami(user) == user
+            assert "a secret" not in repr(client)
+            assert "a secret" not in json.dumps(await runtime_of(program.host).store.credentials("alice", "crm"))
+        async with running(crm, store=store, clients={"crm": client}) as program:
+            assert await program.whoami("alice") == "alice"
+        assert crm.accounts.refreshed >= 1
+        assert list(crm.accounts.clients) == ["chat"]
+
+
+async def test_the_registration_of_the_program_goes_to_its_own_authorization_server_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Goes red without the issuer: the server could name an authorization server that collects secrets."""
+    with protected_server() as crm:
+        client = OAuthClient("https://accounts.example", "chat", "a secret of the program")
+        async with running(crm, clients={"crm": client}) as program:
+            with pytest.raises(NotConnectedError, match=r"is registered at https://accounts\.example: correct the iss"):
+                await program.whoami("alice")
+            assert program.asked == []
+        assert "a secret" not in caplog.text
+        assert "chat" not in crm.accounts.clients
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"issuer": "accounts", "id": "chat"}, "expected the address of an authorization server"),
+        ({"issuer": "https://accounts.example", "id": ""}, "expected the client id"),
+        ({"issuer": "https://accounts.example", "id": "chat", "method": "none"}, "client_secret_post"),
+    ],
+)
+def test_a_wrong_registration_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        OAuthClient(**arguments)
+    client = OAuthClient("https://accounts.example", "chat")
+    with pytest.raises(ArgumentError, match="which is not in servers"):
+        UserOAuth({"crm"}, REDIRECT_URI, clients={"mail": client})
+    with pytest.raises(ArgumentError, match="expected OAuthClient"):
+        UserOAuth({"crm"}, REDIRECT_URI, clients={"crm": ("chat", "a secret")})  # type: ignore[dict-item]
+
+
+# Other servers
+
+
+async def test_users_sign_in_to_a_server_of_the_handshake_era() -> None:
+    with protected_server(needs_handshake=True) as crm:
+        async with running(crm) as program:
+            for user in ("alice", "bob"):
+                assert (await program.sign_in(user)).status_code == 200
+                assert await program.whoami(user) == user
+            connection = await program.host.servers.connect("crm", "alice")
+            assert connection.status.state == "ready"
+            crm.accounts.revoke("alice")
+            with pytest.raises(ConnectionLostError, match=r"alice has to sign in again\."):
+                await program.whoami("alice")
+            assert await program.whoami("bob") == "bob"
+            await program.sign_in("alice", number=2)
+            assert await program.whoami("alice") == "alice"
+
+
+async def test_a_tool_that_needs_more_rights_lets_the_user_sign_in_for_them() -> None:
+    with protected_server() as crm:
+        async with running(crm) as program:
+            for user in ("alice", "bob"):
+                await program.sign_in(user)
+                assert await program.whoami(user) == user
+            chat = program.host.conversation("c", user="alice")
+            with pytest.raises(ConnectionLostError, match=r"alice has to sign in again\."):
+                await chat.call_tool("crm__delete", {})
+            page = await program.sign_in("alice", number=2)
+            assert page.status_code == 200
+            assert "write" in parse_qs(urlsplit(program.asked[-1].url).query)["scope"][0].split()
+            await chat.tools()
+            assert (await chat.call_tool("crm__delete", {})).text == "deleted"
+            assert await program.whoami("alice") == "alice"
+            with pytest.raises(ConnectionLostError, match=r"bob has to sign in again\."):
+                await program.host.conversation("c", user="bob").call_tool("crm__delete", {})
 
 
 async def test_no_log_and_no_representation_has_a_token(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,6 @@
 """An OAuth authorization server and the MCP server that it protects, both built with the `mcp` SDK."""
 
+import json
 import secrets
 import time
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
+from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from support.wire import serving_built
 
@@ -133,9 +136,52 @@ class Protected:
         self.accounts = accounts
 
 
+class Gate:
+    """An ASGI app around a protected server: wants the scope "write" for `delete`, and can be of the handshake era."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts, *, needs_handshake: bool) -> None:
+        self._app = app
+        self._accounts = accounts
+        self._needs_handshake = needs_handshake
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
+            return await self._app(scope, receive, send)
+        body = b""
+        more = True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+        message = json.loads(body)
+        token = Headers(scope=scope).get("authorization", "").removeprefix("Bearer ")
+        access = self._accounts.access.get(token)
+        if access is not None:
+            if self._needs_handshake and message["method"] == "server/discover":
+                error = {"code": -32601, "message": "Method not found"}
+                answer = JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": error})
+                return await answer(scope, receive, send)
+            if message.get("params", {}).get("name") == "delete" and "write" not in access.scopes:
+                challenge = 'Bearer error="insufficient_scope", scope="write"'
+                answer = JSONResponse({}, 403, headers={"www-authenticate": challenge})
+                return await answer(scope, receive, send)
+        parts = iter([{"type": "http.request", "body": body}])
+
+        async def replay() -> Message:
+            return next(parts, None) or await receive()
+
+        await self._app(scope, replay, send)
+
+
 @contextmanager
-def protected_server(lifetime: int = 3600) -> Iterator[Protected]:
-    """Serve a server with the tool `whoami`, which only users with an account can use."""
+def protected_server(
+    lifetime: int = 3600, *, registers: bool = True, needs_handshake: bool = False
+) -> Iterator[Protected]:
+    """Serve a server with the tool `whoami`, which only users with an account can use, and `delete`.
+
+    `delete` needs the scope "write". Without `registers`, clients cannot register themselves. With `needs_handshake`,
+    the server knows protocol versions before 2026-07-28 only.
+    """
     made: list[Accounts] = []
 
     def build(address: str) -> Any:
@@ -144,7 +190,7 @@ def protected_server(lifetime: int = 3600) -> Iterator[Protected]:
         settings = AuthSettings(
             issuer_url=AnyHttpUrl(address),
             resource_server_url=AnyHttpUrl(f"{address}/mcp"),
-            client_registration_options=ClientRegistrationOptions(enabled=True),
+            client_registration_options=ClientRegistrationOptions(enabled=registers, default_scopes=["read", "write"]),
             validate_token_resource=True,
         )
         server: MCPServer[Any] = MCPServer("crm", auth_server_provider=accounts, auth=settings)
@@ -155,7 +201,11 @@ def protected_server(lifetime: int = 3600) -> Iterator[Protected]:
             token = get_access_token()
             return str(token and token.subject)
 
-        return server.streamable_http_app()
+        @server.tool()
+        def delete() -> str:
+            return "deleted"
+
+        return Gate(server.streamable_http_app(), accounts, needs_handshake=needs_handshake)
 
     with serving_built(build) as address:
         yield Protected(address, made[0])

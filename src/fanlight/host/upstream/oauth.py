@@ -6,7 +6,7 @@ and connects the redirect, which arrives at a route of the host, to the connecti
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 from weakref import WeakSet
 
@@ -45,6 +45,33 @@ _UNKNOWN: Final = (
 
 
 @dataclass(frozen=True)
+class OAuthClient:
+    """The registration of the program at an authorization server, for one that does not register clients by itself."""
+
+    issuer: str
+    """The authorization server, by the `issuer` of its metadata. No other one gets the id and the secret."""
+    id: str
+    """The client id."""
+    secret: str | None = field(default=None, repr=False)
+    """The client secret, or None for a public client."""
+    method: Literal["client_secret_basic", "client_secret_post"] = "client_secret_basic"
+    """How the secret is sent: in a header, or in the body of the request."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.issuer, str) or urlsplit(self.issuer).scheme not in ("https", "http"):
+            raise ArgumentError(
+                f"issuer is {shown(self.issuer)}, expected the address of an authorization server. "
+                'Write "https://accounts.example.com".'
+            )
+        if not isinstance(self.id, str) or not self.id:
+            raise ArgumentError(f"id is {shown(self.id)}, expected the client id that the authorization server issued.")
+        if self.method not in ("client_secret_basic", "client_secret_post"):
+            raise ArgumentError(
+                f'method is {shown(self.method)}, expected "client_secret_basic" or "client_secret_post".'
+            )
+
+
+@dataclass(frozen=True)
 class UserOAuth:
     """Lets each user sign in to servers with OAuth. The host stores the tokens of each user.
 
@@ -53,11 +80,14 @@ class UserOAuth:
         redirect_uri: The address to which the authorization server sends the browser back: the program's origin, the
             path of `Host.wrap`, and `/oauth/callback`.
         client_name: The name under which the program registers itself, which users see when they sign in.
+        clients: The registrations that the program has already, by the name of the server. It registers itself at the
+            authorization servers of the others.
     """
 
     servers: Collection[str]
     redirect_uri: str
     client_name: str = "Fanlight"
+    clients: Mapping[str, OAuthClient] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.servers, str) or not isinstance(self.servers, Collection):
@@ -67,6 +97,13 @@ class UserOAuth:
                 f"redirect_uri is {shown(self.redirect_uri)}, expected an address with https (or with http on this "
                 f'machine) that ends in /{CALLBACK}. Write "https://chat.example.com/apps/{CALLBACK}".'
             )
+        for server, client in self.clients.items():
+            if server not in self.servers:
+                raise ArgumentError(f"clients has the server {server!r}, which is not in servers. Add it there.")
+            if not isinstance(client, OAuthClient):
+                raise ArgumentError(
+                    f"clients[{server!r}] is of type {type(client).__name__}, expected OAuthClient(issuer, id, secret)."
+                )
 
 
 def _is_redirect_uri(value: object) -> bool:
@@ -140,6 +177,7 @@ class SignIns:
         self.redirect_uri = options.redirect_uri
         self.timeout = timeout
         self._client_name = options.client_name
+        self._clients = options.clients
         self._store = store
         self._notify = notify
         self._others = others
@@ -157,9 +195,23 @@ class SignIns:
             client_name=self._client_name,
             application_type="native" if urlsplit(self.redirect_uri).hostname in _LOOPBACK else "web",
         )
-        auth = SignInAuth(self, UserTokens(self._store, user, server, url), metadata)
+        tokens = UserTokens(self._store, user, server, url, self._registration(server))
+        auth = SignInAuth(self, tokens, metadata)
         self._auths.add(auth)
         return auth
+
+    def _registration(self, server: str) -> OAuthClientInformationFull | None:
+        """Return the registration that the program was given for a server, or None."""
+        client = self._clients.get(server)
+        if client is None:
+            return None
+        return OAuthClientInformationFull(
+            client_id=client.id,
+            client_secret=client.secret,
+            token_endpoint_auth_method="none" if client.secret is None else client.method,
+            redirect_uris=[AnyUrl(self.redirect_uri)],
+            issuer=client.issuer,
+        )
 
     def begin(self, sign_in: SignIn) -> _Pending:
         """Let the user of a sign-in finish it, until `end`."""
@@ -220,7 +272,9 @@ def _url_of(name: str, servers: Mapping[str, object]) -> str:
 class UserTokens:
     """The tokens and the registration of one user at one server: the SDK's `TokenStorage`, in a `Store`."""
 
-    def __init__(self, store: Store, user: str, server: str, url: str) -> None:
+    def __init__(
+        self, store: Store, user: str, server: str, url: str, registration: OAuthClientInformationFull | None = None
+    ) -> None:
         self.user = user
         self.server = server
         self.url = url
@@ -229,6 +283,7 @@ class UserTokens:
         self.context: OAuthContext | None = None
         """The state of the SDK's provider that goes with the tokens."""
         self._store = store
+        self._registration = registration
 
     async def _load(self) -> JSONObject:
         stored = await self._store.credentials(self.user, self.server) or {}
@@ -240,10 +295,17 @@ class UserTokens:
             await self._store.set_credentials(self.user, self.server, stored)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
+        if self._registration is not None:
+            return self._registration
         client = (await self._load()).get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        if self._registration is not None:
+            raise OAuthFlowError(
+                f"{self.server} names the authorization server {client_info.issuer}, but the client of the program is "
+                f"registered at {self._registration.issuer}: correct the issuer in UserOAuth(clients=...)"
+            )
         # Without the tokens, which belong to the registration that is replaced.
         await self._save({"url": self.url, "client": _dump(client_info)})
 
