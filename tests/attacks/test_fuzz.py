@@ -422,7 +422,7 @@ class hosted:
 
 @attack("word-fuzz-session")
 async def test_a_session_keeps_nothing_of_twenty_thousand_messages() -> None:
-    """Fails without `_open.pop` where a request is answered or cancelled."""
+    """Fails without `_messages.pop` in OpenRequests, where a request is answered or cancelled."""
     chance = random.Random(7)
     async with hosted() as page:
         session = page.connection._session
@@ -441,9 +441,9 @@ async def test_a_session_keeps_nothing_of_twenty_thousand_messages() -> None:
             while session.has_open_requests:  # noqa: ASYNC110  there is no event for it
                 await asyncio.sleep(0.01)
         await page.receive_by_host({"type": "ack", "ack": session._channel._last_number})
-        held = {name: len(value) for name, value in vars(session).items() if hasattr(value, "__len__")}
-        assert {name: size for name, size in held.items() if size} == {
-            "id": len(session.id),
-            "_labels": len(session._labels),
-        }
+        requests = session._open_requests
+        parts = (session, requests, session._host_requests)
+        held = {name: value for part in parts for name, value in vars(part).items() if hasattr(value, "__len__")}
+        assert {"_messages", "_scopes", "_pending"} <= held.keys()
+        assert {name for name, value in held.items() if len(value)} == {"id", "_labels"}
         assert len(session._channel._kept) == 0

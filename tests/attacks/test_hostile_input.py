@@ -94,7 +94,7 @@ async def test_only_links_to_the_web_are_opened(url: str) -> None:
 
 
 @attack("word-names")
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(
         st.sampled_from(
@@ -192,7 +192,7 @@ HOSTILE = st.lists(
 
 
 @attack("word-csp")
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(
     declared=st.dictionaries(st.sampled_from(SOURCES), st.lists(HOSTILE, max_size=4)),
     profile=st.sampled_from(["strict", "compat"]),
@@ -227,7 +227,7 @@ def test_a_declared_domain_adds_nothing_but_a_host(declared: dict[str, list[str]
 
 
 @attack("word-csp-server")
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(["connect_domains", "resource_domains", "frame_domains", "base_uri_domains"]), HOSTILE)
 def test_our_own_server_rejects_a_domain_that_is_not_a_host(name: str, value: str) -> None:
     """Fails without check_source in Csp."""
@@ -425,7 +425,7 @@ async def test_ten_thousand_messages_at_once_affect_no_other_view(stage: Arena, 
     await one.evaluate(
         "() => { for (let i = 0; i < 10_000; i++) say({id: i, method: 'ping', params: {x: 'y'.repeat(100)}}) }"
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for _ in range(5):
             assert (await other.evaluate("ask('ping')"))["result"] == {}
             assert await page.evaluate("1 + 1") == 2

@@ -386,7 +386,8 @@ async def test_nothing_is_kept_of_a_cancelled_request() -> None:
             await stage.ask("tools/call", {"name": "add"}, id=f"a{id}")
             await stage.tell("notifications/cancelled", {"requestId": f"a{id}"})
         await anyio.wait_all_tasks_blocked()
-        assert len(stage.session._open_requests) == 0
+        requests = stage.session._open_requests
+        assert (requests._messages, requests._scopes) == ({}, {})
 
 
 async def test_an_exception_in_one_session_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:

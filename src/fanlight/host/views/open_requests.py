@@ -51,9 +51,6 @@ class OpenRequests:
         self._messages: dict[RequestId, ViewMessage] = {}
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
 
-    def __len__(self) -> int:
-        return len(self._messages.keys() | self._scopes.keys())
-
     def add(self, message: ViewMessage) -> None:
         """Add a message if it is a request. An id that is in use stays with its first request."""
         if message.id is not None and message.id not in self._bridge.open_requests:
