@@ -89,7 +89,7 @@ class Remote:
 
 @pytest.fixture
 async def remote(host: HostUnderTest) -> AsyncIterator[Remote]:
-    async with host.serving() as url, httpx2.AsyncClient(timeout=20) as client:
+    async with host.serve() as url, httpx2.AsyncClient(timeout=20) as client:
         yield Remote(client, url, host.token)
 
 
@@ -124,7 +124,7 @@ async def test_each_view_of_a_result_has_a_page_and_is_in_the_conversation() -> 
         content = {"type": "rawHtml", "htmlString": "<p>A card</p>"}
         return [mcpui.create_ui_resource(uri=f"ui://old/{name}", content=content) for name in ("one", "two")]
 
-    async with HostUnderTest({"old": server}) as host, host.serving(), httpx2.AsyncClient() as client:
+    async with HostUnderTest({"old": server}) as host, host.serve(), httpx2.AsyncClient() as client:
         called = await host.call_tool("old/cards")
         assert called["url"] == called["views"][0]["url"]
         for shown in called["views"]:
@@ -241,7 +241,7 @@ async def test_the_documented_program_serves_the_probe(tmp_path: Path) -> None:
 
 
 async def test_the_model_calls_a_tool_of_a_view_by_its_full_name(host: HostUnderTest, page: Page) -> None:
-    async with host.serving():
+    async with host.serve():
         displayed = await host.display_test_app("notes/show")
         await page.goto(displayed.url)
         view = page.frame_locator(displayed.frame).frame_locator("iframe")

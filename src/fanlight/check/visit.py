@@ -415,16 +415,16 @@ async def visit(target: Target, plan: Plan, on_progress: OnProgress) -> list[Loo
     older = VERSIONS[: VERSIONS.index(newest)]
     limit = anyio.CapacityLimiter(_AT_ONCE)
 
-    async def limited(version: str, ui: bool, calls: bool) -> None:
+    async def look_in_turn(version: str, ui: bool, calls: bool) -> None:
         async with limit:
             await look(version, ui, calls)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(limited, newest, False, True)
+        tasks.start_soon(look_in_turn, newest, False, True)
         if newest in MODERN_PROTOCOL_VERSIONS:
-            tasks.start_soon(limited, HANDSHAKE_PROTOCOL_VERSIONS[-1], False, False)
+            tasks.start_soon(look_in_turn, HANDSHAKE_PROTOCOL_VERSIONS[-1], False, False)
         for version in older:
-            tasks.start_soon(limited, version, True, False)
+            tasks.start_soon(look_in_turn, version, True, False)
     # A connection can fail because the machine is busy with the others, so each is tried again alone.
     failed, reasons = reasons, {}
     for version, ui, calls in failed:

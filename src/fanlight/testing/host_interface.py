@@ -123,7 +123,7 @@ class HostUnderTest:
         self.token = secrets.token_urlsafe(18)
         """The token that a suite sends with every request: `Authorization: Bearer <token>`."""
         self.url: str | None = None
-        """The address of the pages while `serving`, otherwise None."""
+        """The address of the pages while `serve` is open, otherwise None."""
         self.host: Host
         """The host."""
         self.host = Host(servers, policy=policy, **options)
@@ -159,7 +159,7 @@ class HostUnderTest:
         await self._stack.aclose()
 
     @asynccontextmanager
-    async def serving(self, port: int = 0) -> AsyncIterator[str]:
+    async def serve(self, port: int = 0) -> AsyncIterator[str]:
         """Serve the pages and the interface on loopback for a block, and return their address."""
         with socket.create_server(("127.0.0.1", port)) as listener:
             config = uvicorn.Config(
