@@ -157,7 +157,7 @@ async def test_a_host_shows_what_a_server_with_mcp_ui_returns_as_its_page_says(
         assert f'"{refused.removeprefix("The View is not shown. ")}"' in text
         view = views.nth(2).frame_locator("iframe").frame_locator("iframe")
         await expect(view.get_by_role("note")).to_contain_text("which this host does not run")
-        runpy.run_path(str(files["audit.py"]))
+        await runpy.run_path(str(files["audit.py"]))["print_audit"]()
     lines = capsys.readouterr().out.splitlines()
     (printed,) = [code for language, _, code in blocks(document) if language == "text"]
     for line in printed.splitlines():

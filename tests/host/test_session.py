@@ -9,7 +9,7 @@ from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.views.frames import CommandResult, PageAck, ReceivedFrame
+from fanlight.host.views.frames import CommandResult, LostRequest, PageAck, ReceivedFrame
 from fanlight.host.views.interfaces import Progress
 from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.session import Session
@@ -95,6 +95,9 @@ class Backend:
 
     def log_cancelled(self, app: App, request: ViewMessage) -> None:
         self.written.append((request.method, "cancelled"))
+
+    def log_lost(self, app: App, request: LostRequest, reason: str) -> None:
+        self.written.append((request.method, "lost"))
 
     def log_rejected(self, app: App, message: ViewMessage, reason: str) -> None:
         self.written.append((message.method, reason))

@@ -72,7 +72,7 @@ const replay = async ({ element: attributes, steps }) => {
         page.socket.opened();
       }
     },
-    host: () => {},
+    host: ({ host }) => host === "ends" && page.socket.closed(1006),
     page: ({ page: what, attributes: changed, directive, blocked }) => {
       if (what === "closes") element.close();
       else if (what === "removes") element.disconnectedCallback();

@@ -59,9 +59,11 @@ class Page:
         context: dict[str, Any] | None = None,
         origins: Origins = ORIGINS,
         user: str | None = None,
+        **resume: Any,
     ) -> Self:
         """Open a View, or resume it after frame `seen` of the `show` frame with an epoch."""
         frame = {"type": "open", "view": view, "token": token, "context": context or {}, "seen": seen, "epoch": epoch}
+        frame |= resume
         received = decode_frame(encode_json(frame))
         assert received is not None
         assert isinstance(received.frame, OpenView)

@@ -258,6 +258,10 @@ class McpApp extends HTMLElement {
   #kept = [];
   #keptSize = 0;
   #lastNumber = 0;
+  /** The number of the last frame that a socket was given. */
+  #sent = 0;
+  /** @type {Map<unknown, { n: number, id: unknown, method: unknown }>} The View's requests without a response. */
+  #requests = new Map();
   #received = 0;
   #lastAck = 0;
   // Whether the host has answered `open` on this socket.
@@ -364,7 +368,8 @@ class McpApp extends HTMLElement {
   /** Start to count frames from 1. */
   #reset() {
     this.#kept = [];
-    this.#keptSize = this.#lastNumber = this.#received = this.#lastAck = 0;
+    this.#keptSize = this.#lastNumber = this.#sent = this.#received = this.#lastAck = 0;
+    this.#requests.clear();
   }
 
   #socketUrl() {
@@ -413,8 +418,17 @@ class McpApp extends HTMLElement {
     if (!view) return socket.send(JSON.stringify({ type: "prewarm" }));
     this.#context = this.#readContext();
     const context = { ...this.#context, platform: "web", userAgent: navigator.userAgent };
-    const resume = this.#epoch && { seen: this.#received, epoch: this.#epoch };
+    const resume = this.#epoch && { seen: this.#received, epoch: this.#epoch, ...this.#progress() };
     socket.send(JSON.stringify({ type: "open", view, token: this.getAttribute("token"), context, ...resume }));
+  }
+
+  /** What another process of the host needs to continue, if the one that this page was connected to has ended. */
+  #progress() {
+    const sent = this.#sent;
+    const requests = [...this.#requests.values()]
+      .filter(({ n }) => n <= sent)
+      .map(({ id, method }) => ({ id, method }));
+    return { sent, mode: this.#mode, requests };
   }
 
   #disconnect() {
@@ -452,7 +466,10 @@ class McpApp extends HTMLElement {
     this.#kept.push({ n, text });
     // An empty message costs memory, too.
     this.#keptSize += text.length + 100;
-    if (this.#live) this.#socket.send(text);
+    if (this.#live) {
+      this.#socket.send(text);
+      this.#sent = n;
+    }
     return "";
   }
 
@@ -511,6 +528,8 @@ class McpApp extends HTMLElement {
       this.#discard(frame.seen);
       this.#live = true;
       for (const { text } of this.#kept) this.#socket?.send(text);
+      this.#sent = this.#lastNumber;
+      if (frame.restarted) for (const question of this.#questions.values()) question.withdraw();
       if (this.#loaded) this.#status.textContent = "";
     } else if (type === "resize") this.#resize(frame.height);
     else if (type === "status") this.#ready || (this.#status.textContent = message);
@@ -622,6 +641,7 @@ class McpApp extends HTMLElement {
   /** @param {Json} message */
   #toView(message) {
     if (!this.#loaded) return;
+    if (!message.method) this.#requests.delete(message.id);
     this.#post(message);
     this.#fire("mcp-message", { from: "host", message });
   }
@@ -643,9 +663,11 @@ class McpApp extends HTMLElement {
       this.#fire("mcp-ready");
     }
     const problem = this.#send({ type: "message", message: data });
-    if (problem && data.method && data.id != null) {
-      this.#post({ jsonrpc: "2.0", id: data.id, error: { code: -32000, message: problem } });
-    }
+    const { id, method, params } = data;
+    if (method && id != null) {
+      if (problem) this.#post({ jsonrpc: "2.0", id, error: { code: -32000, message: problem } });
+      else this.#requests.set(id, { n: this.#lastNumber, id, method });
+    } else if (method === "notifications/cancelled") this.#requests.delete(params?.requestId);
     this.#fire("mcp-message", { from: "view", message: data });
   }
 

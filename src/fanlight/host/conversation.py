@@ -111,7 +111,7 @@ class Conversation:
             for server in servers:
                 if name.startswith(f"{plain_name(server)}__"):
                     await servers.find(server, self.user).ready()
-            raise
+        return await self.begin(name)
 
     async def _begin_or_fail(self, name: str) -> Call:
         """Begin a call. With an unknown tool, its result is the error."""

@@ -168,6 +168,43 @@ class Bridge:
             "notifications/tools/list_changed": self._app_tools_changed,
         }
 
+    # Another bridge can continue: in another process, after this one ended
+
+    def snapshot(self) -> JSONObject:
+        """Return what another bridge needs to continue with this View, as JSON. The View has to be READY."""
+        if self.state is not State.READY:
+            raise LocalProtocolError(f"A View that is {self.state.name} has to be loaded again.")
+        return {
+            "appInfo": self.app_info,
+            "appCapabilities": self.app_capabilities,
+            "canSaveState": self._can_save_state,
+            "translator": self._translator.snapshot(),
+        }
+
+    def restore(
+        self, snapshot: JSONObject, first_id: int, arguments: JSONObject | None = None, *, has_outcome: bool = False
+    ) -> None:
+        """Continue with a View that another bridge made READY.
+
+        Args:
+            snapshot: What `snapshot` returned.
+            first_id: The id of the first request to the View. The other bridge must not have used it or later ones.
+            arguments: The input, if the View has it already.
+            has_outcome: Whether the View has the outcome of the call already.
+        """
+        self.state = State.READY
+        self.app_info, self.app_capabilities = snapshot["appInfo"], snapshot["appCapabilities"]
+        self._can_save_state = snapshot["canSaveState"]
+        self._translator.restore(snapshot["translator"])
+        self._ids = itertools.count(first_id)
+        self._input = arguments
+        self._outcome = jsonrpc.notification("ui/notifications/tool-result", {}) if has_outcome else None
+        self._send_context()  # all of it, because what the View has is not known
+
+    def fail_lost(self, id: RequestId, reason: str) -> None:
+        """Answer a request that another bridge received and never answered with an error."""
+        self._outgoing.append(jsonrpc.error(id, jsonrpc.REFUSED, reason))
+
     # From the View
 
     def receive(self, message: object) -> Event | None:

@@ -220,6 +220,15 @@ class Translator:
         self._is_older = False
         self._handshakes: dict[Any, JSONObject | None] = {}
 
+    def snapshot(self) -> JSONObject:
+        """Return what was learned about the View, as JSON."""
+        return {"olderNames": dict(self.older_names), "methods": dict(self._methods), "isOlder": self._is_older}
+
+    def restore(self, snapshot: JSONObject) -> None:
+        """Continue with what another translator learned."""
+        self.older_names.update(snapshot["olderNames"])
+        self._methods, self._is_older = snapshot["methods"], snapshot["isOlder"]
+
     def from_view(self, message: Message) -> tuple[Message, Row | None]:
         """Return a View's message with current names, and the row of its method if that was an older one."""
         method = message.get("method")

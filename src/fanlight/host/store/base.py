@@ -39,6 +39,8 @@ class ViewRecord:
     """Whether the View was closed permanently."""
     state: Any = None
     """The state that a View for ChatGPT set with `setWidgetState`."""
+    session: JSONObject | None = None
+    """What another process needs to continue with a View that a page shows, or None if it has to be loaded again."""
 
     @property
     def summary(self) -> "ViewSummary":

@@ -68,7 +68,16 @@ _ADD_CREDENTIALS: Final = (
     "create table credentials (user text, server text, data text not null, primary key (user, server)) without rowid",
 )
 
-MIGRATIONS: Final = (_CREATE_TABLES, _ADD_DOCUMENTS, _ADD_USERS, _ADD_USERS_OF_DOCUMENTS, _ADD_CREDENTIALS)
+_ADD_SESSIONS: Final = ("alter table views add column session text",)
+
+MIGRATIONS: Final = (
+    _CREATE_TABLES,
+    _ADD_DOCUMENTS,
+    _ADD_USERS,
+    _ADD_USERS_OF_DOCUMENTS,
+    _ADD_CREDENTIALS,
+    _ADD_SESSIONS,
+)
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 
 

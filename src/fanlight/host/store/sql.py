@@ -40,10 +40,11 @@ COLUMNS: Final = (
     "context_is_new",
     "closed",
     "state",
+    "session",
 )
 """The fields of a `ViewRecord`, which are the columns of `views`."""
 
-_JSON: Final = frozenset({"arguments", "result", "context", "state", "data"})
+_JSON: Final = frozenset({"arguments", "result", "context", "state", "session", "data"})
 _FLAGS: Final = frozenset({"context_is_new", "closed"})
 _SUMMARY: Final = (
     'id, server, tool, uri, conversation, "user", created,'

@@ -6,6 +6,7 @@ from typing import Any
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
+from fanlight.host.views.frames import LostRequest
 from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.records import Owner
 from fanlight.protocol.events import Event, Rejected
@@ -57,6 +58,10 @@ class AuditTrail:
     def log_cancelled(self, app: App, request: ViewMessage) -> None:
         """Record a request that gets no response because its document is gone."""
         self._log_message(app, request, "cancelled")
+
+    def log_lost(self, app: App, request: LostRequest, reason: str) -> None:
+        """Record a request that a process that ended has received and not answered."""
+        self._buffer(app, "message", request.method, "lost", data={"reason": reason})
 
     def _log_message(self, app: App, message: ViewMessage, outcome: str) -> None:
         self._buffer(app, "message", message.method, outcome, bytes_in=message.size)

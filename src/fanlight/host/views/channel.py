@@ -64,6 +64,16 @@ class PageChannel:
         resumed = encode_json(Resumed(self.received).to_json())
         await self._replace_socket(socket, resumed, *(text for _, text in self._kept))
 
+    async def take_over(self, socket: PageSocket, epoch: str, seen: int) -> None:
+        """Continue for a process that ended, with a page that has received its frames up to `seen`.
+
+        Which frames of the page that process has received is not known, so the page sends all that were not
+        acknowledged.
+        """
+        self.epoch = epoch
+        self._last_number = self.acknowledged = seen
+        await self._replace_socket(socket, encode_json(Resumed(0, restarted=True).to_json()))
+
     async def begin(self, socket: PageSocket, show: ShowView) -> None:
         """Start over on a new socket, with a page that is about to load the View."""
         self.received = self.acknowledged = self._last_ack = self._last_number = self._kept_size = 0
@@ -132,6 +142,11 @@ class PageChannel:
         number, text = self.keep(frame)
         await self.deliver(text)
         return number
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next frame for the page."""
+        return self._last_number + 1
 
     def withdraw(self, number: int) -> None:
         """Do not send a frame again, if the page has not received it yet."""

@@ -15,10 +15,10 @@ from fanlight.protocol.jsonrpc import JSONObject
 class PageCommands:
     """Sends commands to the page of a session, and waits for their results."""
 
-    def __init__(self, channel: PageChannel) -> None:
+    def __init__(self, channel: PageChannel, first_id: int = 1) -> None:
         self._channel = channel
         self._pending: dict[int, Pending] = {}
-        self._ids = itertools.count(1)
+        self._ids = itertools.count(first_id)
 
     def __bool__(self) -> bool:
         """Return whether a command has no result yet."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 import orjson
 
 from fanlight.host.json_text import decode_object
-from fanlight.protocol.jsonrpc import JSONObject, Message
+from fanlight.protocol.jsonrpc import JSONObject, Message, RequestId, is_id
 
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 Answer = Literal["once", "always", "deny"]
@@ -98,6 +98,8 @@ class Resumed(HostFrame):
 
     TYPE = "resumed"
     seen: int
+    restarted: bool | None = None
+    """True if another process continues with the View. The page withdraws the questions of the former one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,13 @@ class Prewarm(PageFrame):
     TYPE = "prewarm"
 
 
+class LostRequest(NamedTuple):
+    """A request of a View that has no response yet."""
+
+    id: RequestId
+    method: str
+
+
 @dataclass(frozen=True, slots=True)
 class OpenView(PageFrame):
     """Open a View. With `seen` and `epoch`, resume it: the page still shows the View."""
@@ -285,6 +294,12 @@ class OpenView(PageFrame):
     """The epoch of the `show` frame that made the page load what it shows, to resume."""
     close: bool = False
     """Whether to close the View instead: the page has no connection in which to send `CloseView`."""
+    sent: int | None = None
+    """The number of the last frame that the page has sent on any socket, to resume."""
+    mode: str | None = None
+    """The display mode, to resume."""
+    requests: tuple[LostRequest, ...] = ()
+    """The View's requests that were sent on a socket and have no response yet, to resume."""
 
     @classmethod
     def from_json(cls, values: JSONObject) -> Self | None:
@@ -298,6 +313,9 @@ class OpenView(PageFrame):
             _integer(seen),
             epoch if isinstance(epoch, str) else None,
             values.get("close") is True,
+            _integer(values.get("sent")),
+            mode if isinstance(mode := values.get("mode"), str) else None,
+            _lost_requests(values.get("requests")),
         )
 
 
@@ -441,6 +459,19 @@ def read_answer(result: JSONObject | None) -> Answer:
     """Return the user's answer from the result of `AskUser`. Anything but a clear yes counts as "deny"."""
     answer: object = (result or {}).get("answer")
     return "once" if answer == "once" else "always" if answer == "always" else "deny"
+
+
+_MAX_LOST: Final = 1000
+
+
+def _lost_requests(value: object) -> tuple[LostRequest, ...]:
+    """Return the requests in a list of objects with `id` and `method`. Others are ignored."""
+    items = value[:_MAX_LOST] if isinstance(value, list) else []
+    return tuple(
+        LostRequest(item["id"], item["method"][:200])
+        for item in items
+        if isinstance(item, dict) and is_id(item.get("id")) and isinstance(item.get("method"), str)
+    )
 
 
 def _integer(value: Any) -> int | None:

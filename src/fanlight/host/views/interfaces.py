@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fanlight.host.consent.policy import App
+from fanlight.host.views.frames import LostRequest
 from fanlight.host.views.message import ViewMessage
 from fanlight.protocol.events import Event
 from fanlight.protocol.jsonrpc import JSONObject, Message
@@ -64,6 +65,9 @@ class MessageLog(Protocol):
 
     def log_cancelled(self, app: App, request: ViewMessage) -> None:
         """Record a request that gets no response because its document is gone."""
+
+    def log_lost(self, app: App, request: LostRequest, reason: str) -> None:
+        """Record a request that a process that ended has received and not answered."""
 
     def log_dialect(self, app: App, older: str, today: str) -> None:
         """Record the first use of a name of an older dialect."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 _RETRY_PAUSE: Final = 1.0
 """How many seconds to wait before a response is recorded again, after that failed."""
 
+_MILESTONES: Final = ("/tool-input", "/tool-result", "/tool-cancelled")
+
 
 class Outbox:
     """Sends a View what its bridge has for it.
@@ -33,6 +35,7 @@ class Outbox:
         tasks: Runs background tasks.
         max_result: The longest result that a View is given, in characters.
         observer: Called with each message.
+        save: Called with the method and the frame number of the input and the outcome of the call, before each is sent.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Outbox:
         tasks: Tasks,
         max_result: int,
         observer: Callable[[Message], None] | None,
+        save: Callable[[str, int], Awaitable[None]],
     ) -> None:
         self._bridge = bridge
         self._channel = channel
@@ -50,6 +54,7 @@ class Outbox:
         self._tasks = tasks
         self._max_result = max_result
         self._observer = observer
+        self._save = save
         self._unsent: deque[Message] = deque()
         self._is_sending = False
         self._partial_frame = 0
@@ -99,8 +104,10 @@ class Outbox:
                 message = jsonrpc.error(message["id"], REFUSED, reason)
                 text = encode_json(message)
             await self._requests.record(message, len(text))
+        elif message["method"].endswith(_MILESTONES):
+            await self._save(message["method"], self._channel.next_number)
         if not self._unsent:
-            return  # the session ended while the response was recorded
+            return  # the session ended in the meantime
         self._unsent.popleft()
         # Only one partial input is in flight at a time, so the page acknowledges it at once.
         number, frame = self._channel.keep(MessageToView(orjson.Fragment(text), ack_now=is_partial or None))

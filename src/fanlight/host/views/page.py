@@ -35,8 +35,8 @@ class PageConnection:
     async def receive(self, received: ReceivedFrame) -> None:
         """Handle a frame of the page."""
         session = self._session
-        if not session.is_shown_on(self._socket) or not session.accept(received):
-            return  # another page shows the View now, or the frame is a duplicate
+        if not session.is_shown_on(self._socket) or not session.accept(received) or session.was_lost(received):
+            return  # another page shows the View now, or the frame was received before
         match received.frame:
             case MessageFromView(message):
                 await session.receive(message, received.size)

@@ -8,6 +8,8 @@ import anyio
 from fanlight.host.errors import UnknownViewError
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.views.app_tools import AppTool, AppTools
+from fanlight.host.views.channel import PageSocket
+from fanlight.host.views.frames import OpenView
 from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.session import Session
 from fanlight.host.views.session_factory import SessionFactory
@@ -83,6 +85,15 @@ class ViewRegistry:
             session.release_page()
         return self._open(await self._records.find(record.id) or record)
 
+    async def take_over(self, record: ViewRecord, request: OpenView, socket: PageSocket) -> Session | None:
+        """Continue with a View that a page still shows, for a process that ended. None if it has to be loaded again."""
+        saved = record.session
+        if saved is None or request.seen is None or request.epoch != saved["epoch"] or self.session(record.id):
+            return None
+        session = self._create_session(record, restarted=True)
+        await session.take_over(socket, request, record)
+        return session
+
     async def show_as(self, id: str, mode: str) -> None:
         """Change the display mode of an open View. Raise ArgumentError if the profile does not offer the mode."""
         modes = self._factory.profile.display_modes
@@ -124,13 +135,20 @@ class ViewRegistry:
         self._on_end(id)
 
     def _open(self, record: ViewRecord) -> Session:
-        session = self._factory.create(record, self._close_on_request)
+        session = self._create_session(record)
         if record.arguments is not None:
             session.tool_input(record.arguments)
         if record.result is not None:
             session.tool_result(record.result)
         elif record.cancelled is not None:
             session.tool_cancelled(record.cancelled or None)
+        return session
+
+    def _create_session(self, record: ViewRecord, *, restarted: bool = False) -> Session:
+        async def save(progress: JSONObject | None) -> None:
+            await self._records.change(record.id, session=progress)
+
+        session = self._factory.create(record, self._close_on_request, save, restarted=restarted)
         self._sessions[record.id] = session
         self._records.keep(record)
         return session

@@ -13,6 +13,7 @@ import anyio
 from fanlight.host.consent.policy import App
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
+from fanlight.host.store.base import ViewRecord
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.channel import PageChannel, PageSocket
 from fanlight.host.views.commands import PageCommands
@@ -22,10 +23,14 @@ from fanlight.host.views.frames import (
     Closed,
     Command,
     CommandResult,
+    ContextChanged,
+    DisplayModeChanged,
     Download,
     Elsewhere,
+    MessageFromView,
     ModelContext,
     OpenLink,
+    OpenView,
     ReceivedFrame,
     Reload,
     Resize,
@@ -46,6 +51,13 @@ from fanlight.protocol.jsonrpc import JSONObject, RequestId
 logger = logging.getLogger(__name__)
 views_logger = logging.getLogger("fanlight.views")
 """The log messages of Views, under a name of their own so that a program can silence them."""
+
+_FIRST_ID_AFTER_RESTART: Final = 2**30
+"""Requests of a process that continues with a View have ids from here on, so that they differ from earlier ones."""
+
+_LOST: Final = (
+    "The host was restarted before it answered this request. It may have been carried out, so it was not repeated."
+)
 
 _RATE_LIMIT_PAUSE: Final = 0.02
 """How many seconds the session stops reading for each message that exceeds a limit."""
@@ -75,6 +87,8 @@ class Session:
         labels: Attributes of the View's trace spans.
         observer: Called with each message in both directions.
         fixed_context: Keys of the host context that the page's reports do not change.
+        save: Stores what another process needs to continue with the View, or None if it has to be loaded again.
+        first_command: The id of the first command to the page.
     """
 
     def __init__(
@@ -91,6 +105,8 @@ class Session:
         labels: Mapping[str, str] | None = None,
         observer: MessageObserver | None = None,
         fixed_context: Collection[str] = (),
+        save: Callable[[JSONObject | None], Awaitable[None]] | None = None,
+        first_command: int = 1,
     ) -> None:
         self.app = app
         """The View, with its server and its owner."""
@@ -115,7 +131,7 @@ class Session:
         self._size_pending = False
         self._open_requests = OpenRequests(app, bridge, self.flush, log, tasks, labels or {})
         self._host_requests = HostRequests(bridge, self.flush)
-        self._commands = PageCommands(self._channel)
+        self._commands = PageCommands(self._channel, first_command)
         self._outbox = Outbox(
             bridge,
             self._channel,
@@ -123,7 +139,11 @@ class Session:
             tasks,
             self._limits.result_characters,
             None if observer is None else partial(observer, "host"),
+            self._reach,
         )
+        self._save = save
+        self._reached: dict[str, int] = {}
+        self._lost_until = 0
 
     # State
 
@@ -179,7 +199,52 @@ class Session:
         self.away_since = None
         self._bridge.describe_sandbox(sandbox)
         epoch = secrets.token_urlsafe(9)
+        self._reached.clear()
+        self._lost_until = 0
         await self._channel.begin(socket, replace(show, mode=self._bridge.display_mode, epoch=epoch))
+
+    async def take_over(self, socket: PageSocket, request: OpenView, record: ViewRecord) -> None:
+        """Continue with a View for a process that ended, on the socket of the page that shows the View.
+
+        Requests that the former process received and did not answer are answered with an error: it may have carried
+        them out, so they are not repeated.
+        """
+        saved, seen = record.session, request.seen
+        assert saved is not None, "the caller has compared the epochs"
+        assert seen is not None, "the page resumes"
+        self.away_since = None
+        self._reached = {name: number for name, number in saved["reached"].items() if number <= seen}
+        self._lost_until = request.sent or 0
+        has_input, has_outcome = "input" in self._reached, "outcome" in self._reached
+        arguments = record.arguments if has_input else None
+        first_id = _FIRST_ID_AFTER_RESTART + secrets.randbelow(_FIRST_ID_AFTER_RESTART)
+        self._bridge.restore(saved["bridge"], first_id, arguments, has_outcome=has_outcome)
+        if request.mode is not None:
+            self._bridge.set_context({"displayMode": request.mode})
+        for lost in request.requests:
+            self._bridge.fail_lost(lost.id, _LOST)
+            self._log.log_lost(self.app, lost, _LOST)
+        await self._channel.take_over(socket, str(request.epoch), seen)
+        if not has_input and record.arguments is not None:
+            self._bridge.tool_input(record.arguments)
+        if not has_outcome and record.result is not None:
+            self._bridge.tool_result(record.result)
+        elif not has_outcome and record.cancelled is not None:
+            self._bridge.tool_cancelled(record.cancelled or None)
+        await self.flush()
+        if "tools" in self._bridge.app_capabilities:
+            self._start(self._requests.app_tools_changed(self))
+
+    async def _reach(self, method: str, number: int) -> None:
+        """Save that the View is sent the input or the outcome of its call with a frame."""
+        self._reached["input" if method.endswith("/tool-input") else "outcome"] = number
+        await self._save_progress()
+
+    async def _save_progress(self) -> None:
+        """Store what another process needs to continue with this View."""
+        if self._save is not None and self.is_ready and self._channel.epoch is not None:
+            bridge = self._bridge.snapshot()
+            await self._save({"epoch": self._channel.epoch, "bridge": bridge, "reached": dict(self._reached)})
 
     def release_page(self) -> None:
         """Stop using the page that shows the View, if one does, and make it say that another page shows it now."""
@@ -227,6 +292,19 @@ class Session:
     def accept(self, received: ReceivedFrame) -> bool:
         """Read the numbers of a frame from the page, and return whether the frame is new."""
         return self._channel.receive(received)
+
+    def was_lost(self, received: ReceivedFrame) -> bool:
+        """Return whether a process that ended may have carried out what a frame of the page requests.
+
+        The notifications of a View are not among these: they do not matter if they come twice.
+        """
+        if received.n is None or received.n > self._lost_until:
+            return False
+        match received.frame:
+            case MessageFromView(dict() as message):
+                return "id" in message
+            case _:
+                return not isinstance(received.frame, ContextChanged | DisplayModeChanged)
 
     async def acknowledge(self) -> None:
         """Acknowledge the page's frames, if that is due."""
@@ -310,8 +388,11 @@ class Session:
             case events.SizeChanged(height=height) if height is not None:
                 self.height = height
                 await self._send_size()
-            case events.Ready() if "tools" in self._bridge.app_capabilities:
-                self._start(self._requests.app_tools_changed(self))
+            case events.Ready():
+                if not self._reached:
+                    await self._save_progress()
+                if "tools" in self._bridge.app_capabilities:
+                    self._start(self._requests.app_tools_changed(self))
             case events.AppToolsChanged():
                 self._start(self._requests.app_tools_changed(self))
             case events.Logged(level=level, data=data):

@@ -1,5 +1,6 @@
 """Creates sessions: owns the host context, the capabilities and the profile that Views see."""
 
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,8 +90,15 @@ class SessionFactory:
         else:
             self._options[conversation] = options
 
-    def create(self, record: ViewRecord, on_close: Callable[[Session], Awaitable[None]]) -> Session:
-        """Create the session of a View."""
+    def create(
+        self,
+        record: ViewRecord,
+        on_close: Callable[[Session], Awaitable[None]],
+        save: Callable[[JSONObject | None], Awaitable[None]] | None = None,
+        *,
+        restarted: bool = False,
+    ) -> Session:
+        """Create the session of a View; with `restarted`, one that continues for a process that ended."""
         connection = self._servers.find(record.server, record.user)
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), None)
         context = dict(self._context)
@@ -127,6 +135,8 @@ class SessionFactory:
             labels=labels,
             observer=options.observer,
             fixed_context=options.context.keys(),
+            save=save,
+            first_command=1 + (secrets.randbelow(2**40) if restarted else 0),
         )
         session.set_context(options.context)
         return session

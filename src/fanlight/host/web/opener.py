@@ -1,6 +1,7 @@
 """Opens Views for pages: decides whether a document may be shown, serves it, and attaches the page to a session."""
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -112,6 +113,12 @@ class ViewOpener:
                 return PageConnection(self._log, session, socket)
             if session.is_elsewhere(request.epoch):
                 raise ElsewhereError
+        if session is None and record.session is not None and request.epoch == record.session["epoch"]:
+            with suppress(FanlightError):  # the View goes on without its server, as it would with one that is lost
+                await (await self._servers.connect(record.server, record.user)).ready()
+            session = await self._views.take_over(record, request, socket)
+            if session is not None:
+                return PageConnection(self._log, session, socket)
         session = await self._load(record, request, origins, socket)
         return PageConnection(self._log, session, socket)
 

@@ -1,0 +1,292 @@
+"""Views that go on after the process of their host ended: nothing is repeated, and no View is loaded again."""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.server import MCPServer
+from playwright.async_api import Browser, expect
+
+import fanlight
+from fanlight import Apps, View
+from fanlight.host import Host, Policy, SqliteStore
+from support.browser import problems_of, view_frame
+from support.calls import begin, call_tool
+from support.child import stopping
+from support.page import Page
+
+pytestmark = pytest.mark.anyio
+
+OPEN = Policy({"tools": "allow", "messages": "allow"})
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
+LOST = "The host was restarted before it answered this request. It may have been carried out, so it was not repeated."
+
+
+class Notes:
+    """A server that records the calls of one tool, which never returns if it gets the text "hang"."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.server: MCPServer[Any] = MCPServer("notes")
+        apps = Apps(self.server)
+        apps.view(View.html("<!doctype html><title>x</title>", uri="ui://notes/view"))
+
+        @apps.tool(view="ui://notes/view")
+        def show(text: str = "") -> str:
+            return text
+
+        @self.server.tool()
+        async def write(text: str) -> str:
+            self.calls.append(text)
+            if text == "hang":
+                await anyio.sleep_forever()
+            return f"written: {text}"
+
+
+@asynccontextmanager
+async def hosting(notes: Notes, path: Path, **options: Any) -> AsyncIterator[Host]:
+    async with Host({"notes": notes.server}, store=SqliteStore(path), policy=OPEN, **options) as host:
+        await host.servers["notes"].ready()
+        yield host
+
+
+async def shown(host: Host, view: str | None, token: str | None, hello: dict[str, Any] = HELLO) -> Page:
+    page = await Page().open(host, view, token)
+    assert (await page.next())["type"] == "show"
+    await page.ask("ui/initialize", hello, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    return page
+
+
+async def continued(host: Host, page: Page, view: str | None, token: str | None, **changes: Any) -> Page:
+    """Open the View again in a page whose host has ended, with what the page knows."""
+    again = Page()
+    resume = {"seen": page.seen, "epoch": page.epoch, "sent": page._last, "mode": "inline", "requests": [], **changes}
+    await again.open(host, view, token, **resume)
+    again._last, again.seen = page._last, page.seen
+    again.shown = await again.next()
+    return again
+
+
+async def messages_of(page: Page, count: int) -> list[dict[str, Any]]:
+    return [await page.message() for _ in range(count)]
+
+
+def methods(messages: list[dict[str, Any]]) -> list[str]:
+    return [message.get("method", "response") for message in messages]
+
+
+async def test_a_view_goes_on_and_a_request_without_a_response_is_not_repeated(tmp_path: Path) -> None:
+    """Goes red if the frames that were sent before are carried out again."""
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await call_tool(host, "notes", "show", {"text": "a"}, "c1")
+        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        assert methods(await messages_of(page, 2)) == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
+        request = {"id": "w", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "hang"}}}
+        await page.say(request)
+        while not notes.calls:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        # Another process, which has only the file; this one does not notice that it "ended".
+        async with hosting(notes, tmp_path / "host.db") as other:
+            lost = [{"id": "w", "method": "tools/call"}]
+            again = await continued(other, page, call.view, call.token, requests=lost)
+            assert again.shown == {"type": "resumed", "seen": 0, "restarted": True}
+            context, failed = sorted(await messages_of(again, 2), key=lambda message: "id" in message)
+            assert context["method"] == "ui/notifications/host-context-changed"
+            assert failed["error"] == {"code": -32000, "message": LOST}
+            # The page sends again all that was not acknowledged.
+            await again.receive_by_host({"type": "message", "message": {"jsonrpc": "2.0", **request}, "n": 3, "ack": 3})
+            answer = await again.ask("tools/call", {"name": "write", "arguments": {"text": "next"}}, id=9)
+            assert answer["result"]["content"][0]["text"] == "written: next"
+            assert notes.calls == ["hang", "next"]
+            records = [record async for record in other.audit(kind="message", name="tools/call")]
+            assert [record.outcome for record in records] == ["lost", "ok"]
+
+
+@pytest.mark.parametrize("missing", [2, 1, 0])
+async def test_a_view_gets_what_it_had_not_received(missing: int, tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await begin(host, "notes", "show", "c1")
+        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        await call.run({"text": "a"})
+        sent = methods(await messages_of(page, 2))
+        assert sent == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
+    async with hosting(notes, tmp_path / "host.db") as other:
+        again = await continued(other, page, call.view, call.token, seen=page.seen - missing)
+        got = methods(await messages_of(again, missing + 1))
+        assert got == ["ui/notifications/host-context-changed", *sent[2 - missing :]]
+
+
+async def test_notifications_that_were_not_acknowledged_are_carried_out(tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, call.view, call.token)
+        await messages_of(page, 3)
+    async with hosting(notes, tmp_path / "host.db") as other:
+        again = await continued(other, page, call.view, call.token, sent=10)
+        size = {"jsonrpc": "2.0", "method": "ui/notifications/size-changed", "params": {"height": 321}}
+        await again.receive_by_host({"type": "message", "message": size, "n": 4, "ack": 0})
+        frames = [await again.next() for _ in range(3)]
+        assert {"type": "resize", "height": 321} in frames
+
+
+async def test_ids_of_another_process_are_never_those_of_this_one(tmp_path: Path) -> None:
+    """Goes red if ids begin at 1 again: an answer to the question of another process would decide this one's."""
+    notes = Notes()
+    path = tmp_path / "host.db"
+    async with Host({"notes": notes.server}, store=SqliteStore(path)) as host:
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, call.view, call.token)
+        first = next(message for message in await messages_of(page, 3) if message.get("method") == "tools/list")
+        await page.say({"id": "w", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "x"}}})
+        question = await page.next()
+        async with Host({"notes": notes.server}, store=SqliteStore(path)) as other:
+            again = await continued(other, page, call.view, call.token)
+            asked = [message for message in await messages_of(again, 2) if message.get("method") == "tools/list"]
+            assert asked[0]["id"] != first["id"]
+            answer = {"type": "command-result", "id": question["id"], "result": {"answer": "always"}}
+            params = {"name": "write", "arguments": {"text": "y"}}
+            await again.say({"id": "v", "method": "tools/call", "params": params})
+            second = await again.next()
+            assert (second["type"], second["id"] != question["id"]) == ("question", True)
+            await again.tell(answer)
+            assert await other.grants() == []
+            assert notes.calls == []
+
+
+@pytest.mark.parametrize("change", [{"epoch": "another"}, {"epoch": None}, {"seen": None}])
+async def test_a_page_that_cannot_prove_that_it_shows_the_view_loads_it(change: dict[str, Any], tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, call.view, call.token)
+    async with hosting(notes, tmp_path / "host.db") as other:
+        again = await continued(other, page, call.view, call.token, **change)
+        assert again.shown["type"] == "show"
+
+
+async def test_a_view_that_was_not_initialized_is_loaded_again(tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await Page().open(host, call.view, call.token)
+        await page.next()
+        await page.ask("ui/initialize", HELLO, id=0)
+    async with hosting(notes, tmp_path / "host.db") as other:
+        assert (await continued(other, page, call.view, call.token)).shown["type"] == "show"
+
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from mcp.server import MCPServer
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from fanlight import Apps, View
+from fanlight.host import Host, Policy
+from support.calls import call_tool
+from support.program import chat_page
+
+HTML = '''<!doctype html><title>Notes</title><input id="typed"><p id="shown"></p><p id="answer"></p>
+<script type="module">
+  import { App } from "@modelcontextprotocol/ext-apps";
+  const app = new App({ name: "Notes", version: "1" });
+  window.loads = (window.loads ?? 0) + 1;
+  app.ontoolresult = () => (shown.textContent += "result ");
+  await app.connect();
+  window.write = async (text) => {
+    answer.textContent = "";
+    try {
+      answer.textContent = (await app.callServerTool({ name: "write", arguments: { text } })).content[0].text;
+    } catch (error) {
+      answer.textContent = `failed: ${error.message}`;
+    }
+  };
+</script>'''
+
+folder = Path(os.environ["FOLDER"])
+server = MCPServer("notes")
+apps = Apps(server)
+
+@apps.tool(view=View.html(HTML, uri="ui://notes/view"))
+def show() -> str:
+    return "shown"
+
+@server.tool()
+async def write(text: str) -> str:
+    import anyio
+    with (folder / "written").open("a") as file:
+        file.write(f"{text}\\n")
+    if text == "slow":
+        await anyio.sleep(600)
+    return f"written: {text}"
+
+host = Host({"notes": server}, store=f"sqlite:///{folder / 'host.db'}", policy=Policy({"tools": "allow"}))
+
+async def page(request):
+    return HTMLResponse(chat_page(await call_tool(host, "notes", "show", {})))
+
+app = host.wrap(Starlette(routes=[Route("/", page)]))
+"""
+
+
+@asynccontextmanager
+async def program(folder: Path, port: int) -> AsyncIterator[anyio.abc.Process]:
+    path = os.pathsep.join([str(Path(fanlight.__file__).parents[1]), str(Path(__file__).parents[1]), str(folder)])
+    environment = {**os.environ, "PYTHONPATH": path, "FOLDER": str(folder)}
+    command = [sys.executable, "-m", "uvicorn", "notes_program:app", "--port", str(port), "--log-level", "warning"]
+    process = await anyio.open_process(command, env=environment, stdout=None, stderr=None)
+    async with stopping(process):
+        async with httpx2.AsyncClient() as http:
+            with anyio.fail_after(120):
+                while True:
+                    try:
+                        await http.get(f"http://127.0.0.1:{port}/nothing")
+                        break
+                    except httpx2.ConnectError:
+                        await anyio.sleep(0.05)
+        yield process
+
+
+@pytest.mark.process
+async def test_a_program_that_is_killed_and_started_again_continues_in_the_browser(
+    browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "notes_program.py").write_text(PROGRAM, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    page = await browser.new_page()
+    problems_of(page)
+    async with program(tmp_path, port) as first:
+        await page.goto(f"http://localhost:{port}/")
+        view = await view_frame(page)
+        await expect(view.locator("#shown")).to_have_text("result ")
+        await view.locator("#typed").fill("not saved anywhere")
+        await view.evaluate("void write('slow')")
+        with anyio.fail_after(60):
+            while not (tmp_path / "written").exists():  # noqa: ASYNC110
+                await anyio.sleep(0.02)
+        first.send_signal(signal.SIGKILL)
+        await first.wait()
+    await view.evaluate("void write('queued')")
+    async with program(tmp_path, port):
+        await expect(view.locator("#answer")).to_have_text("written: queued", timeout=60_000)
+        await expect(view.locator("#typed")).to_have_value("not saved anywhere")
+        assert await view.evaluate("window.loads") == 1
+        await view.evaluate("write('again')")
+        await expect(view.locator("#answer")).to_have_text("written: again")
+        await expect(view.locator("#shown")).to_have_text("result ")
+        assert (tmp_path / "written").read_text(encoding="utf-8").split() == ["slow", "queued", "again"]
+    await page.close()
