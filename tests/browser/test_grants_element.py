@@ -59,7 +59,7 @@ async def test_a_user_sees_and_revokes_what_they_allowed(browser: Browser) -> No
         await page.get_by_role("button", name="Revoke: An app of crm may run delete_deal without asking.").click()
         await expect(page.get_by_role("listitem")).to_have_count(1)
         status = page.get_by_role("status")
-        await expect(status).to_have_text("Revoked: An app of crm may run delete_deal without asking.")
+        await expect(status).to_have_text("Revoked. An app of crm has to ask before it may run delete_deal.")
         await expect(status).to_be_focused()
         assert await host.grants("alice") == [LINK]
         assert await host.grants("bob") == [FOREIGN]

@@ -1017,3 +1017,38 @@ async def test_a_picture_in_picture_has_an_edge_in_every_theme(host: Host) -> No
     await host.answered("set-display-mode", mode="pip")
     outline = await host.part("box").evaluate("box => getComputedStyle(box).outline")
     assert "solid 1px" in outline
+
+
+async def test_an_inline_question_in_a_small_window_overlaps_nothing_and_has_its_answers_in_sight(host: Host) -> None:
+    await host.started(consent="inline")
+    await host.send("set-display-mode", id=1, mode="pip")
+    request = {
+        "text": "x (y) wants to run z. " * 4,
+        "warning": "This deletes it.",
+        "details": [],
+        "always": "",
+        "count": 1,
+    }
+    await host.send("question", id=2, **ASKED | {"requests": [request]})
+    question = host.part("question")
+    await question.wait_for()
+    edges = """question => {
+      const edge = (selector, side) => question.querySelector(selector).getBoundingClientRect()[side];
+      const box = question.parentElement.getBoundingClientRect();
+      return [edge("h2", "bottom"), edge(".scroll", "top"), edge(".scroll", "bottom"), edge("footer", "top"),
+        edge("footer", "bottom"), box.bottom];
+    }"""
+    found: list[float] = await question.evaluate(edges)
+    assert found == sorted(found)
+
+
+async def test_a_frame_without_the_view_is_not_shown_while_its_document_is_requested_again(host: Host) -> None:
+    host.failing_documents = 1
+    await host.start()
+    await host.received("open")
+    await host.send_show()
+    await expect(host.page.get_by_role("status")).to_contain_text("Trying again")
+    await expect(host.part("stage")).to_have_css("visibility", "hidden")
+    await host.received("message")
+    await expect(host.part("stage")).to_have_css("visibility", "visible")
+    await expect(host.page.get_by_role("status")).to_be_empty()

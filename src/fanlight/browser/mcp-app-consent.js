@@ -21,8 +21,13 @@ const STYLE = `
 .ask.inline { position: static; width: auto; margin: 8px; padding: 16px; }
 /* The answers are always in sight. */
 .ask .scroll { flex: 0 1 auto; min-height: 48px; overflow: auto; margin: 4px 0; }
-:is(.fullscreen, .pip) > .ask.inline { max-height: 70%; }
-:is(.fullscreen, .pip) > .ask div { flex: 0 1 auto; }
+.fullscreen > .ask.inline { max-height: 70%; width: min(640px, 100% - 16px); margin: 8px auto; }
+/* There is no space for both, so the question covers the View. */
+.pip > .ask.inline { flex: 0 1 auto; min-height: 0; margin: 0; padding: 12px; border: 0; border-radius: 0; }
+.pip > .ask h2 { font-size: 15px; }
+.pip > .ask button { padding: 4px 8px; font-size: 14px; }
+:is(.fullscreen, .pip) > .ask div { flex: none; }
+:is(.fullscreen, .pip) > .ask .scroll { flex: 0 1 auto; }
 .ask [role="alert"] { padding: 0; border: 0; background: none; }
 .ask h2 { margin: 0; font-size: 17px; line-height: 1.4; unicode-bidi: plaintext; }
 .ask p { padding: 0; font: inherit; }

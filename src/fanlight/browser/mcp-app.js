@@ -66,6 +66,7 @@ p:not(:empty), details { padding: 8px 12px; }
   color: CanvasText; background: Canvas; pointer-events: none;
 }
 :is(.fullscreen, .pip) > [role="status"]:not(:empty) { top: 52px; }
+[role="status"]:has(button) { border: var(--line); border-radius: inherit; }
 .small { font-size: 12px; opacity: 0.75; }
 .small:not(:empty) { padding: 4px 12px; }
 pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; font: 12px/1.5 ui-monospace, monospace; }
@@ -523,6 +524,7 @@ class McpApp extends HTMLElement {
       this.#maxBytes = frame.maxBytes;
       this.#epoch = frame.epoch;
       this.#failures = 0;
+      this.#stage.style.visibility = "";
       this.#showView(frame);
     } else if (type === "resumed") {
       this.#discard(frame.seen);
@@ -630,7 +632,7 @@ class McpApp extends HTMLElement {
     this.#loaded = true;
     this.#fire("mcp-load");
     this.#post({ jsonrpc: "2.0", method: `${RESERVED}resource-ready`, params: { url, sandbox, allow, title } });
-    this.#status.textContent = "";
+    if (!this.#failures) this.#status.textContent = "";
   }
 
   /** @param {unknown} message */
@@ -659,6 +661,7 @@ class McpApp extends HTMLElement {
     if (!this.#loaded) return;
     if (!this.#ready) {
       this.#ready = true;
+      this.#stage.style.visibility = "";
       this.#status.textContent = "";
       this.#fire("mcp-ready");
     }
@@ -696,6 +699,8 @@ class McpApp extends HTMLElement {
     const { origin } = new URL(show.document);
     const cause = Number(status) ? `answered with the status ${Number(status)}` : "did not answer";
     const message = `The View’s document cannot be loaded: ${origin} ${cause}.`;
+    // What the frame shows instead is not the View.
+    this.#stage.style.visibility = "hidden";
     if (this.#failures >= MAX_LOADS) return this.#loadFailed(message);
     this.#status.textContent = `${message} Trying again…`;
     const again = () => this.#show === show && this.#showView(show);

@@ -11,6 +11,7 @@ const STYLE = `
 :host { display: block; font: 15px/1.5 system-ui; }
 :host([hidden]) { display: none; }
 :host { --line: 1px solid color-mix(in srgb, currentcolor 30%, transparent); }
+ul, p { max-width: 720px; }
 ul { margin: 0; padding: 0; list-style: none; }
 li { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 12px; padding: 10px 0; border-bottom: var(--line); }
 div { flex: 1 1 220px; min-width: 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }
@@ -63,22 +64,21 @@ class McpGrants extends HTMLElement {
   #row(grant) {
     const sentence = `An app of ${grant.server} may ${grant.text} without asking.`;
     const button = make("button", { type: "button", part: "revoke", "aria-label": `Revoke: ${sentence}` }, "Revoke");
-    button.addEventListener("click", () => this.#revoke(grant, sentence, button));
+    button.addEventListener("click", () => this.#revoke(grant, button));
     return make("li", {}, make("div", {}, sentence, make("small", {}, grant.app)), button);
   }
 
   /**
    * @param {Grant} grant
-   * @param {string} sentence
    * @param {HTMLButtonElement} button
    */
-  async #revoke({ server, uri, kind, key }, sentence, button) {
+  async #revoke({ server, uri, kind, key, text }, button) {
     button.disabled = true;
     try {
       const body = JSON.stringify({ server, uri, kind, key });
       await this.#request("grants/revoke", { method: "POST", body, headers: { "content-type": "application/json" } });
       await this.refresh();
-      this.#status.textContent = `Revoked: ${sentence}`;
+      this.#status.textContent = `Revoked. An app of ${server} has to ask before it may ${text}.`;
       // The button that had the focus is gone.
       this.#status.focus();
       this.dispatchEvent(
