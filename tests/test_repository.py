@@ -187,11 +187,12 @@ def test_every_link_of_a_page_for_contributors_leads_somewhere(page: Path) -> No
 
 def test_every_dependency_has_its_reason() -> None:
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-    pinned = [number for number, line in enumerate(lines) if re.match(r'\s+"[a-z-]+==', line)]
+    package = re.compile(r'\s+"[a-z-]+(?:\[[a-z,]+\])?==')
+    pinned = [number for number, line in enumerate(lines) if package.match(line)]
     assert len(pinned) > 10
     for number in pinned:
         # A reason may be shared by the packages right below it.
-        above = next(line for line in reversed(lines[:number]) if not re.match(r'\s+"[a-z-]+==', line))
+        above = next(line for line in reversed(lines[:number]) if not package.match(line))
         assert above.lstrip().startswith("#"), lines[number]
     reasons = [re.compile(re.escape(name).replace(r"\*", ".*")) for name in PACKAGES["//"]]
     for name in PACKAGES["devDependencies"]:
