@@ -11,7 +11,7 @@ import httpx2
 import mcp_types as types
 import pytest
 from mcp.server.lowlevel import Server
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanlight.host import CredentialsRejectedError, Host, Limits, NotConnectedError, Policy, Timeouts
@@ -52,6 +52,8 @@ class Gate:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self.rejected: dict[str, int] = {}
+        self.needs_handshake = False
+        self.refused = 0
         self.sessions = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,6 +61,10 @@ class Gate:
             token = dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer ")
             if (status := self.rejected.get(token)) is not None:
                 return await PlainTextResponse("no", status)(scope, receive, send)
+            if self.needs_handshake and b"mcp-method" in dict(scope["headers"]):
+                self.refused += 1
+                error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "Method not found"}}
+                return await JSONResponse(error, 400)(scope, receive, send)
         await self.app(scope, receive, send)
 
 
@@ -171,7 +177,10 @@ async def test_the_call_of_a_view_has_the_credentials_of_its_user() -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("when", ["before", "later"])
-async def test_rejected_credentials_reach_the_program_and_the_next_use_asks_again(status: int, when: str) -> None:
+@pytest.mark.parametrize("needs_handshake", [False, True], ids=["2026", "handshake"])
+async def test_rejected_credentials_reach_the_program_and_the_next_use_asks_again(
+    status: int, when: str, needs_handshake: bool
+) -> None:
     asked: list[str] = []
     rejections: list[CredentialsRejectedError] = []
 
@@ -180,6 +189,7 @@ async def test_rejected_credentials_reach_the_program_and_the_next_use_asks_agai
         return {"Authorization": f"Bearer {user}{len(asked)}"}
 
     async with hosted(credentials) as (host, gate):
+        gate.needs_handshake = needs_handshake
         host.on_credentials_rejected(rejections.append)
         chat = host.conversation("c1", user="alice")
         if when == "later":
@@ -193,6 +203,7 @@ async def test_rejected_credentials_reach_the_program_and_the_next_use_asks_agai
         await anyio.wait_all_tasks_blocked()
         assert [(each.user, each.status) for each in rejections] == [("alice", status)]
         assert text(await chat.call_tool("crm__show_deals", {})) == "deals of alice2"
+        assert bool(gate.refused) is needs_handshake
 
 
 async def test_a_view_whose_credentials_were_rejected_is_told_in_words() -> None:

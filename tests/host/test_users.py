@@ -15,6 +15,9 @@ import anyio
 import httpx2
 import pytest
 from mcp.server import MCPServer
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -28,6 +31,7 @@ from fanlight.host import (
     Question,
     Retention,
     SqliteStore,
+    StoreError,
     Timeouts,
     UnknownToolError,
     UnknownViewError,
@@ -445,6 +449,31 @@ async def test_a_view_is_described_with_its_owner() -> None:
         assert (await host.view(info.id)).state == "closed"
         with pytest.raises(UnknownViewError):
             await host.view("nothing")
+
+
+async def test_spans_name_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr("fanlight.host.views.tracing._tracer", provider.get_tracer("test"))
+    async with hosted(policy=Policy({"tools": "allow"})) as host:
+        for user in ("alice", "bob"):
+            exporter.clear()
+            async with shown_to(host, user) as view:
+                await view.call_tool("delete_deal")
+            attributes = [span.attributes or {} for span in exporter.get_finished_spans()]
+            assert {each.get("fanlight.user") for each in attributes} == {user}
+
+
+async def test_a_view_is_told_that_the_store_failed_and_not_where_it_is() -> None:
+    class Broken(MemoryStore):
+        async def change(self, id: str, changes: Any) -> None:
+            if "context" in changes:
+                raise StoreError("/var/lib/chat/host.db: database is locked.")
+            await super().change(id, changes)
+
+    async with hosted(store=Broken()) as host, shown_to(host, "alice") as view:
+        with pytest.raises(HostError, match=r"The host cannot use its store now\. Try again later\. \("):
+            await view.update_model_context("a text")
 
 
 # Erasing

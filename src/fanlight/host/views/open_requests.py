@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from typing import Final
 
 import anyio
 
 from fanlight.host.consent.policy import App
-from fanlight.host.errors import RequestError
+from fanlight.host.errors import RequestError, StoreError
 from fanlight.host.views.interfaces import MessageLog, Tasks
 from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.tracing import mark_crashed, mark_refused, request_span
@@ -15,6 +16,8 @@ from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject, Message, RequestId
 
 logger = logging.getLogger(__name__)
+
+_NO_STORE: Final = "The host cannot use its store now. Try again later."
 
 current_request: ContextVar[RequestId | None] = ContextVar("current_request", default=None)
 """The id of the View's request that the current task serves."""
@@ -80,7 +83,8 @@ class OpenRequests:
             except Exception as error:
                 logger.exception("View %s: unhandled error while serving a request", self.app.view)
                 mark_crashed(span, error)
-                self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
+                message = _NO_STORE if isinstance(error, StoreError) else "The host failed to answer."
+                self._bridge.respond_error(id, message, INTERNAL_ERROR)
             else:
                 self._bridge.respond(id, result)
         await self._flush()
