@@ -85,3 +85,31 @@ async def test_a_grant_that_cannot_be_revoked_stays_with_the_reason(browser: Bro
         await expect(page.get_by_role("alert")).to_have_text("Try later.")
         await expect(button).to_be_enabled()
         assert await host.grants("alice") == [RUN]
+
+
+async def test_a_page_on_another_origin_lists_and_revokes_for_its_user(browser: Browser) -> None:
+    """Goes red if a response lacks a header that browsers want, which other tests cannot see."""
+    addresses: list[str] = []
+
+    async def front_end(request: Request) -> Response:
+        (address,) = addresses
+        return HTMLResponse(PAGE.replace("/apps", f"{address}/apps"))
+
+    with serving_pages(Starlette(routes=[Route("/", front_end)])) as front:
+        host = Host({}, user=cookie, origins=[front])
+        for grant in (RUN, LINK, FOREIGN):
+            await runtime_of(host).store.grant(grant)
+        with serving_pages(host.wrap(Starlette())) as address:
+            addresses.append(address)
+            context = await browser.new_context()
+            await context.add_cookies([{"name": "user", "value": "alice", "url": address}])
+            page = await context.new_page()
+            problems = problems_of(page)
+            await page.goto(front)
+            await expect(page.get_by_role("listitem")).to_have_count(2)
+            await page.get_by_role("button", name="Revoke: An app of crm may run delete_deal without asking.").click()
+            await expect(page.get_by_role("listitem")).to_have_count(1)
+            assert await host.grants("alice") == [LINK]
+            assert await host.grants("bob") == [FOREIGN]
+            assert problems == []
+            await context.close()
