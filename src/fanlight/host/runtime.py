@@ -26,6 +26,7 @@ from fanlight.host.consent.policy import Policy
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
+from fanlight.host.metrics import measure_loop_delay, measured
 from fanlight.host.options import HostOptions
 from fanlight.host.profile import Profile
 from fanlight.host.retention import Retention
@@ -72,7 +73,7 @@ class Runtime:
         policy, profile = options.policy or Policy(), options.profile or Profile()
         dialects = options.dialects
         self.timeouts = timeouts
-        self.store = open_store(options.store)
+        self.store = measured(open_store(options.store))
         self.sign_ins = (
             None
             if options.oauth is None
@@ -169,6 +170,7 @@ class Runtime:
         self.tasks.start_soon(self.views.run)
         self.tasks.start_soon(self.audit.run)
         self.tasks.start_soon(self._cancel_forgotten)
+        self.tasks.start_soon(measure_loop_delay)
         if self._retention is not None:
             self.tasks.start_soon(self._retain, self._retention)
         await self._stack.enter_async_context(self.servers)
@@ -207,9 +209,17 @@ class Runtime:
             identify=self._identify,
             authorize=self._authorize,
             sign_ins=self.sign_ins,
+            ready=self.unreadiness,
             max_bytes=self._max_bytes,
             question_timeout=self.timeouts.question,
         )
+
+    async def unreadiness(self) -> list[str]:
+        """Return the reasons why pages cannot be served now; none if they can. Raise if the store fails."""
+        if not self.tasks.running:
+            return ["The host is not running."]
+        await self.store.has_token("", "", 0.0)
+        return []
 
     def check_redirect(self, path: str) -> None:
         """Raise if browsers that come back from an authorization server do not arrive below a path."""

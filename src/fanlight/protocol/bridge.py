@@ -437,6 +437,16 @@ class Bridge:
     # To the View
 
     @property
+    def has_input(self) -> bool:
+        """Whether `tool_input` was called."""
+        return self._input is not None
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether `tool_result` or `tool_cancelled` was called."""
+        return self._outcome is not None
+
+    @property
     def display_mode(self) -> str:
         mode: str = self.context.get("displayMode", "inline")
         return mode

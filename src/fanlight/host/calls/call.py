@@ -5,6 +5,7 @@ from time import monotonic
 
 import anyio
 
+from fanlight.host import metrics
 from fanlight.host.calls.runner import CallRunner, CallView
 from fanlight.host.errors import CallCancelledError
 from fanlight.host.validation import check_arguments, shown
@@ -115,6 +116,15 @@ class Call:
     async def run(self, arguments: JSONObject) -> JSONObject:
         """Call the tool, pass the result to the View, and return it. Raise `CallCancelledError` if it is cancelled."""
         self._complete_arguments("run", arguments)
+        start, outcome = monotonic(), "cancelled"
+        try:
+            result = await self._run(arguments)
+            outcome = "error" if result.get("isError") is True else "ok"
+        finally:
+            metrics.calls.record(monotonic() - start, {"server": self.server, "outcome": outcome})
+        return result
+
+    async def _run(self, arguments: JSONObject) -> JSONObject:
         with anyio.CancelScope() as self._scope:
             try:
                 await self._runner.show_input(self.view, arguments)

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 
 import anyio
 
+from fanlight.host import metrics
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.labels import granted_action, tool_label
 from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
@@ -131,6 +132,7 @@ class Consent:
                     raise RequestError(refusal)
 
     def _record(self, app: App, kind: Kind, key: str, outcome: str, by: str, reason: str | None = None) -> None:
+        metrics.decisions.add(1, {"kind": kind, "outcome": outcome, "by": by})
         data = {"key": key} if reason is None else {"key": key, "reason": reason}
         self._audit.buffer(
             AuditRecord(

@@ -1,8 +1,9 @@
 """What the audit records about Views: their messages, documents, dialects and violations."""
 
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
+from fanlight.host import metrics
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
@@ -11,6 +12,25 @@ from fanlight.host.views.message import ViewMessage
 from fanlight.host.views.records import Owner
 from fanlight.protocol.events import Event, Rejected
 from fanlight.protocol.jsonrpc import JSONObject, Message
+
+_METHODS: Final = frozenset(
+    {
+        "ping",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "sampling/createMessage",
+        "tools/call",
+        "tools/list",
+        "ui/download-file",
+        "ui/initialize",
+        "ui/message",
+        "ui/open-link",
+        "ui/request-display-mode",
+        "ui/update-model-context",
+    }
+)
 
 
 class AuditTrail:
@@ -29,6 +49,9 @@ class AuditTrail:
             data["error"] = error
         duration = monotonic() - request.received_at
         outcome = "ok" if error is None else "error"
+        # A View chooses the method, and each new one would be another time series.
+        method = request.method if request.method in _METHODS else "other"
+        metrics.requests.record(duration, {"method": method, "outcome": outcome})
         await self._audit.write(
             AuditRecord(
                 now(),

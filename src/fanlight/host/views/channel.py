@@ -9,6 +9,7 @@ is the one that continues.
 from collections import deque
 from typing import Final, Protocol
 
+from fanlight.host import metrics
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.frames import Ack, HostFrame, PageAck, ReceivedFrame, Resumed, ShowView
 
@@ -84,6 +85,8 @@ class PageChannel:
 
     async def _replace_socket(self, socket: PageSocket, *texts: str) -> None:
         """Use a new socket, and send these texts on it first."""
+        if self._socket is None:
+            metrics.pages.add(1)
         self._socket = socket
         self._queue.clear()
         self._queue.extend(texts)
@@ -98,6 +101,8 @@ class PageChannel:
     def release(self) -> PageSocket | None:
         """Stop using the current socket, and return it. None if no page is connected."""
         socket, self._socket = self._socket, None
+        if socket is not None:
+            metrics.pages.add(-1)
         self._queue.clear()
         self._is_sending = False
         return socket
@@ -113,6 +118,7 @@ class PageChannel:
         self._kept_size += len(text)
         while self._kept_size > self._max_kept and self._kept:
             self._has_dropped = True  # a page that reconnects now has to load its View again
+            metrics.dropped_frames.add(1)
             self._kept_size -= len(self._kept.popleft()[1])
         return number, text
 

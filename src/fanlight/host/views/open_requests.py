@@ -11,7 +11,7 @@ from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError, StoreError
 from fanlight.host.views.interfaces import MessageLog, Tasks
 from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.tracing import mark_crashed, mark_refused, request_span
+from fanlight.host.views.tracing import mark_crashed, mark_ok, mark_refused, request_span
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject, Message, RequestId
 
@@ -86,6 +86,7 @@ class OpenRequests:
                 message = _NO_STORE if isinstance(error, StoreError) else "The host failed to answer."
                 self._bridge.respond_error(id, message, INTERNAL_ERROR)
             else:
+                mark_ok(span)
                 self._bridge.respond(id, result)
         await self._flush()
 

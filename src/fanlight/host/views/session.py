@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import anyio
 
+from fanlight.host import metrics
 from fanlight.host.consent.policy import App
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
@@ -144,6 +145,8 @@ class Session:
         self._save = save
         self._reached: dict[str, int] = {}
         self._lost_until = 0
+        self._is_counted = True
+        metrics.sessions.add(1)
 
     # State
 
@@ -336,6 +339,7 @@ class Session:
         """Handle a message from the View. One that exceeds a limit is refused."""
         if self._observer is not None:
             self._observer("view", message)
+        metrics.messages.add(1)
         received = ViewMessage(message, size, monotonic())
         excess = self._excess(received)
         self._open_requests.add(received)
@@ -484,9 +488,10 @@ class Session:
     # What the host sends
 
     def tool_input(self, arguments: JSONObject) -> None:
-        """Send the complete arguments of the call."""
-        self._bridge.tool_input(arguments)
-        self._flush_soon()
+        """Send the complete arguments of the call, unless the View was given them already."""
+        if not self._bridge.has_input:
+            self._bridge.tool_input(arguments)
+            self._flush_soon()
 
     def tool_input_partial(self, arguments: JSONObject) -> None:
         """Send the arguments as far as the model has written them."""
@@ -494,14 +499,14 @@ class Session:
         self._flush_soon()
 
     def tool_result(self, result: JSONObject) -> None:
-        """Send the result of the call, unless the View is closing."""
-        if self._bridge.state is not State.CLOSING:
+        """Send the result of the call, unless the View is closing or has an outcome already."""
+        if self._bridge.state is not State.CLOSING and not self._bridge.has_outcome:
             self._bridge.tool_result(result)
             self._flush_soon()
 
     def tool_cancelled(self, reason: str | None) -> None:
-        """Notify the View that no result will come (TCX-01), unless it is closing."""
-        if self._bridge.state is not State.CLOSING:
+        """Notify the View that no result will come (TCX-01), unless it is closing or has an outcome already."""
+        if self._bridge.state is not State.CLOSING and not self._bridge.has_outcome:
             self._bridge.tool_cancelled(reason)
             self._flush_soon()
 
@@ -541,6 +546,9 @@ class Session:
 
     def stop(self) -> None:
         """End the session at once, as when its document is loaded again. Open requests are recorded as cancelled."""
+        if self._is_counted:
+            self._is_counted = False
+            metrics.sessions.add(-1)
         self._bridge.close()
         self._outbox.clear()
         self._open_requests.cancel_all()

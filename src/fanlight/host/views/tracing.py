@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Final
 
 from opentelemetry.trace import Span, SpanKind, StatusCode, get_tracer
 
 # The SDK's own tracer, so that a View's request and the server's part in it are one trace.
 _tracer = get_tracer("mcp-python-sdk")
+_OUTCOME: Final = "fanlight.outcome"
 
 
 def request_span(method: str, attributes: Mapping[str, str]) -> AbstractContextManager[Span]:
@@ -14,12 +16,19 @@ def request_span(method: str, attributes: Mapping[str, str]) -> AbstractContextM
     return _tracer.start_as_current_span(method, kind=SpanKind.SERVER, attributes=attributes)
 
 
+def mark_ok(span: Span) -> None:
+    """Mark a request as carried out."""
+    span.set_attribute(_OUTCOME, "ok")
+
+
 def mark_refused(span: Span, reason: str) -> None:
     """Mark a request as failed, with the reason that the View gets."""
+    span.set_attribute(_OUTCOME, "refused")
     span.set_status(StatusCode.ERROR, reason)
 
 
 def mark_crashed(span: Span, error: Exception) -> None:
     """Mark a request as failed by an unexpected exception of the host."""
+    span.set_attribute(_OUTCOME, "error")
     span.record_exception(error)
     span.set_status(StatusCode.ERROR)

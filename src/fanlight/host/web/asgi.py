@@ -1,5 +1,6 @@
 """The host as an ASGI app: routes each request by its host name and path.
 
+any name            {path}/health, unless it is a name of the sandbox
 application's name  {path}/socket, {path}/grants, {path}/mcp-app.js and its parts, {path}/oauth/callback with
                     `Host(oauth=...)`; other paths go to the application
 proxy's name        /proxy, /sandbox.js                       sandbox.py
@@ -18,6 +19,7 @@ from starlette.websockets import WebSocket
 from fanlight.host.upstream.oauth import CALLBACK, SignIns
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, Grants
+from fanlight.host.web.health import HEALTH_ROUTES, Ready, health_response
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
@@ -50,6 +52,7 @@ class Web:
         identify: Identify | None = None,
         authorize: Authorize | None = None,
         sign_ins: SignIns | None = None,
+        ready: Ready | None = None,
         max_bytes: int = 16_000_000,
         open_timeout: float = 10.0,
         prewarm_timeout: float = 600.0,
@@ -62,6 +65,7 @@ class Web:
         self._path = path.rstrip("/")
         self._grants = None if grants is None else GrantRoutes(grants, names, identify)
         self._redirects = None if sign_ins is None or identify is None else SignInPage(sign_ins, identify)
+        self._ready = ready
         refusals = Refusals(names)
         self._sandbox = Sandbox(backend, names, refusals)
         self._sockets = SocketServer(
@@ -90,7 +94,15 @@ class Web:
             is_grants = self._grants is not None and name in GRANT_ROUTES
             is_redirect = self._redirects is not None and name == CALLBACK
             is_own = is_socket or is_script or is_grants or is_redirect
-            if role == "other" and is_socket and scope["type"] == "websocket":
+            if (
+                self._ready is not None
+                and name in HEALTH_ROUTES
+                and role in ("host", "other")
+                and scope["type"] == "http"
+            ):
+                # A load balancer asks by the address of this process, not by its name.
+                await (await health_response(name, self._ready))(scope, receive, send)
+            elif role == "other" and is_socket and scope["type"] == "websocket":
                 await self._sockets.refuse_name(WebSocket(scope, receive, send))
             elif role not in ("host", "other") or (role == "other" and is_own):
                 await self._sandbox(role, label, path, scope, receive, send)
