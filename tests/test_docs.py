@@ -7,6 +7,7 @@ the other in the page's own namespace, in which the page's server is `server` an
 import os
 import re
 import runpy
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -162,6 +163,35 @@ async def test_a_host_shows_what_a_server_with_mcp_ui_returns_as_its_page_says(
     (printed,) = [code for language, _, code in blocks(document) if language == "text"]
     for line in printed.splitlines():
         assert any(found.startswith(line.removesuffix("…")) for found in lines), line
+
+
+METRICS = """
+import anyio, httpx2
+from metrics import metrics
+from starlette.applications import Starlette
+from fanlight.host import Host
+
+host = Host({})
+app = host.wrap(Starlette(routes=[metrics]))
+
+async def main():
+    async with host, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as http:
+        await host.conversation().views()
+        print((await http.get("/metrics/")).text)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.process
+def test_prometheus_reads_the_metrics_as_the_page_says(tmp_path: Path) -> None:
+    write_files(ROOT / "docs" / "how-to" / "run-in-production.md", tmp_path)
+    path = os.pathsep.join([str(Path(fanlight.__file__).parents[1]), str(tmp_path)])
+    command = [sys.executable, "-c", METRICS]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert 'fanlight_store_duration_seconds_count{operation="views"' in done.stdout, done.stderr
 
 
 async def test_one_app_serves_chatgpt_and_everyone_else(browser: Browser, tmp_path: Path) -> None:
