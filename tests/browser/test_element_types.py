@@ -124,6 +124,7 @@ def test_the_types_have_every_event_that_the_element_fires() -> None:
 
 def test_the_types_have_every_attribute_and_method_of_the_reference() -> None:
     assert declared("McpAppAttributes") == documented("Attributes", r"^\| `([\w-]+)` \|")
-    assert declared("McpApp") == {"displayMode", *documented("Attributes", r"element[.](\w+)\(")}
+    properties = {"view", "src", "token", "displayMode"}
+    assert declared("McpApp") == {*properties, *documented("Attributes", r"element[.](\w+)\(")}
     read = set(re.findall(r'[gs]etAttribute\("([\w-]+)"\)', ELEMENT))
     assert read & declared("McpAppAttributes") == declared("McpAppAttributes")

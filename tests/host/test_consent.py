@@ -115,6 +115,7 @@ async def test_the_question_names_the_app_the_server_the_tool_and_the_arguments(
         assert request["details"] == [["Arguments", '{\n "to": 3\n}']]  # the text contains the rest
         scope = "this app of board may run move without asking, in every conversation"
         assert request["always"] == f"Always: {scope}, until you revoke that."
+        assert request["once"] == "Once: until this View is closed, it may run move without asking."
         assert (await page.message())["result"]["content"][0]["text"] == "moved to 3"
 
 
@@ -134,6 +135,7 @@ async def test_a_question_from_a_custom_policy_still_shows_the_details() -> None
         (request,) = (await answered(page, "deny"))["requests"]
         assert request["details"] == [["Address", "https://a.example/b"]]
         assert "may open pages of a.example without asking" in request["always"]
+        assert request["once"] == ""  # asked about each time
 
 
 async def test_requests_that_a_view_makes_at_the_same_time_are_one_question() -> None:

@@ -2,7 +2,10 @@
 /** The part of `<mcp-app>` that asks the user for consent, loaded with the first question. */
 import { make } from "./mcp-app.js";
 
-/** @typedef {{ text: string, warning: string, details: [string, string][], always: string, count: number }} Request */
+/**
+ * @typedef {{ text: string, warning: string, details: [string, string][], once?: string, always: string,
+ *   count: number }} Request
+ */
 
 // How long the buttons that allow something are disabled, so that a click that was meant for something else hits none.
 const ALLOW_DELAY = 600;
@@ -91,7 +94,7 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
   const heading = isOne ? sentenceOf(first) : `${start}do ${requests.length} things:`;
   const no = make("button", { value: "deny" }, "Don’t allow");
   const yes = [
-    make("button", { value: "once" }, "Allow once"),
+    make("button", { value: "once", "aria-describedby": "o" }, "Allow once"),
     make("button", { value: "always", "aria-describedby": "a" }, "Always allow"),
   ];
   const dialog = make(
@@ -109,6 +112,7 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
       "div",
       { class: "scroll" },
       make("div", { id: "t" }, ...body, listOf([["Server", server]])),
+      make("div", { id: "o" }, ...requests.map(({ once = "" }) => make("p", { class: "small" }, once))),
       make("div", { id: "a" }, ...requests.map(({ always }) => make("p", { class: "small" }, always))),
     ),
     make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),

@@ -27,6 +27,8 @@ export interface McpAppRequest {
   text: string;
   warning: string;
   details: [label: string, value: string][];
+  /** What the answer "once" allows, if that is more than this one request. */
+  once?: string;
   always: string;
   count: number;
 }

@@ -54,7 +54,10 @@ class _Request:
         """Return the request as the user sees it."""
         details = tuple((label, visible(value)) for label, value in self.details)
         always = visible(_always(self.app, self.kind, self.key))
-        return Question(self.app, self.kind, visible(self.ask.question), details, always, visible(self.ask.warning))
+        once = visible(_once(self.kind, self.key)) if self.once_per_view else ""
+        return Question(
+            self.app, self.kind, visible(self.ask.question), details, always, visible(self.ask.warning), once
+        )
 
 
 class _View:
@@ -226,6 +229,7 @@ def _frame(questions: Sequence[Question]) -> AskUser:
                 "text": question.text,
                 "warning": question.warning,
                 "details": [],
+                "once": question.once,
                 "always": question.always,
                 "count": 0,
             },
@@ -249,6 +253,11 @@ def _details(question: Question) -> list[list[str]]:
             or (label == "Arguments" and value == "{}")
         )
     ]
+
+
+def _once(kind: Kind, key: str) -> str:
+    """Return what an answer of "once" allows where it holds until the View is closed."""
+    return f"Once: until this View is closed, it may {granted_action(kind, key)} without asking."
 
 
 def _always(app: App, kind: Kind, key: str) -> str:

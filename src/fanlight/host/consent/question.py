@@ -51,6 +51,8 @@ class Question(ViewRequest):
     """What the answer "always" would allow, in one sentence."""
     warning: str = ""
     """What may go wrong, in one sentence, or nothing."""
+    once: str = ""
+    """What the answer "once" would allow, in one sentence, if that is more than this one request."""
 
 
 class Asker(Protocol):
