@@ -26,13 +26,10 @@ it("the attributes of the element are properties, too", () => {
   const app = Object.create(McpApp.prototype, {
     getAttribute: { value: (/** @type {string} */ name) => attributes.get(name) ?? null },
     setAttribute: { value: (/** @type {string} */ name, /** @type {string} */ value) => attributes.set(name, value) },
-    removeAttribute: { value: (/** @type {string} */ name) => attributes.delete(name) },
   });
   assert.equal(app.view, "");
   Object.assign(app, { src: "/apps", token: "t", view: "v" });
   assert.deepEqual(Object.fromEntries(attributes), { src: "/apps", token: "t", view: "v" });
-  app.view = null;
-  assert.equal(attributes.has("view"), false);
 });
 
 describe("a height", () => {

@@ -128,11 +128,10 @@ const backoff = (tries, random) => Math.min(250 * 2 ** tries, 15_000) * (0.5 + r
 const closeUnshown = async (url, frame, tries = 0) => {
   const socket = new WebSocket(url);
   socket.addEventListener("open", () => socket.send(frame));
-  const isAnswered = await new Promise((resolve) => {
-    socket.addEventListener("message", () => resolve(true));
-    socket.addEventListener("close", () => resolve(false));
+  const { type } = await new Promise((resolve) => {
+    for (const event of ["message", "close"]) socket.addEventListener(event, resolve);
   });
-  if (isAnswered) return socket.close();
+  if (type === "message") return socket.close();
   await new Promise((resolve) => setTimeout(resolve, backoff(tries, Math.random())));
   return closeUnshown(url, frame, tries + 1);
 };
@@ -907,8 +906,7 @@ for (const name of ["view", "src", "token"]) {
       return this.getAttribute(name) ?? "";
     },
     set(value) {
-      if (value == null) this.removeAttribute(name);
-      else this.setAttribute(name, value);
+      this.setAttribute(name, value);
     },
   });
 }
