@@ -286,6 +286,8 @@ class Wire:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
+    async def close_socket(self, code: int) -> None: ...
+
     async def send(self, text: str) -> None:
         self.texts.append(text)
 

@@ -64,7 +64,7 @@ LEFT_OUT = {
     "fanlight.Csp": {"wire"},
     "fanlight.View": {"bind", "is_bound", "meta", "read", "read_for_client", "sources"},
     "fanlight.host.Profile": {"advertise", "limit_context", "serve"},
-    "fanlight.testing.scripted.ScriptedView": {"attached", "max_bytes"},
+    "fanlight.testing.scripted.ScriptedView": {"attached", "close_socket", "max_bytes"},
 }
 """What a class has for other modules of Fanlight. Nothing else may be missing from its entry."""
 

@@ -16,6 +16,8 @@ class Socket:
     def __init__(self) -> None:
         self.frames: list[dict[str, Any]] = []
 
+    async def close_socket(self, code: int) -> None: ...
+
     async def send(self, text: str) -> None:
         self.frames.append(json.loads(text))
 

@@ -53,6 +53,8 @@ class Socket:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
 
+    async def close_socket(self, code: int) -> None: ...
+
     async def send(self, text: str) -> None:
         self.sent.append(json.loads(text))
 

@@ -14,10 +14,12 @@ import httpx2
 import pytest
 from mcp.server import MCPServer
 from playwright.async_api import Browser, expect
+from starlette.applications import Starlette
 
 import fanlight
 from fanlight import Apps, View
-from fanlight.host import Host, Policy, SqliteStore
+from fanlight.host import CallCancelledError, Host, Policy, SqliteStore
+from fanlight.host.views.channel import RESTARTING
 from support.browser import problems_of, view_frame
 from support.calls import begin, call_tool
 from support.child import stopping
@@ -31,10 +33,11 @@ LOST = "The host was restarted before it answered this request. It may have been
 
 
 class Notes:
-    """A server that records the calls of one tool, which never returns if it gets the text "hang"."""
+    """A server that records calls. `write` never returns from "hang", and returns from "slow" after `release`."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.release = anyio.Event()
         self.server: MCPServer[Any] = MCPServer("notes")
         apps = Apps(self.server)
         apps.view(View.html("<!doctype html><title>x</title>", uri="ui://notes/view"))
@@ -43,11 +46,19 @@ class Notes:
         def show(text: str = "") -> str:
             return text
 
+        @apps.tool(view="ui://notes/view")
+        async def hang() -> str:
+            self.calls.append("hang")
+            await anyio.sleep_forever()
+            return ""
+
         @self.server.tool()
         async def write(text: str) -> str:
             self.calls.append(text)
             if text == "hang":
                 await anyio.sleep_forever()
+            if text == "slow":
+                await self.release.wait()
             return f"written: {text}"
 
 
@@ -71,7 +82,7 @@ async def continued(host: Host, page: Page, view: str | None, token: str | None,
     again = Page()
     resume = {"seen": page.seen, "epoch": page.epoch, "sent": page._last, "mode": "inline", "requests": [], **changes}
     await again.open(host, view, token, **resume)
-    again._last, again.seen = page._last, page.seen
+    again._last, again.seen, again.epoch = page._last, page.seen, page.epoch
     again.shown = await again.next()
     return again
 
@@ -121,10 +132,10 @@ async def test_a_view_gets_what_it_had_not_received(missing: int, tmp_path: Path
         await call.run({"text": "a"})
         sent = methods(await messages_of(page, 2))
         assert sent == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
-    async with hosting(notes, tmp_path / "host.db") as other:
-        again = await continued(other, page, call.view, call.token, seen=page.seen - missing)
-        got = methods(await messages_of(again, missing + 1))
-        assert got == ["ui/notifications/host-context-changed", *sent[2 - missing :]]
+        async with hosting(notes, tmp_path / "host.db") as other:
+            again = await continued(other, page, call.view, call.token, seen=page.seen - missing)
+            got = methods(await messages_of(again, missing + 1))
+            assert got == ["ui/notifications/host-context-changed", *sent[2 - missing :]]
 
 
 async def test_notifications_that_were_not_acknowledged_are_carried_out(tmp_path: Path) -> None:
@@ -261,8 +272,9 @@ async def program(folder: Path, port: int) -> AsyncIterator[anyio.abc.Process]:
 
 
 @pytest.mark.process
-async def test_a_program_that_is_killed_and_started_again_continues_in_the_browser(
-    browser: Browser, tmp_path: Path
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_program_that_ends_and_is_started_again_continues_in_the_browser(
+    end: signal.Signals, browser: Browser, tmp_path: Path
 ) -> None:
     (tmp_path / "notes_program.py").write_text(PROGRAM, encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -278,7 +290,7 @@ async def test_a_program_that_is_killed_and_started_again_continues_in_the_brows
         with anyio.fail_after(60):
             while not (tmp_path / "written").exists():  # noqa: ASYNC110
                 await anyio.sleep(0.02)
-        first.send_signal(signal.SIGKILL)
+        first.send_signal(end)
         await first.wait()
     await view.evaluate("void write('queued')")
     async with program(tmp_path, port):
@@ -290,3 +302,98 @@ async def test_a_program_that_is_killed_and_started_again_continues_in_the_brows
         await expect(view.locator("#shown")).to_have_text("result ")
         assert (tmp_path / "written").read_text(encoding="utf-8").split() == ["slow", "queued", "again"]
     await page.close()
+
+
+async def test_a_host_that_stops_hands_over_what_the_page_has_not_received(tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await begin(host, "notes", "show", "c1")
+        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        await call.run({"text": "a"})
+        await page.say({"id": "n", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "now"}}})
+        await page.say({"id": "h", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "hang"}}})
+        while len(notes.calls) < 2:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    assert page.closed == RESTARTING
+    async with hosting(notes, tmp_path / "host.db") as other:
+        again = await continued(other, page, call.view, call.token)  # the page has seen the handshake only
+        assert again.shown == {"type": "resumed", "seen": 4}
+        messages = await messages_of(again, 5)
+        assert methods(messages[:2]) == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
+        answers = {message["id"]: message for message in messages if "id" in message}
+        assert answers["n"]["result"]["content"][0]["text"] == "written: now"
+        assert answers["h"]["error"]["message"].startswith("The host stopped before it finished this request.")
+        answer = await again.ask("tools/call", {"name": "write", "arguments": {"text": "next"}}, id=9)
+        assert answer["result"]["content"][0]["text"] == "written: next"
+        assert notes.calls == ["now", "hang", "next"]
+
+
+async def test_a_process_that_crashes_after_it_continued_for_another_repeats_nothing(tmp_path: Path) -> None:
+    """Goes red if what the first process stored of its channel is used twice."""
+    notes = Notes()
+    path = tmp_path / "host.db"
+    async with hosting(notes, path) as first:
+        call = await call_tool(first, "notes", "show", {}, "c1")
+        page = await shown(first, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        await messages_of(page, 2)
+    async with hosting(notes, path) as second:
+        again = await continued(second, page, call.view, call.token)
+        request = {"id": "h", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "hang"}}}
+        await again.say(request)
+        while not notes.calls:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        async with hosting(notes, path) as third:
+            lost = [{"id": "h", "method": "tools/call"}]
+            last = await continued(third, again, call.view, call.token, seen=page.seen, requests=lost)
+            assert last.shown == {"type": "resumed", "seen": 0, "restarted": True}
+            number = again._last
+            await last.receive_by_host({"type": "message", "message": {"jsonrpc": "2.0", **request}, "n": number})
+            errors = [message for message in await messages_of(last, 2) if "error" in message]
+            assert errors[0]["error"]["message"] == LOST
+            assert notes.calls == ["hang"]
+
+
+async def test_draining_waits_for_requests_and_calls_and_takes_no_new_pages(tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host, anyio.create_task_group() as tasks:
+        idle = await call_tool(host, "notes", "show", {}, "c1")
+        idle_page = await shown(host, idle.view, idle.token, {**HELLO, "appCapabilities": {}})
+        busy = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, busy.view, busy.token, {**HELLO, "appCapabilities": {}})
+        await messages_of(page, 2)
+        await page.say({"id": "s", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "slow"}}})
+        while not notes.calls:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        tasks.start_soon(host.drain, 60)
+        while idle_page.closed is None:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        assert page.closed is None
+        transport = httpx2.ASGITransport(app=host.wrap(Starlette()))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
+            health = await http.get("/apps/health")
+            assert (health.status_code, health.json()["reasons"]) == (503, ["The host is stopping."])
+        notes.release.set()
+        assert (await page.message())["result"]["content"][0]["text"] == "written: slow"
+        while page.closed is None:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+
+async def test_draining_cancels_what_does_not_finish_in_time(tmp_path: Path) -> None:
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host, anyio.create_task_group() as tasks:
+        call = await begin(host, "notes", "hang", "c1")
+        failed: list[CallCancelledError] = []
+
+        async def run() -> None:
+            try:
+                await call.run({})
+            except CallCancelledError as error:
+                failed.append(error)
+
+        tasks.start_soon(run)
+        while not notes.calls:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        await host.drain(0.1)
+    assert failed[0].message == "The host was stopped before the call finished."
+    async with hosting(notes, tmp_path / "host.db") as other:
+        assert (await other.view(str(call.view))).call == "cancelled"

@@ -46,6 +46,7 @@ class Page:
         self.seen = 0
         self.epoch: str | None = None
         self.answer: Answer = "deny"
+        self.closed: int | None = None
         self._last = 0
 
     async def open(
@@ -85,6 +86,10 @@ class Page:
 
     async def send_frame(self, frame: Any) -> None:
         await self.send(encode_json(frame.to_json()))
+
+    async def close_socket(self, code: int) -> None:
+        """Let the host close the socket."""
+        self.closed = code
 
     async def send(self, text: str) -> None:
         await self.frames.put(json.loads(text))

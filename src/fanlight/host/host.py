@@ -25,7 +25,7 @@ from fanlight.host.upstream.config import load_config
 from fanlight.host.upstream.credentials import Credentials
 from fanlight.host.upstream.oauth import UserOAuth
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.validation import check_object, check_path, check_text, check_user
+from fanlight.host.validation import check_object, check_path, check_seconds, check_text, check_user
 from fanlight.host.views.info import ViewInfo, view_info
 from fanlight.host.web.page_socket import Authorize
 from fanlight.host.web.users import Identify
@@ -265,6 +265,16 @@ class Host:
             else self._runtime.age_selection(older_than, user, conversation)
         )
         await self._runtime.erase(selection, pseudonymise=audit == "pseudonymise")
+
+    async def drain(self, seconds: float) -> None:
+        """Prepare to stop: take no new pages, and let calls and requests of Views finish for at most some seconds.
+
+        Pages connect to other processes with the same store, which continue with their Views. What has not finished by
+        then is cancelled. Call it before the program stops; `wrap` does so with `Timeouts.drain`.
+        """
+        check_seconds("seconds", seconds)
+        self._runtime.tasks.check_running()
+        await self._runtime.drain(seconds)
 
     # Views
 

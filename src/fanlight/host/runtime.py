@@ -58,6 +58,9 @@ from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _SWEEP: Final = 5.0
+_STOPPING: Final = "The host was stopped before the call finished."
+_DRAIN_INTERVAL: Final = 0.05
+_SUSPEND_TIMEOUT: Final = 5.0
 _RESTARTED: Final = "The host was restarted before the call finished."
 _LISTS = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
 
@@ -95,7 +98,9 @@ class Runtime:
         self.records = ViewRecords(self.store)
         self.tokens = ViewTokens(self.store, timeouts.token)
         self.begun: list[Call] = []
-        """The calls that were begun, without those that ran or were cancelled a while ago."""
+        """The calls that were begun, without those that ended a while ago."""
+        self.is_draining = False
+        """Whether the host takes no new pages, because it stops."""
         self.audit = Audit(self.store, options.audit_arguments)
         self.log = AuditTrail(self.audit)
         self.consent = Consent(self.store, self.audit, self.handlers, limits)
@@ -165,6 +170,7 @@ class Runtime:
         self.servers.show_views(profile.extension)
 
     async def __aenter__(self) -> Self:
+        self.is_draining = False
         await self._stack.enter_async_context(self.tasks)
         await self.records.cancel_unfinished(_RESTARTED)
         self.tasks.start_soon(self.views.run)
@@ -179,6 +185,8 @@ class Runtime:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_SUSPEND_TIMEOUT):
+            await self.views.suspend_all()
         self.tasks.cancel()
         try:
             await self._stack.aclose()
@@ -197,6 +205,20 @@ class Runtime:
             return
         async with self:
             yield
+            await self.drain(self.timeouts.drain)
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new pages, let calls and requests finish, and let other processes continue with the Views."""
+        self.is_draining = True
+        with anyio.move_on_after(seconds):
+            while True:
+                await self.views.suspend_all(idle_only=True)
+                if not len(self.views) and not any(call.is_running for call in self.begun):
+                    return
+                await anyio.sleep(_DRAIN_INTERVAL)
+        for call in self.begun:
+            await call.cancel(_STOPPING)
+        await self.views.suspend_all()
 
     def web(self, path: str) -> Web:
         """Return the web application that serves the host under a path."""
@@ -210,6 +232,7 @@ class Runtime:
             authorize=self._authorize,
             sign_ins=self.sign_ins,
             ready=self.unreadiness,
+            is_draining=lambda: self.is_draining,
             max_bytes=self._max_bytes,
             question_timeout=self.timeouts.question,
         )
@@ -219,7 +242,7 @@ class Runtime:
         if not self.tasks.running:
             return ["The host is not running."]
         await self.store.has_token("", "", 0.0)
-        return []
+        return ["The host is stopping."] if self.is_draining else []
 
     def check_redirect(self, path: str) -> None:
         """Raise if browsers that come back from an authorization server do not arrive below a path."""
@@ -255,7 +278,7 @@ class Runtime:
             for call in self.begun:
                 if call.is_begun and call.waiting_since < oldest:
                     await call.cancel_if_begun()
-            self.begun = [call for call in self.begun if call.is_begun]
+            self.begun = [call for call in self.begun if call.is_begun or call.is_running]
 
     # Erasing
 

@@ -31,6 +31,8 @@ class Timeouts:
     """For the model to write more of a call's arguments, or for the program to run the call. Then it is cancelled."""
     token: float = 43_200.0
     """For a page to open a View with a token. Each use of the token starts the time again."""
+    drain: float = 5.0
+    """For requests of Views and calls that are running when the program stops. Then they are cancelled."""
     idle: float = 600.0
     """For a connection with the credentials of one user to be used again. Then it is closed."""
 

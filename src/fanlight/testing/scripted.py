@@ -225,6 +225,10 @@ class ScriptedView:
         if self._connection is not None:
             self._connection.disconnect()
 
+    async def close_socket(self, code: int) -> None:
+        """Lose the connection. The host calls it when it stops."""
+        await self.close()
+
     async def send(self, text: str) -> None:
         """Receive a frame that the host sends to the page. The host calls it."""
         frame: JSONObject = json.loads(text)

@@ -98,6 +98,11 @@ class Call:
         return not self._complete
 
     @property
+    def is_running(self) -> bool:
+        """Whether `run` was called, and has not returned."""
+        return self._scope is not None and self.result is None and self.cancelled is None
+
+    @property
     def waiting_since(self) -> float:
         """When the call was begun or fed last, by `time.monotonic`."""
         return self._touched

@@ -12,13 +12,24 @@ from typing import Final, Protocol
 from fanlight.host import metrics
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.frames import Ack, HostFrame, PageAck, ReceivedFrame, Resumed, ShowView
+from fanlight.protocol.jsonrpc import JSONObject
 
 ACK_EVERY: Final = 32
 """After this many received frames without one to send, an end sends an `ack` frame. mcp-app.js uses the same number."""
 
+_MAX_SAVED: Final = 1024 * 1024
+"""How many characters of frames are stored for another process. With more, the page loads its View again."""
+
+
+RESTARTING: Final = 1012
+"""The close code of a socket whose process stops. The page connects again, and another process continues."""
+
 
 class PageSocket(Protocol):
     """One WebSocket of a page."""
+
+    async def close_socket(self, code: int) -> None:
+        """Close the socket, if it is open."""
 
     async def send(self, text: str) -> None:
         """Send a text, or drop it if the socket is closed. The page asks for dropped frames on its next socket."""
@@ -74,6 +85,19 @@ class PageChannel:
         self.epoch = epoch
         self._last_number = self.acknowledged = seen
         await self._replace_socket(socket, encode_json(Resumed(0, restarted=True).to_json()))
+
+    def snapshot(self) -> JSONObject | None:
+        """Return what another process needs to continue, as JSON; None if frames were dropped, or are too large."""
+        if self._has_dropped or self._kept_size > _MAX_SAVED:
+            return None
+        return {"received": self.received, "last": self._last_number, "kept": [list(each) for each in self._kept]}
+
+    def restore(self, epoch: str, snapshot: JSONObject) -> None:
+        """Continue where the channel of another process ended."""
+        self.epoch = epoch
+        self.received, self._last_number = snapshot["received"], snapshot["last"]
+        self._kept.extend((number, text) for number, text in snapshot["kept"])
+        self._kept_size = sum(len(text) for _, text in self._kept)
 
     async def begin(self, socket: PageSocket, show: ShowView) -> None:
         """Start over on a new socket, with a page that is about to load the View."""

@@ -98,11 +98,15 @@ class OpenRequests:
             if self._messages.get(response["id"]) is request:
                 del self._messages[response["id"]]
 
+    def stop_serving(self, id: RequestId) -> None:
+        """Cancel the task of a request that is answered in another way."""
+        if (scope := self._scopes.pop(id, None)) is not None:
+            scope.cancel()
+
     def cancel(self, id: RequestId) -> None:
         """Cancel a request that the View has given up."""
         self._messages.pop(id, None)
-        if (scope := self._scopes.pop(id, None)) is not None:
-            scope.cancel()
+        self.stop_serving(id)
 
     def cancel_all(self) -> None:
         """Cancel all requests, and record those that get no response."""

@@ -1,11 +1,12 @@
 """The open Views of a host: one session for each."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from time import monotonic
 
 import anyio
 
-from fanlight.host.errors import UnknownViewError
+from fanlight.host.errors import StoreError, UnknownViewError
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.views.app_tools import AppTool, AppTools
 from fanlight.host.views.channel import PageSocket
@@ -39,6 +40,9 @@ class ViewRegistry:
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
 
+    def __len__(self) -> int:
+        return len(self._sessions)
+
     def __iter__(self) -> Iterator[tuple[ViewRecord, Session]]:
         for id, session in tuple(self._sessions.items()):
             yield self._records[id], session
@@ -56,6 +60,16 @@ class ViewRegistry:
         """End all sessions. Their Views can be restored from the store."""
         for id in tuple(self._sessions):
             self._end(id)
+
+    async def suspend_all(self, *, idle_only: bool = False) -> None:
+        """End sessions so that other processes can continue with their Views; with `idle_only`, those without work."""
+        for id, session in tuple(self._sessions.items()):
+            if idle_only and session.has_open_requests:
+                continue
+            with suppress(StoreError):  # the View is loaded again
+                await session.suspend()
+            if self._sessions.get(id) is session:
+                self._end(id)
 
     async def create(self, server: str, tool: str, uri: str, owner: Owner) -> tuple[ViewRecord, Session]:
         """Open a new View."""

@@ -16,7 +16,7 @@ from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.views.channel import PageChannel, PageSocket
+from fanlight.host.views.channel import RESTARTING, PageChannel, PageSocket
 from fanlight.host.views.commands import PageCommands
 from fanlight.host.views.frames import (
     Answer,
@@ -58,6 +58,10 @@ _FIRST_ID_AFTER_RESTART: Final = 2**30
 
 _LOST: Final = (
     "The host was restarted before it answered this request. It may have been carried out, so it was not repeated."
+)
+
+_STOPPED: Final = (
+    "The host stopped before it finished this request. It may have been carried out, so it was not repeated."
 )
 
 _RATE_LIMIT_PAUSE: Final = 0.02
@@ -216,38 +220,79 @@ class Session:
         assert saved is not None, "the caller has compared the epochs"
         assert seen is not None, "the page resumes"
         self.away_since = None
+        channel = saved.get("channel")
+        if channel is not None and seen <= channel["last"]:
+            await self._continue(socket, request, record, saved)
+            return
         self._reached = {name: number for name, number in saved["reached"].items() if number <= seen}
         self._lost_until = request.sent or 0
-        has_input, has_outcome = "input" in self._reached, "outcome" in self._reached
-        arguments = record.arguments if has_input else None
-        first_id = _FIRST_ID_AFTER_RESTART + secrets.randbelow(_FIRST_ID_AFTER_RESTART)
-        self._bridge.restore(saved["bridge"], first_id, arguments, has_outcome=has_outcome)
-        if request.mode is not None:
-            self._bridge.set_context({"displayMode": request.mode})
+        arguments = record.arguments if "input" in self._reached else None
+        self._restore_bridge(saved["bridge"], request, arguments, has_outcome="outcome" in self._reached)
         for lost in request.requests:
             self._bridge.fail_lost(lost.id, _LOST)
             self._log.log_lost(self.app, lost, _LOST)
         await self._channel.take_over(socket, str(request.epoch), seen)
-        if not has_input and record.arguments is not None:
-            self._bridge.tool_input(record.arguments)
-        if not has_outcome and record.result is not None:
-            self._bridge.tool_result(record.result)
-        elif not has_outcome and record.cancelled is not None:
-            self._bridge.tool_cancelled(record.cancelled or None)
+        await self._send_missing(record)
+
+    async def _continue(self, socket: PageSocket, request: OpenView, record: ViewRecord, saved: JSONObject) -> None:
+        """Continue with a View for a process that stopped in order: it answered each request that it received."""
+        self._reached = dict(saved["reached"])
+        arguments = record.arguments if "input" in self._reached else None
+        self._restore_bridge(saved["bridge"], request, arguments, has_outcome="outcome" in self._reached)
+        self._channel.restore(str(request.epoch), saved["channel"])
+        await self._save_progress()  # what is stored of the channel is no longer true
+        await self._channel.resume(socket, request.seen or 0)
+        await self._send_missing(record)
+
+    def _restore_bridge(
+        self, snapshot: JSONObject, request: OpenView, arguments: JSONObject | None, *, has_outcome: bool
+    ) -> None:
+        first_id = _FIRST_ID_AFTER_RESTART + secrets.randbelow(_FIRST_ID_AFTER_RESTART)
+        self._bridge.restore(snapshot, first_id, arguments, has_outcome=has_outcome)
+        if request.mode is not None:
+            self._bridge.set_context({"displayMode": request.mode})
+
+    async def _send_missing(self, record: ViewRecord) -> None:
+        """Send the View what it has not received of its call, and list the tools that it offers."""
+        if record.arguments is not None:
+            self.tool_input(record.arguments)
+        if record.result is not None:
+            self.tool_result(record.result)
+        elif record.cancelled is not None:
+            self.tool_cancelled(record.cancelled or None)
         await self.flush()
         if "tools" in self._bridge.app_capabilities:
             self._start(self._requests.app_tools_changed(self))
+
+    async def suspend(self) -> None:
+        """End the session so that another process can continue with the View. Open requests are answered with an error.
+
+        What the page has not received is stored, and the page is told to connect again.
+        """
+        for id in list(self._bridge.open_requests):
+            self._open_requests.stop_serving(id)
+            self._bridge.respond_error(id, _STOPPED)
+        await self.flush()
+        await self._save_progress(self._channel.snapshot())
+        socket = self._channel.release()
+        self.stop()
+        if socket is not None:
+            await socket.close_socket(RESTARTING)
 
     async def _reach(self, method: str, number: int) -> None:
         """Save that the View is sent the input or the outcome of its call with a frame."""
         self._reached["input" if method.endswith("/tool-input") else "outcome"] = number
         await self._save_progress()
 
-    async def _save_progress(self) -> None:
-        """Store what another process needs to continue with this View."""
+    async def _save_progress(self, channel: JSONObject | None = None) -> None:
+        """Store what another process needs to continue with this View; `channel` only if this one stops."""
         if self._save is not None and self.is_ready and self._channel.epoch is not None:
-            bridge = self._bridge.snapshot()
-            await self._save({"epoch": self._channel.epoch, "bridge": bridge, "reached": dict(self._reached)})
+            progress = {
+                "epoch": self._channel.epoch,
+                "bridge": self._bridge.snapshot(),
+                "reached": dict(self._reached),
+            }
+            await self._save(progress if channel is None else {**progress, "channel": channel})
 
     def release_page(self) -> None:
         """Stop using the page that shows the View, if one does, and make it say that another page shows it now."""

@@ -10,6 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.host.errors import ElsewhereError, ViewRefusedError
 from fanlight.host.json_text import encode_json
+from fanlight.host.views.channel import RESTARTING
 from fanlight.host.views.frames import (
     Answer,
     AskUser,
@@ -80,6 +81,12 @@ class Socket:
             except (RuntimeError, WebSocketDisconnect):
                 return
 
+    async def close_socket(self, code: int) -> None:
+        """Close the socket, if it is open."""
+        if self.attached:
+            with suppress(RuntimeError):
+                await self._socket.close(code)
+
     async def send_frame(self, frame: HostFrame) -> None:
         """Send a frame without a number, before the View is shown."""
         await self.send(encode_json(frame.to_json()))
@@ -122,6 +129,7 @@ class SocketServer:
         *,
         identify: Identify | None = None,
         authorize: Authorize | None = None,
+        is_draining: Callable[[], bool],
         max_bytes: int,
         open_timeout: float,
         prewarm_timeout: float,
@@ -132,6 +140,7 @@ class SocketServer:
         self._refusals = refusals
         self._identify = identify
         self._authorize = authorize
+        self._is_draining = is_draining
         self._max_bytes = max_bytes
         self._open_timeout = open_timeout
         self._prewarm_timeout = prewarm_timeout
@@ -147,6 +156,9 @@ class SocketServer:
             return
         if "[" in origins.host:
             await _refuse(websocket, self._refusals.ipv6(origins.host))
+            return
+        if self._is_draining():  # another process will accept it
+            await websocket.close(RESTARTING)
             return
         await websocket.accept()
         socket = Socket(websocket, self._max_bytes, self._question_timeout)
