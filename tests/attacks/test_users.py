@@ -284,6 +284,8 @@ async def test_a_document_is_found_only_at_the_origin_of_its_user() -> None:
             addresses[user] = origin.removeprefix("http://").partition(".")[0], f"/{path}"
         (alices, document), (bobs, own) = addresses["alice"], addresses["bob"]
         assert alices != bobs
+        # Whoever knows the server, the app and the user could find out that Alice uses it, without the store's secret.
+        assert app_label("crm", URI, "alice") != alices
         assert document != own  # a hash of what is in it, which Bob does not know
         names = {label: f"{label}.sandbox.localhost" for label in (alices, bobs)}
         assert "made for alice" in (await program.get(document, None, name=names[alices])).text

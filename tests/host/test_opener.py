@@ -89,7 +89,9 @@ async def test_a_user_that_is_forgotten_leaves_no_document_behind(tmp_path: Path
         for user in ("alice", "bob"):
             call = await host.conversation("c1", user=user).call_tool("map__show", {})
             page = await Page().open(host, call.view, call.token)
-            shown[user] = app_label("map", "ui://map/view", user), (await page.next())["document"].rpartition("/")[2]
+            label = app_label("map", "ui://map/view", user, await runtime_of(host).store.secret())
+            shown[user] = label, (await page.next())["document"].rpartition("/")[2]
+            assert await runtime_of(host).opener.documents.get(*shown[user]) is not None
         await host.forget(user="alice")
         for documents in (runtime_of(host).opener.documents, DocumentCache(SqliteStore(path))):
             assert await documents.get(*shown["alice"]) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanlight.host.errors import StoreError
-from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, ViewRecord
+from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Selection, ViewRecord
 from fanlight.host.store.open import open_store
 from fanlight.host.store.schema import MIGRATIONS
 from fanlight.host.store.sqlite import SqliteStore
@@ -112,4 +112,21 @@ async def test_a_new_file_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
     store = SqliteStore(path)
     await store.add(RECORD)
     assert {oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == {"0o600"}
+    await store.close()
+
+
+async def test_what_is_erased_is_in_none_of_the_files(tmp_path: Path) -> None:
+    """Goes red without `secure_delete`, and if the write-ahead log is left as it is."""
+    store = SqliteStore(tmp_path / "host.db")
+    for number in range(20):
+        owned = replace(RECORD, id=f"v{number}", user="alice", arguments={"of": "alice-secret" * 50})
+        await store.add(owned)
+        await store.change(owned.id, {"context": {"content": ["alice-secret"]}})
+    await store.set_credentials("alice", "crm", {"refresh_token": "alice-secret"})
+    await store.record([AuditRecord(1.0, "message", "ping", "ok", user="alice", data={"of": "alice-secret"})])
+    assert b"alice-secret" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    await store.erase_views(Selection(user="alice"))
+    await store.erase_user("alice")
+    await store.erase_records(Selection(user="alice"), None)
+    assert b"alice" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
     await store.close()

@@ -192,6 +192,12 @@ async def test_pins_and_credentials_are_kept_by_user(store: Store) -> None:
     assert await store.credentials("alice", "clock") is None
 
 
+async def test_processes_that_share_a_store_share_its_secret(opened: OpenStore) -> None:
+    secrets = [await opened().secret() for _ in range(3)]
+    assert len(set(secrets)) == 1
+    assert len(secrets[0]) == 64
+
+
 @pytest.mark.parametrize("imitation", ["#", "\ue000", "alice:x", "alice bob"])
 async def test_no_user_can_choose_a_name_that_reaches_the_data_of_another(store: Store, imitation: str) -> None:
     """Goes red if a key of Redis is built from names without hashing those that are not plain."""

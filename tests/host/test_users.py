@@ -204,6 +204,15 @@ async def test_each_use_renews_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
             await opens(host, call.view, call.token, None)
 
 
+async def test_a_page_that_stays_connected_keeps_its_token() -> None:
+    async with hosted(timeouts=Timeouts(token=0.2)) as host:
+        call = await host.conversation("c1").call_tool("deals__show_deals", {})
+        page = await Page().open(host, call.view, call.token)
+        await anyio.sleep(0.5)
+        page.disconnect()
+        await opens(host, call.view, call.token, None)
+
+
 async def test_a_token_is_issued_only_for_views_of_the_conversation() -> None:
     async with hosted() as host:
         call = await host.conversation("c1", user="alice").call_tool("deals__show_deals", {})
@@ -523,6 +532,21 @@ async def test_a_user_is_forgotten_and_the_others_are_not(tmp_path: Path, path: 
         assert len(await host.grants("bob")) == 1
         assert [record async for record in host.audit(user="bob")]
         await opens(host, bob.call.view, bob.call.token, "bob")
+
+
+async def test_a_conversation_is_forgotten_for_one_user_if_the_host_knows_users() -> None:
+    async with hosted(user=lambda connection: "alice") as host:
+        with pytest.raises(TypeError, match=r"Write forget\(user=\.\.\., conversation=\.\.\.\)"):
+            await host.forget(conversation="c1")
+
+
+@pytest.mark.parametrize("age", [timedelta(days=-1), 5])
+async def test_an_invalid_age_erases_nothing(age: Any) -> None:
+    async with hosted() as host:
+        await seen_by(host, "alice")
+        with pytest.raises(TypeError, match="expected a timedelta"):
+            await host.forget(older_than=age)
+        assert [record async for record in host.audit()]
 
 
 @pytest.mark.parametrize("path", [None, "host.db"])

@@ -6,8 +6,9 @@ from functools import partial
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, find_by_name, plain_name
 from fanlight.host.calls.turn import Turn, ViewHandler
-from fanlight.host.errors import RequestError, UnknownToolError, UnknownViewError
+from fanlight.host.errors import NotConnectedError, RequestError, UnknownToolError, UnknownViewError
 from fanlight.host.runtime import Runtime
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.validation import check_arguments
 from fanlight.host.views.info import ViewInfo, view_info
 from fanlight.host.views.records import Owner
@@ -110,8 +111,15 @@ class Conversation:
             # The tool of a server that is not there is not unknown: the reason is the server's.
             for server in servers:
                 if name.startswith(f"{plain_name(server)}__"):
-                    await servers.find(server, self.user).ready()
+                    await (await self._connection(server)).ready()
         return await self.begin(name)
+
+    async def _connection(self, server: str) -> Connection:
+        """Return the connection that was tried last, or raise the reason why there is none."""
+        try:
+            return self._runtime.servers.find(server, self.user)
+        except NotConnectedError:
+            return await self._runtime.servers.connect(server, self.user)
 
     async def _begin_or_fail(self, name: str) -> Call:
         """Begin a call. With an unknown tool, its result is the error."""

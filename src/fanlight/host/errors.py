@@ -35,7 +35,7 @@ class StoreError(LocalError):
 
 
 class ServerError(RemoteError):
-    """The server answered with a JSON-RPC error. `Host.call_tool` returns a result with `isError` instead."""
+    """The server answered with a JSON-RPC error. `Conversation.call_tool` returns a result with `isError` instead."""
 
     def __init__(self, server: str, code: int, message: str, data: Any = None) -> None:
         super().__init__(f"{server}: {message} ({code})")

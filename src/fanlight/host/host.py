@@ -257,6 +257,10 @@ class Host:
         check_text("conversation", conversation)
         if (user, conversation, older_than) == (None, None, None):
             raise ArgumentError("forget() needs user=, conversation= or older_than=, so that it does not erase all.")
+        if conversation is not None and user is None and self._runtime.knows_users:
+            raise ArgumentError("This host knows its users. Write forget(user=..., conversation=...).")
+        if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
+            raise ArgumentError(f"older_than is {older_than!r}, expected a timedelta, such as timedelta(days=30).")
         if audit not in ("erase", "pseudonymise"):
             raise ArgumentError(f'audit is {audit!r}, expected "erase" or "pseudonymise".')
         selection = (

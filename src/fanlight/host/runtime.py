@@ -5,6 +5,8 @@ with `runtime_of(host)`.
 """
 
 import inspect
+import logging
+import math
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -24,6 +26,7 @@ from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
 from fanlight.host.documents.reader import DocumentReader
+from fanlight.host.errors import StoreError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.metrics import measure_loop_delay, measured
@@ -58,6 +61,8 @@ from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _SWEEP: Final = 5.0
+logger = logging.getLogger(__name__)
+
 _STOPPING: Final = "The host was stopped before the call finished."
 _DRAIN_INTERVAL: Final = 0.05
 _SUSPEND_TIMEOUT: Final = 5.0
@@ -177,6 +182,7 @@ class Runtime:
         self.tasks.start_soon(self.audit.run)
         self.tasks.start_soon(self._cancel_forgotten)
         self.tasks.start_soon(measure_loop_delay)
+        self.tasks.start_soon(self._renew_tokens)
         if self._retention is not None:
             self.tasks.start_soon(self._retain, self._retention)
         await self._stack.enter_async_context(self.servers)
@@ -280,6 +286,17 @@ class Runtime:
                     await call.cancel_if_begun()
             self.begun = [call for call in self.begun if call.is_begun or call.is_running]
 
+    async def _renew_tokens(self) -> None:
+        """Renew the tokens of pages that stay connected, until cancelled."""
+        while math.isfinite(self.tokens.renewal_interval):
+            await anyio.sleep(self.tokens.renewal_interval)
+            for record, session in self.views:
+                if session.attached:
+                    try:
+                        await self.tokens.renew(record.id)
+                    except StoreError:
+                        logger.warning("The token of View %s cannot be renewed now", record.id)
+
     # Erasing
 
     async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
@@ -314,6 +331,7 @@ class Runtime:
     # Events
 
     def _view_ended(self, view: str) -> None:
+        self.tokens.forget(view)
         self.app_tools.forget(view)
         self.consent.forget(view)
 

@@ -10,7 +10,7 @@ class Timeouts:
     """How long the host waits, in seconds from 0 up. `math.inf` means without a limit."""
 
     tools: float = 5.0
-    """For servers to answer for the first time, counted from their start, when `Host.tools` is called."""
+    """For servers to answer for the first time, counted from their start, when `Conversation.tools` is called."""
     connect: float = 10.0
     """For a server to connect, when one of its tools is called."""
     call: float = 300.0

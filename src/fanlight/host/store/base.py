@@ -272,6 +272,9 @@ class Store(Protocol):
     async def pinned(self, server: str, uri: str, user: str | None) -> str | None:
         """Return the digest that `pin` set, or None."""
 
+    async def secret(self) -> str:
+        """Return the secret of this store: random, created with its first use, and the same for all processes."""
+
     async def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
         """Store the OAuth tokens and registration of a user at a server. They are secrets."""
 

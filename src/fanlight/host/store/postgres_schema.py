@@ -38,7 +38,9 @@ _CREATE_TABLES: Final = (
     "create index audit_by_time on audit (time)",
 )
 
-MIGRATIONS: Final = (_CREATE_TABLES,)
+_ADD_SETTINGS: Final = ("create table settings (name text primary key, value text not null)",)
+
+MIGRATIONS: Final = (_CREATE_TABLES, _ADD_SETTINGS)
 """The statements of each step. The first one creates the tables."""
 
 _LOCK: Final = 0x66616E6C69676874  # "fanlight"

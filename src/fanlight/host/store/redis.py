@@ -6,6 +6,7 @@ nothing. The keys begin with `fanlight:`; every index is a sorted set, so that r
 
 import hashlib
 import json
+import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -228,6 +229,13 @@ class RedisStore:
         with self._errors():
             sha256 = await (await self._redis()).hget(_key("pins", user), json.dumps([server, uri]))
         return None if sha256 is None else sha256.decode()
+
+    async def secret(self) -> str:
+        with self._errors():
+            redis = await self._redis()
+            await redis.set(_key("secret"), secrets.token_hex(32), nx=True)
+            value: bytes = await redis.get(_key("secret"))
+        return value.decode()
 
     async def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
         with self._errors():

@@ -70,6 +70,8 @@ _ADD_CREDENTIALS: Final = (
 
 _ADD_SESSIONS: Final = ("alter table views add column session text",)
 
+_ADD_SETTINGS: Final = ("create table settings (name text primary key, value text not null) without rowid",)
+
 MIGRATIONS: Final = (
     _CREATE_TABLES,
     _ADD_DOCUMENTS,
@@ -77,6 +79,7 @@ MIGRATIONS: Final = (
     _ADD_USERS_OF_DOCUMENTS,
     _ADD_CREDENTIALS,
     _ADD_SESSIONS,
+    _ADD_SETTINGS,
 )
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 

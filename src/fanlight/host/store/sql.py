@@ -1,6 +1,7 @@
 """What the stores in SQL databases have in common: the queries, and how records become rows."""
 
 import json
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -149,6 +150,12 @@ class SqlStore(ABC):
         query = 'select sha256 from pins where "user" = ? and server = ? and uri = ?'
         rows = await self._query(query, [user or "", server, uri])
         return rows[0][0] if rows else None
+
+    async def secret(self) -> str:
+        new = secrets.token_hex(32)
+        await self._write([("insert into settings values ('secret', ?) on conflict do nothing", [new])])
+        ((value,),) = await self._query("select value from settings where name = 'secret'")
+        return str(value)
 
     async def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
         statement = (

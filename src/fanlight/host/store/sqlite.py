@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from fanlight.host.errors import StoreError
+from fanlight.host.store.base import Selection
 from fanlight.host.store.schema import migrate
 from fanlight.host.store.sql import Row, SqlStore, Statement
 
@@ -49,6 +50,23 @@ class SqliteStore(SqlStore):
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self._path}: {error}.") from error
 
+    async def erase_views(self, selection: Selection) -> list[str]:
+        ids = await super().erase_views(selection)
+        await self._empty_log()
+        return ids
+
+    async def erase_user(self, user: str) -> None:
+        await super().erase_user(user)
+        await self._empty_log()
+
+    async def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
+        await super().erase_records(selection, pseudonym)
+        await self._empty_log()
+
+    async def _empty_log(self) -> None:
+        """Remove what was erased from the write-ahead log, too, unless another process reads it now."""
+        await self._query("pragma wal_checkpoint(truncate)")
+
     async def close(self) -> None:
         if self._limiter is not None:
             await self._in_thread(self._database.close)
@@ -76,6 +94,7 @@ class SqliteDatabase:
         try:
             connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = normal")
+            connection.execute("pragma secure_delete = on")  # what is erased is overwritten in the file
             migrate(connection, str(self._path))
         except BaseException:
             connection.close()

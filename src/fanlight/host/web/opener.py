@@ -93,7 +93,9 @@ class ViewOpener:
         self._tokens = tokens
         self._dialects = dialects
         self._report_errors = report_errors
-        self._shown: dict[str, tuple[str, str, str | None, str]] = {}
+        self._secret: str | None = None
+        self._shown: dict[str, tuple[str, str, str | None]] = {}
+        self._digests: dict[tuple[str, str, str | None], str] = {}
         self._reports = RateLimit(_REPORTS_PER_SECOND, 0.0)
 
     async def open(
@@ -207,8 +209,11 @@ class ViewOpener:
         """Offer a document to browsers. Return the frame that shows it, and the value of `hostCapabilities.sandbox`."""
         csp, denied = allowed_domains(self._policy, app, document.csp)
         granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
-        label = app_label(app.server, app.uri, app.user)
-        self._shown[label] = (app.server, app.uri, app.user, document.sha256)
+        if self._secret is None:
+            self._secret = await self._store.secret()
+        label = app_label(app.server, app.uri, app.user, self._secret)
+        self._shown[label] = app.server, app.uri, app.user
+        self._digests[app.server, app.uri, app.user] = document.sha256
         html = served_html(document)
         if self._report_errors:
             html = put_first(watch_element(), html)
@@ -280,15 +285,14 @@ class ViewOpener:
 
     def shown_digest(self, server: str, uri: str, user: str | None) -> str | None:
         """Return the SHA-256 digest of the document of an app that was shown last, or None."""
-        shown = self._shown.get(app_label(server, uri, user))
-        return None if shown is None else shown[3]
+        return self._digests.get((server, uri, user))
 
     def log_csp_report(self, label: str, report: JSONObject) -> None:
         """Record a browser's report. It names the app; the View is known only if no other of this app is open."""
         app = self._shown.get(label)
         if app is None or not self._reports.take(anyio.current_time()):
             return
-        server, uri, user, _ = app
+        server, uri, user = app
         open_views = [
             record for record, _ in self._views if (record.server, record.uri, record.user) == (server, uri, user)
         ]

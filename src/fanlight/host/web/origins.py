@@ -1,6 +1,7 @@
 """The three origins: the host page's, the sandbox proxy's, and one for each app (docs/explanation/three-origins.md)."""
 
 import hashlib
+import hmac
 import json
 import re
 from dataclasses import dataclass
@@ -23,13 +24,15 @@ application may respond. `unknown`: an invalid name, or one below the sandbox th
 """
 
 
-def app_label(server: str, uri: str, user: str | None) -> str:
+def app_label(server: str, uri: str, user: str | None, secret: str = "") -> str:
     """Return the DNS label of an app: a hash of its server's name, its View's URI and its user.
 
-    The user is part of it so that two accounts in one browser do not share what the app keeps there.
+    The user is part of it so that two accounts in one browser do not share what the app keeps there. The secret is that
+    of the store: without it, anybody could find out whether a user uses an app, by asking for its documents.
     """
     # As JSON, because a server chooses the URI and could imitate any separator.
-    return hashlib.sha256(json.dumps([server, uri, user]).encode()).hexdigest()[:32]
+    app = json.dumps([server, uri, user]).encode()
+    return hmac.new(b"" if user is None else secret.encode(), app, hashlib.sha256).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
