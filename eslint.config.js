@@ -5,8 +5,8 @@ const readonly = (...blocks) =>
   Object.fromEntries(blocks.flatMap((names) => names.trim().split(/\s+/)).map((name) => [name, "readonly"]));
 
 const browser = `
-  AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement MessageEvent MutationObserver
-  ResizeObserver URL URLSearchParams WebSocket
+  AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement IntersectionObserver
+  MessageEvent MutationObserver ResizeObserver URL URLSearchParams WebSocket
   addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator queueMicrotask
   setTimeout window
 `;

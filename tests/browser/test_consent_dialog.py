@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, expect
 
 from browser.test_mcp_app import Host, hosting
 
@@ -320,3 +320,151 @@ async def test_the_model_context_and_the_network_of_the_view_are_shown(host: Hos
     await host.part("context").click()
     await expect(host.part("context")).to_contain_text("Three left")
     await expect(host.part("context")).to_contain_text('"left": 3')
+
+
+DELETE = {
+    "text": "My tasks (todo) wants to run delete_customer.",
+    "warning": "This may delete or overwrite something.",
+    "details": [["Arguments", '{\n "id": "all"\n}']],
+    "once": "Once: until this View is closed, it may run delete_customer without asking.",
+    "always": "Always: this app of todo may run delete_customer without asking.",
+    "count": 1,
+}
+LONG_LINK = LINK | {"text": f"My tasks (todo) wants to open https://a.example/{'long-path/' * 100}"}
+MANY = [LONG_LINK, DELETE, LONG_LINK | {"text": f"My tasks (todo) wants to open https://b.example/{'x' * 1_000}"}]
+CUE = "Scroll to see all requests"
+
+
+@pytest.fixture(params=[(390, 600, ""), (390, 600, "inline"), (1400, 500, ""), (1400, 500, "inline")], ids=str)
+async def crowded(request: pytest.FixtureRequest, host: Host) -> Host:
+    """A question with more requests than fit, in a window of some size, as a modal dialog and inline."""
+    width, height, consent = request.param
+    await host.page.set_viewport_size({"width": width, "height": height})
+    await host.started(consent=consent)
+    if consent:  # as in a full-screen View, where the question scrolls by itself
+        await host.send("set-display-mode", id=1, mode="fullscreen")
+        await host.received("command-result")
+    await host.send("question", id=3, **{**QUESTION, "requests": MANY})
+    await host.part("question").wait_for()
+    return host
+
+
+async def delay_is_over(host: Host) -> None:
+    """Wait until the buttons would be enabled if everything had been in view."""
+    await host.page.evaluate("new Promise((resolve) => setTimeout(resolve, 700))")
+
+
+async def scroll_through(scroller: Locator) -> None:
+    """Scroll from the start to the end, so that everything is in view for two frames."""
+    await scroller.evaluate(
+        """async (scroller) => {
+          const frame = () => new Promise(requestAnimationFrame);
+          for (let top = 0; top < scroller.scrollHeight; top += scroller.clientHeight / 2) {
+            scroller.scrollTo(0, top);
+            await frame().then(frame);
+          }
+          scroller.scrollTo(0, scroller.scrollHeight);
+        }"""
+    )
+
+
+async def in_view(host: Host, text: str) -> bool:
+    """Return whether the last line of the paragraph with this text is in the window and not scrolled away."""
+    seen: bool = await host.part("question").evaluate(
+        """async (question, text) => {
+          const line = [...question.querySelectorAll("p, li")].find((one) => one.textContent.includes(text));
+          const end = line.appendChild(document.createElement("span"));
+          end.style.display = "inline-block";
+          const isSeen = await new Promise((resolve) =>
+            new IntersectionObserver(([entry]) => resolve(entry.isIntersecting)).observe(end));
+          end.remove();
+          return isSeen;
+        }""",
+        text,
+    )
+    return seen
+
+
+async def test_requests_below_the_fold_cannot_be_allowed_until_they_were_in_view(crowded: Host) -> None:
+    """A long link hides a destructive call. Goes red if the buttons do not wait for `unseen`."""
+    page, question = crowded.page, crowded.part("question")
+    assert not await in_view(crowded, str(DELETE["always"]))
+    await delay_is_over(crowded)
+    yes = [page.get_by_role("button", name=name) for name in ("Allow once", "Always allow")]
+    for button in yes:
+        await expect(button).to_be_disabled()
+    await expect(question.get_by_text(CUE)).to_be_in_viewport()
+    await expect(page.get_by_role("button", name="Don’t allow")).to_be_enabled()
+    await scroll_through(question.locator(".scroll"))
+    await expect(question.get_by_text(CUE)).to_be_hidden()
+    assert await in_view(crowded, str(MANY[-1]["always"]))
+    await expect(yes[1]).to_be_enabled()
+    await yes[0].click()
+    assert await answer(crowded) == "once"
+
+
+async def test_a_jump_to_the_end_does_not_count_as_a_look_at_every_request(crowded: Host) -> None:
+    """Goes red if only the end is observed."""
+    scroll = crowded.part("question").locator(".scroll")
+    await scroll.evaluate("scroll => scroll.scrollTo(0, scroll.scrollHeight)")
+    await delay_is_over(crowded)
+    assert not await in_view(crowded, str(DELETE["warning"]))
+    await expect(crowded.page.get_by_role("button", name="Allow once")).to_be_disabled()
+
+
+async def test_requests_below_the_fold_can_be_denied_at_once(crowded: Host) -> None:
+    await crowded.page.get_by_role("button", name="Don’t allow").click()
+    assert await answer(crowded) == "deny"
+
+
+async def test_the_list_of_requests_can_be_scrolled_by_keyboard(crowded: Host) -> None:
+    """Goes red without the `tabIndex` of the list."""
+    page = crowded.page
+    await expect(crowded.part("question").get_by_text(CUE)).to_be_visible()
+    requests = page.get_by_role("region", name="Requests")
+    await expect(requests).to_have_attribute("tabindex", "0")  # not every browser focuses what scrolls by itself
+    await requests.focus()
+    await expect(requests).to_be_focused()
+    async with asyncio.timeout(30):
+        while await crowded.part("question").get_by_text(CUE).is_visible():
+            await page.keyboard.press("PageDown")
+            await page.evaluate("new Promise(requestAnimationFrame)")
+    await expect(page.get_by_role("button", name="Always allow")).to_be_enabled()
+
+
+async def test_reaching_the_end_by_focus_counts_as_reading(crowded: Host) -> None:
+    """Assistive technology need not scroll. Goes red without the listener for focus."""
+    page = crowded.page
+    await expect(crowded.part("question").get_by_text(CUE)).to_be_visible()
+    await page.get_by_role("button", name="Don’t allow").focus()
+    await page.keyboard.press("Shift+Tab")
+    await expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
+    await expect(crowded.part("question").get_by_text(CUE)).to_be_hidden()
+
+
+async def test_a_question_that_fits_has_no_cue_and_no_further_tab_stops(host: Host) -> None:
+    await host.started()
+    await asked(host)
+    await expect(host.page.get_by_role("button", name="Allow once")).to_be_enabled()
+    assert await host.page.get_by_text(CUE).count() == 0
+    assert await host.part("question").locator("div[tabindex]").count() == 0
+
+
+async def test_an_inline_question_that_is_scrolled_out_of_the_page_cannot_be_allowed(host: Host) -> None:
+    """A chat that follows its end shows the buttons, but not the requests. Goes red if only the end is observed."""
+    await host.page.set_viewport_size({"width": 390, "height": 500})
+    await host.started(consent="inline")
+    await host.page.evaluate(
+        """() => {
+          const box = document.querySelector("mcp-app");
+          new MutationObserver(() => box.shadowRoot.querySelector("footer")?.scrollIntoView({block: "end"}))
+            .observe(box.shadowRoot, {childList: true, subtree: true});
+        }"""
+    )
+    await host.send("question", id=3, **{**QUESTION, "requests": MANY})
+    yes = host.page.get_by_role("button", name="Allow once")
+    await expect(yes).to_be_in_viewport()
+    await delay_is_over(host)
+    await expect(yes).to_be_disabled()
+    await scroll_through(host.page.locator("html"))
+    await expect(yes).to_be_enabled()

@@ -157,6 +157,40 @@ async def test_requests_that_a_view_makes_at_the_same_time_are_one_question() ->
         assert sorted(decisions) == [("link", "user"), ("tool", "user"), ("tool", "user"), ("tool", "user")]
 
 
+async def test_a_long_link_is_shortened_and_follows_the_call_with_a_warning() -> None:
+    """A View must not hide a destructive call below a long link. Goes red without `shortened` and without the order."""
+    server = board()
+
+    @server.tool(annotations=ToolAnnotations(destructive_hint=True), meta={"ui": {"visibility": ["model", "app"]}})
+    def delete_customer(customer: str) -> str:
+        return customer
+
+    url = f"https://a.example/start/{'x' * 1_000}/end"
+    async with opened(Host({"board": server})) as page:
+        await page.say({"id": 1, "method": "ui/open-link", "params": {"url": url}})
+        await call(page, "delete_customer", 2, customer="all")
+        delete, link = (await answered(page, "deny"))["requests"]
+        assert delete["text"] == "show (board) wants to run delete_customer."
+        assert delete["warning"]
+        assert re.fullmatch(r"show \(board\) wants to open https://a\.example/start/x+…x+/end", link["text"])
+        assert len(link["text"]) < 200
+        assert link["details"] == [["Address", url]]
+
+
+async def test_the_text_of_any_request_is_bounded_and_complete_in_its_details() -> None:
+    question = "Shall it do this? " + "word " * 300
+
+    class Wordy(Policy):
+        def link(self, app: App, url: str) -> Decision:
+            return Ask(question)
+
+    async with opened(Host({"board": board()}, policy=Wordy())) as page:
+        await page.say({"id": 1, "method": "ui/open-link", "params": {"url": "https://a.example/b"}})
+        (request,) = (await answered(page, "deny"))["requests"]
+        assert len(request["text"]) == 401
+        assert request["details"] == [["Request", question], ["Address", "https://a.example/b"]]
+
+
 async def test_no_to_several_requests_is_one_denial() -> None:
     async with opened(Host({"board": board()}, limits=Limits(denials=2))) as page:
         for round in range(2):

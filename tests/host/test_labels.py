@@ -1,6 +1,6 @@
 import pytest
 
-from fanlight.host.consent.labels import title_of, tool_label, tool_title, visible_name
+from fanlight.host.consent.labels import granted_action, shortened, title_of, tool_label, tool_title, visible_name
 from fanlight.host.consent.policy import App
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -49,3 +49,20 @@ def test_no_title_hides_the_name_of_the_server(title: str) -> None:
 
 def test_a_name_without_visible_characters_is_empty() -> None:
     assert visible_name("\u200b\u202e\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("https://a.example/b", "https://a.example/b"),
+        ("https://a.example/" + "x" * 200, "https://a.example/" + "x" * 49 + "…" + "x" * 40),
+        ("https://" + "a." * 100 + "evil.example/", "https://" + "a." * 21 + "…" + "a." * 14 + "evil.example/"),
+        ("a" * 100 + ".exe", "a" * 50 + "…" + "a" * 36 + ".exe"),
+    ],
+)
+def test_the_start_and_the_end_of_a_long_origin_path_or_name_stay(text: str, short: str) -> None:
+    assert shortened(text) == short
+
+
+def test_a_grant_for_a_long_host_name_shows_the_end_of_the_name() -> None:
+    assert granted_action("link", "bank.example." * 20 + "evil.example").endswith(".evil.example")

@@ -102,6 +102,10 @@ export class FakePage {
     globals.CSSStyleSheet = class {
       replaceSync() {}
     };
+    globals.IntersectionObserver = class {
+      observe() {}
+      disconnect() {}
+    };
     globals.ResizeObserver = class {
       observe() {}
       disconnect() {}

@@ -37,6 +37,13 @@ const STYLE = `
 .ask .warning { margin-top: 8px; padding-inline-start: 10px; border-inline-start: 4px solid #d90; }
 .ask .small:not(:empty) { margin-top: 16px; padding: 0; font-size: 13px; }
 .ask .small + .small:not(:empty) { margin-top: 4px; }
+/* Inside the text before it, because an edge can be cut off by a fraction of a pixel. */
+.ask b { display: block; height: 4px; margin-top: -4px; }
+/* At the end of what is in view, until the user has seen everything. */
+.ask .more:not(:empty) {
+  position: sticky; bottom: 0; padding: 4px 0 0; font-size: 13px; font-weight: 600; background: Canvas;
+  box-shadow: 0 -8px 8px Canvas;
+}
 .ask ol { margin: 12px 0 0; padding-inline-start: 24px; }
 .ask li + li { margin-top: 12px; }
 .ask dl { margin: 0; }
@@ -83,11 +90,18 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
   if (!first) return () => {};
   const isOne = !others.length;
   const start = `${app} wants to `;
-  const items = requests.map((request) => {
+  /** @type {Set<Element>} Places in the question that have not been in view. */
+  const unseen = new Set();
+  const mark = () => {
+    const place = make("b");
+    unseen.add(place);
+    return place;
+  };
+  const items = (isOne ? [] : requests).map((request) => {
     const sentence = sentenceOf(request);
     // The heading names the app already.
     const short = sentence.startsWith(start) ? sentence.slice(start.length) : sentence;
-    const parts = [...warningOf(request), listOf(request.details)];
+    const parts = [...warningOf(request), mark(), listOf(request.details)];
     return make("li", {}, short.charAt(0).toUpperCase() + short.slice(1), ...parts);
   });
   const body = isOne ? [...warningOf(first), listOf(first.details)] : [make("ol", {}, ...items)];
@@ -97,6 +111,18 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
     make("button", { value: "once", "aria-describedby": "o" }, "Allow once"),
     make("button", { value: "always", "aria-describedby": "a" }, "Always allow"),
   ];
+  const scopes = make("div", { id: "a" }, ...requests.map(({ always }) => make("p", { class: "small" }, always)));
+  const more = make("p", { class: "more", "aria-live": "polite" });
+  const list = make(
+    "div",
+    { class: "scroll", role: "region", "aria-label": "Requests" },
+    make("div", { id: "t" }, ...body, listOf([["Server", server]])),
+    make("div", { id: "o" }, ...requests.map(({ once = "" }) => make("p", { class: "small" }, once))),
+    mark(),
+    scopes,
+    more,
+    mark(),
+  );
   const dialog = make(
     "dialog",
     {
@@ -107,14 +133,8 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
       "aria-describedby": "t",
     },
     // An inline question does not take the focus, so it is announced.
-    make("div", isInline ? { role: "alert" } : {}, make("h2", { id: "q" }, heading)),
-    make(
-      "div",
-      { class: "scroll" },
-      make("div", { id: "t" }, ...body, listOf([["Server", server]])),
-      make("div", { id: "o" }, ...requests.map(({ once = "" }) => make("p", { class: "small" }, once))),
-      make("div", { id: "a" }, ...requests.map(({ always }) => make("p", { class: "small" }, always))),
-    ),
+    make("div", isInline ? { role: "alert" } : {}, make("h2", { id: "q" }, heading), mark()),
+    list,
     make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
   );
 
@@ -123,8 +143,29 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
   const disable = () => {
     for (const button of yes) button.disabled = true;
     clearTimeout(timer);
-    timer = setTimeout(() => yes.forEach((button) => (button.disabled = false)), ALLOW_DELAY);
+    timer = setTimeout(() => yes.forEach((button) => (button.disabled = unseen.size > 0)), ALLOW_DELAY);
   };
+  const update = () => {
+    if (unseen.size) {
+      more.textContent = "↓ Scroll to see all requests";
+      list.tabIndex = scopes.tabIndex = 0;
+    } else {
+      observer.disconnect();
+      // Its space is kept, so that the buttons do not move.
+      more.style.visibility = "hidden";
+      disable();
+    }
+  };
+  const observer = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) if (isIntersecting) unseen.delete(target);
+    update();
+  });
+  for (const place of unseen) observer.observe(place);
+  // The end is reached with the keyboard or a screen reader, too, which need not scroll past each place.
+  scopes.addEventListener("focus", () => {
+    unseen.clear();
+    update();
+  });
   // Another View in the page can change its height, and so move an inline question under the pointer.
   let place = "";
   const watch = () => {
@@ -138,6 +179,7 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
   const refocus = () => setTimeout(() => no.focus());
   dialog.addEventListener("close", () => {
     window.removeEventListener("blur", refocus);
+    observer.disconnect();
     if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
     const hadFocus = isInline && dialog.contains(root.activeElement);
     dialog.remove();

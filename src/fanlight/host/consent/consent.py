@@ -13,7 +13,7 @@ import anyio
 
 from fanlight.host import metrics
 from fanlight.host.consent.audit import Audit, now
-from fanlight.host.consent.labels import granted_action, tool_label
+from fanlight.host.consent.labels import granted_action, shortened, tool_label
 from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
 from fanlight.host.consent.question import Asker, Kind, Question
 from fanlight.host.errors import RequestError
@@ -25,6 +25,8 @@ from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _MAX_TEXT: Final = 2_000
+_MAX_SENTENCE: Final = 400
+"""How many characters of a request are outside its details, so that it does not hide the next one."""
 _MINUTE: Final = 60.0
 _MAX_REQUESTS: Final = 10
 """How many requests are in one question."""
@@ -53,11 +55,17 @@ class _Request:
     def question(self) -> Question:
         """Return the request as the user sees it."""
         details = tuple((label, visible(value)) for label, value in self.details)
+        text = self.ask.question
+        for _, value in self.details:
+            if isinstance(value, str) and value:
+                text = text.replace(value, shortened(_spelled_out(value)))
+        text = _spelled_out(text)
+        if len(text) > _MAX_SENTENCE:
+            details = (("Request", visible(self.ask.question)), *details)
+            text = shortened(text, _MAX_SENTENCE // 2, _MAX_SENTENCE // 2)
         always = visible(_always(self.app, self.kind, self.key))
         once = visible(_once(self.kind, self.key)) if self.once_per_view else ""
-        return Question(
-            self.app, self.kind, visible(self.ask.question), details, always, visible(self.ask.warning), once
-        )
+        return Question(self.app, self.kind, text, details, always, visible(self.ask.warning), once)
 
 
 class _View:
@@ -219,12 +227,12 @@ class Consent:
 
 
 def _frame(questions: Sequence[Question]) -> AskUser:
-    """Return the frame that shows the questions of one View. Requests with the same text are counted."""
+    """Return the frame that shows the questions of one View: warnings first, and equal requests as one."""
     app = questions[0].app
-    requests: dict[str, JSONObject] = {}
+    requests: dict[tuple[str, ...], JSONObject] = {}
     for question in questions:
         request = requests.setdefault(
-            question.text,
+            (question.text, question.warning, question.once, question.always),
             {
                 "text": question.text,
                 "warning": question.warning,
@@ -236,7 +244,8 @@ def _frame(questions: Sequence[Question]) -> AskUser:
         )
         request["count"] += 1
         request["details"] += [detail for detail in _details(question) if detail not in request["details"]]
-    return AskUser(app=app.name, server=app.server, requests=list(requests.values()))
+    warnings_first = sorted(requests.values(), key=lambda request: not request["warning"])
+    return AskUser(app=app.name, server=app.server, requests=warnings_first)
 
 
 def _details(question: Question) -> list[list[str]]:
@@ -271,6 +280,10 @@ def visible(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     if len(text) > _MAX_TEXT:
         text = f"{text[:_MAX_TEXT]} … ({len(text):,} characters in all)"
+    return _spelled_out(text)
+
+
+def _spelled_out(text: str) -> str:
     return "".join(f"<U+{ord(char):04X}>" if _is_hidden(char) else char for char in text)
 
 

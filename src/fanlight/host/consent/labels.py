@@ -10,6 +10,7 @@ from fanlight.protocol.jsonrpc import JSONObject
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _MAX_TITLE: Final = 40
 _MAX_NAME: Final = 64
+_ORIGIN: Final = re.compile(r"https?://[^/?#\\]*", re.IGNORECASE)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./-]+")
 _QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
 
@@ -19,6 +20,17 @@ def visible_name(text: str, most: int = _MAX_TITLE) -> str:
     shown = "".join(char if unicodedata.category(char) not in _INVISIBLE else " " for char in text)
     shown = " ".join(shown.split())
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def shortened(text: str, start: int = 50, end: int = 40) -> str:
+    """Return a text without its middle if it is long. The origin of a URL is shortened by itself, and so stays."""
+    origin = _ORIGIN.match(text)
+    kept = "" if origin is None else origin[0]
+    return _without_middle(kept, start, end) + _without_middle(text[len(kept) :], start, end)
+
+
+def _without_middle(text: str, start: int, end: int) -> str:
+    return text if len(text) <= start + end else f"{text[:start]}…{text[-end:]}"
 
 
 def title_of(tool: JSONObject) -> str | None:
@@ -55,14 +67,19 @@ def granted_action(kind: str, key: str) -> str:
     return {
         "tool": f"run {name}",
         "app-tool": f"let the model run {name} inside it",
-        "link": f"open pages of {visible_name(key, _MAX_NAME)}",
+        "link": f"open pages of {_site(key)}",
         "download": "save files",
         "message": "send messages in your name",
         "model-context": "tell the model what it likes",
         "sampling": "ask the model",
         "document": "show this very document",
-        "external": f"show pages of {visible_name(key, _MAX_NAME)}",
+        "external": f"show pages of {_site(key)}",
     }[kind]
+
+
+def _site(key: str) -> str:
+    """Return a host name or an origin with its end, which is the part that has an owner."""
+    return shortened(visible_name(key, len(key)))
 
 
 def _quoted(text: str) -> str:
