@@ -534,6 +534,17 @@ async def test_a_user_is_forgotten_and_the_others_are_not(tmp_path: Path, path: 
         await opens(host, bob.call.view, bob.call.token, "bob")
 
 
+async def test_signing_out_disconnects_the_pages_of_one_user() -> None:
+    async with hosted() as host:
+        pages = {}
+        for user in ("alice", "bob"):
+            call = await host.conversation("c1", user=user).call_tool("deals__show_deals", {})
+            pages[user] = await Page().open(host, call.view, call.token, user=user)
+        await host.disconnect("alice")
+        assert (pages["alice"].closed, pages["bob"].closed) == (1012, None)
+        assert [view.state for view in await host.conversation("c1", user="alice").views()] == ["waiting"]
+
+
 async def test_a_conversation_is_forgotten_for_one_user_if_the_host_knows_users() -> None:
     async with hosted(user=lambda connection: "alice") as host:
         with pytest.raises(TypeError, match=r"Write forget\(user=\.\.\., conversation=\.\.\.\)"):

@@ -270,6 +270,15 @@ class Host:
         )
         await self._runtime.erase(selection, pseudonymise=audit == "pseudonymise")
 
+    async def disconnect(self, user: str) -> None:
+        """Disconnect the pages of a user, as after a sign-out.
+
+        Each page connects again, and `Host(user=...)` is asked again. Views and grants are kept.
+        """
+        check_user(user)
+        self._runtime.tasks.check_running()
+        await self._runtime.views.disconnect_pages(user)
+
     async def drain(self, seconds: float) -> None:
         """Prepare to stop: take no new pages, and let calls and requests of Views finish for at most some seconds.
 

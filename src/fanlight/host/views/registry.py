@@ -71,6 +71,12 @@ class ViewRegistry:
             if self._sessions.get(id) is session:
                 self._end(id)
 
+    async def disconnect_pages(self, user: str) -> None:
+        """Close the sockets of all pages of a user."""
+        for record, session in self:
+            if record.user == user:
+                await session.disconnect_page()
+
     async def create(self, server: str, tool: str, uri: str, owner: Owner) -> tuple[ViewRecord, Session]:
         """Open a new View."""
         record = await self._records.create(server, tool, uri, owner)

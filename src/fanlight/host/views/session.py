@@ -300,6 +300,13 @@ class Session:
         if socket is not None:  # in the background, because that page may be too slow to receive anything
             self._start(socket.send(encode_json(Elsewhere().to_json())))
 
+    async def disconnect_page(self) -> None:
+        """Close the socket of the page that shows the View, if one does. The page has to prove again who it is for."""
+        socket = self._channel.release()
+        if socket is not None:
+            self.away_since = monotonic()
+            await socket.close_socket(RESTARTING)
+
     def is_shown_on(self, socket: PageSocket) -> bool:
         """Return whether a socket is that of the page that shows the View now."""
         return self._channel.is_current(socket)
