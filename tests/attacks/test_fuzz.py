@@ -444,8 +444,9 @@ async def test_a_session_keeps_nothing_of_twenty_thousand_messages() -> None:
                 await asyncio.sleep(0.01)
         await page.receive_by_host({"type": "ack", "ack": session._channel._last_number})
         requests = session._open_requests
-        parts = (session, requests, session._host_requests)
+        parts = (session, requests, session._host_requests, session._outbox)
         held = {name: value for part in parts for name, value in vars(part).items() if hasattr(value, "__len__")}
         assert {"_messages", "_scopes", "_pending"} <= held.keys()
-        assert {name for name, value in held.items() if len(value)} == {"id", "_labels"}
+        assert {name for name, value in held.items() if len(value)} == {"id", "_labels", "_reached"}
+        assert len(session._reached) <= 2  # the input and the outcome
         assert len(session._channel._kept) == 0
