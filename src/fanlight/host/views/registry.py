@@ -156,16 +156,11 @@ class ViewRegistry:
 
     def _open(self, record: ViewRecord) -> Session:
         session = self._create_session(record)
-        if record.arguments is not None:
-            session.tool_input(record.arguments)
-        if record.result is not None:
-            session.tool_result(record.result)
-        elif record.cancelled is not None:
-            session.tool_cancelled(record.cancelled or None)
+        session.show_call(record)
         return session
 
     def _create_session(self, record: ViewRecord, *, restarted: bool = False) -> Session:
-        async def save(progress: JSONObject | None) -> None:
+        async def save(progress: JSONObject) -> None:
             await self._records.change(record.id, session=progress)
 
         session = self._factory.create(record, self._close_on_request, save, restarted=restarted)

@@ -92,7 +92,7 @@ class Session:
         labels: Attributes of the View's trace spans.
         observer: Called with each message in both directions.
         fixed_context: Keys of the host context that the page's reports do not change.
-        save: Stores what another process needs to continue with the View, or None if it has to be loaded again.
+        save: Stores what another process needs to continue with the View.
         first_command: The id of the first command to the page.
     """
 
@@ -110,7 +110,7 @@ class Session:
         labels: Mapping[str, str] | None = None,
         observer: MessageObserver | None = None,
         fixed_context: Collection[str] = (),
-        save: Callable[[JSONObject | None], Awaitable[None]] | None = None,
+        save: Callable[[JSONObject], Awaitable[None]] | None = None,
         first_command: int = 1,
     ) -> None:
         self.app = app
@@ -254,12 +254,7 @@ class Session:
 
     async def _send_missing(self, record: ViewRecord) -> None:
         """Send the View what it has not received of its call, and list the tools that it offers."""
-        if record.arguments is not None:
-            self.tool_input(record.arguments)
-        if record.result is not None:
-            self.tool_result(record.result)
-        elif record.cancelled is not None:
-            self.tool_cancelled(record.cancelled or None)
+        self.show_call(record)
         await self.flush()
         if "tools" in self._bridge.app_capabilities:
             self._start(self._requests.app_tools_changed(self))
@@ -538,6 +533,15 @@ class Session:
         return {"mode": now}
 
     # What the host sends
+
+    def show_call(self, record: ViewRecord) -> None:
+        """Send what a record has of the call: the arguments and the outcome. What the View has already is left out."""
+        if record.arguments is not None:
+            self.tool_input(record.arguments)
+        if record.result is not None:
+            self.tool_result(record.result)
+        elif record.cancelled is not None:
+            self.tool_cancelled(record.cancelled or None)
 
     def tool_input(self, arguments: JSONObject) -> None:
         """Send the complete arguments of the call, unless the View was given them already."""

@@ -94,7 +94,7 @@ class SessionFactory:
         self,
         record: ViewRecord,
         on_close: Callable[[Session], Awaitable[None]],
-        save: Callable[[JSONObject | None], Awaitable[None]] | None = None,
+        save: Callable[[JSONObject], Awaitable[None]] | None = None,
         *,
         restarted: bool = False,
     ) -> Session:
