@@ -13,8 +13,8 @@ from attacks.arena import hostile
 from attacks.catalogue import attack
 from fanlight.host import Host, Limits, Policy
 from fanlight.host.json_text import encode_json
-from fanlight.host.views.channel import PageChannel
-from fanlight.host.views.frames import Resize, decode_frame
+from fanlight.host.views.page.channel import PageChannel
+from fanlight.host.views.page.frames import Resize, decode_frame
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.dialects import ROWS

@@ -26,8 +26,8 @@ from fanlight.host import Host, Policy
 from fanlight.host.documents.declarations import read_csp
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
-from fanlight.host.views.downloads import safe_name
-from fanlight.host.views.requests import is_web_link
+from fanlight.host.views.requests.downloads import safe_name
+from fanlight.host.views.requests.handler import is_web_link
 from fanlight.host.web.origins import HostNames, app_label
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.headers import connection_allowlist, policy, view_directives

@@ -22,7 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fanlight.browser import served_script
-from fanlight.host.views.frames import HOST_FRAMES, PAGE_FRAMES, ShowView
+from fanlight.host.views.page.frames import HOST_FRAMES, PAGE_FRAMES, ShowView
 from fanlight.host.web.assets import PAGE_SCRIPTS
 from support.browser import colours, frame_at, until
 

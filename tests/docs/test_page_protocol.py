@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from fanlight.host.json_text import MAX_DEPTH
-from fanlight.host.views.channel import ACK_EVERY
-from fanlight.host.views.frames import CONTEXT_KEYS, HOST_FRAMES, MAX_TEXT, PAGE_FRAMES, Frame, wire_names
+from fanlight.host.views.page.channel import ACK_EVERY
+from fanlight.host.views.page.frames import CONTEXT_KEYS, HOST_FRAMES, MAX_TEXT, PAGE_FRAMES, Frame, wire_names
 from support.docs import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "page-protocol.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.assets import PAGE_SCRIPTS
 from fanlight.host.web.origins import HostNames
-from fanlight.host.web.sandbox import proxy_url
+from fanlight.host.web.sandbox.routes import proxy_url
 from support.fake_web import APPLICATION, ORIGINS, PROXY_NAME, FakeBackend, client
 
 pytestmark = pytest.mark.anyio

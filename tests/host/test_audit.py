@@ -201,7 +201,7 @@ async def test_a_views_request_and_the_servers_part_are_one_trace(monkeypatch: p
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("mcp-python-sdk")
-    monkeypatch.setattr("fanlight.host.views.tracing._tracer", tracer)
+    monkeypatch.setattr("fanlight.host.views.requests.tracing._tracer", tracer)
     monkeypatch.setattr("mcp.shared._otel._tracer", tracer)
     host = Host({"board": board()}, policy=OPEN)
     async with opened(host) as page:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fanlight import Csp
-from fanlight.host.web.document_cache import served_document
+from fanlight.host.web.sandbox.document_cache import served_document
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.headers import allow_attribute
 

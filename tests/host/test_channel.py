@@ -5,8 +5,8 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host.views.channel import ACK_EVERY, PageChannel
-from fanlight.host.views.frames import CloseView, PageAck, PageFrame, ReceivedFrame, Resize, Status
+from fanlight.host.views.page.channel import ACK_EVERY, PageChannel
+from fanlight.host.views.page.frames import CloseView, PageAck, PageFrame, ReceivedFrame, Resize, Status
 from support.page import SHOW
 
 pytestmark = pytest.mark.anyio

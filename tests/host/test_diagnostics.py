@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from fanlight.host.errors import ServerError
-from fanlight.host.upstream.process import Child
+from fanlight.host.upstream.transport.process import Child
 from support.connected import connected, failure
 from support.raw_web import Exchange, raw_web
 from support.wire import serving
@@ -34,7 +34,7 @@ async def test_a_file_that_exits_without_serving_is_reported_with_what_it_lacks(
 def test_lines_that_a_program_wrote_long_before_it_exited_are_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     child = Child()
     child.add_stderr(b"an old error")
-    monkeypatch.setattr("fanlight.host.upstream.process._FINAL_SECONDS", -1.0)
+    monkeypatch.setattr("fanlight.host.upstream.transport.process._FINAL_SECONDS", -1.0)
     assert child.last_stderr() == ["an old error"]  # it is alive, and this may be why it does not answer
     child.has_exited = True
     assert child.last_stderr() == []

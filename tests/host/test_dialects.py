@@ -30,10 +30,10 @@ from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.documents.view_document import ViewDocument, embedded_document
 from fanlight.host.errors import ViewError, ViewRefusedError
 from fanlight.host.host import runtime_of
-from fanlight.host.views.frames import Answer
-from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
-from fanlight.host.web.document_cache import ServedDocument
+from fanlight.host.views.page.frames import Answer
 from fanlight.host.web.origins import HostNames
+from fanlight.host.web.sandbox.dialect_documents import initial_state_fragment, served_html
+from fanlight.host.web.sandbox.document_cache import ServedDocument
 from fanlight.protocol.dialects import ROWS
 from support.calls import begin, call_tool, context_of
 from support.mcpui import embedding, html_resource

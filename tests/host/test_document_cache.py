@@ -9,7 +9,7 @@ from fanlight import Csp
 from fanlight.host.store.base import StoredDocument
 from fanlight.host.store.memory import MemoryStore
 from fanlight.host.store.sqlite import SqliteStore
-from fanlight.host.web.document_cache import DocumentCache, served_document
+from fanlight.host.web.sandbox.document_cache import DocumentCache, served_document
 
 pytestmark = pytest.mark.anyio
 

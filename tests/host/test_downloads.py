@@ -1,6 +1,6 @@
 import pytest
 
-from fanlight.host.views.downloads import safe_name
+from fanlight.host.views.requests.downloads import safe_name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from fanlight.host.views.frames import (
+from fanlight.host.views.page.frames import (
     MAX_TEXT,
     CloseView,
     CommandResult,

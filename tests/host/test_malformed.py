@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fanlight.host.errors import CallTimeoutError, InvalidResponseError
 from fanlight.host.upstream.connection import Connection
-from fanlight.host.upstream.malformed import replace_malformed
+from fanlight.host.upstream.transport.malformed import replace_malformed
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
 

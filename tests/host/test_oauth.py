@@ -29,7 +29,7 @@ from fanlight.host import (
 )
 from fanlight.host.host import runtime_of
 from fanlight.host.store.sqlite import SqliteStore
-from fanlight.host.upstream.oauth import SignInAuth
+from fanlight.host.upstream.auth.oauth import SignInAuth
 from fanlight.protocol.errors import ArgumentError
 from support.docs import ROOT, blocks
 from support.oauth_server import Protected, protected_server

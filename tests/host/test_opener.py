@@ -10,8 +10,8 @@ from mcp.server import MCPServer
 from fanlight import Apps, Csp, View
 from fanlight.host import Host, Policy, Profile, SqliteStore
 from fanlight.host.host import runtime_of
-from fanlight.host.web.document_cache import DocumentCache
 from fanlight.host.web.origins import HostNames, app_label
+from fanlight.host.web.sandbox.document_cache import DocumentCache
 from support.calls import call_tool
 from support.page import Page
 

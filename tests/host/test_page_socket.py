@@ -6,7 +6,7 @@ from starlette.types import ASGIApp
 
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.origins import HostNames
-from fanlight.host.web.sandbox import proxy_url
+from fanlight.host.web.sandbox.routes import proxy_url
 from support.fake_web import APPLICATION, LABEL, OPEN, ORIGINS, PROXY_NAME, VIEW_NAME, Browser, FakeBackend
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fanlight.host.json_text import encode_json
-from fanlight.host.views.channel import ACK_EVERY, PageChannel
-from fanlight.host.views.frames import (
+from fanlight.host.views.page.channel import ACK_EVERY, PageChannel
+from fanlight.host.views.page.frames import (
     HOST_FRAMES,
     PAGE_FRAMES,
     HostFrame,

@@ -5,8 +5,8 @@ import anyio
 import pytest
 
 from fanlight.host.errors import ConnectionLostError, NotConnectedError
-from fanlight.host.upstream.process import STOP_TIMEOUT
 from fanlight.host.upstream.servers import Servers
+from fanlight.host.upstream.transport.process import STOP_TIMEOUT
 from support.connected import assert_gone, connected, failure, pids_of, watch
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 import fanlight
 from fanlight import Apps, View
 from fanlight.host import CallCancelledError, Host, Policy, SqliteStore
-from fanlight.host.views.channel import RESTARTING
+from fanlight.host.views.page.channel import RESTARTING
 from support.browser import problems_of, view_frame
 from support.calls import begin, call_tool
 from support.child import stopping

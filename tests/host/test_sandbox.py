@@ -3,7 +3,7 @@ from starlette.types import ASGIApp
 
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.origins import HostNames, app_label
-from fanlight.host.web.sandbox import proxy_url
+from fanlight.host.web.sandbox.routes import proxy_url
 from support.fake_web import APPLICATION, HTML, LABEL, ORIGINS, PROXY_NAME, VIEW_NAME, FakeBackend, client
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.os.win32 import utilities as win32
 from mcp.shared.message import SessionMessage
 
-from fanlight.host.upstream.sdk import is_http_failure, parse_failure, release_process, terminate_process_tree
+from fanlight.host.upstream.transport.sdk import is_http_failure, parse_failure, release_process, terminate_process_tree
 from support.connected import assert_gone, watch
 from support.raw_web import Exchange, Tool, raw_web
 

@@ -9,9 +9,9 @@ from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.views.frames import CommandResult, LostRequest, PageAck, ReceivedFrame
 from fanlight.host.views.interfaces import Progress
-from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.page.frames import CommandResult, LostRequest, PageAck, ReceivedFrame
+from fanlight.host.views.requests.message import ViewMessage
 from fanlight.host.views.session import Session
 from fanlight.protocol.bridge import Bridge
 from support.page import SHOW, Page

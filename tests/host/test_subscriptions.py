@@ -13,7 +13,7 @@ from mcp.server.mcpserver import Context
 from fanlight.host.errors import ConnectionLostError
 from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ResourceUpdated, ServerEvent, ToolsChanged
 from fanlight.host.upstream.subscriptions import Subscriptions, WatchedResources
-from fanlight.host.upstream.transport import Attempt
+from fanlight.host.upstream.transport.open import Attempt
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
 from support.wire import serving

@@ -463,7 +463,7 @@ async def test_a_view_is_described_with_its_owner() -> None:
 async def test_spans_name_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr("fanlight.host.views.tracing._tracer", provider.get_tracer("test"))
+    monkeypatch.setattr("fanlight.host.views.requests.tracing._tracer", provider.get_tracer("test"))
     async with hosted(policy=Policy({"tools": "allow"})) as host:
         for user in ("alice", "bob"):
             exporter.clear()

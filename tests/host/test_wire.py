@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from fanlight import Apps, View
 from fanlight.host.errors import ServerError
-from fanlight.host.upstream.wire import without_wire_fields
+from fanlight.host.upstream.transport.wire import without_wire_fields
 from support.connected import connected, modes
 from support.wire import serving
 

@@ -14,10 +14,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from fanlight.host.errors import ViewRefusedError
-from fanlight.host.views.frames import MessageFromView, OpenView, ReceivedFrame, Status
-from fanlight.host.web.document_cache import DocumentCache, served_document
+from fanlight.host.views.page.frames import MessageFromView, OpenView, ReceivedFrame, Status
 from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
+from fanlight.host.web.sandbox.document_cache import DocumentCache, served_document
 
 LABEL = app_label("clock", "ui://clock/view", None)
 HTML = "<!doctype html><title>x</title>" + "y" * 2000

@@ -9,7 +9,7 @@ import anyio
 from fanlight.host import Host
 from fanlight.host.host import runtime_of
 from fanlight.host.json_text import encode_json
-from fanlight.host.views.frames import (
+from fanlight.host.views.page.frames import (
     Answer,
     AskUser,
     MessageFromView,

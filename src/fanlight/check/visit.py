@@ -32,9 +32,9 @@ from fanlight.dev.tracebacks import find_exceptions
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import InProcess, Streams, Target
 from fanlight.host.upstream.diagnostics import explain_end, explain_failure, explain_invalid, first_error, quote_output
-from fanlight.host.upstream.malformed import MalformedResponse
-from fanlight.host.upstream.transport import Attempt, open_transport
-from fanlight.host.upstream.wire import page_params, without_wire_fields
+from fanlight.host.upstream.transport.malformed import MalformedResponse
+from fanlight.host.upstream.transport.open import Attempt, open_transport
+from fanlight.host.upstream.transport.wire import page_params, without_wire_fields
 from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject

@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from fanlight.host.store.redis import RedisStore as RedisStore
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
     from fanlight.host.timeouts import Timeouts as Timeouts
+    from fanlight.host.upstream.auth.oauth import OAuthClient as OAuthClient
+    from fanlight.host.upstream.auth.oauth import SignIn as SignIn
+    from fanlight.host.upstream.auth.oauth import UserOAuth as UserOAuth
     from fanlight.host.upstream.callbacks import ServerRequest as ServerRequest
     from fanlight.host.upstream.events import Status as Status
-    from fanlight.host.upstream.oauth import OAuthClient as OAuthClient
-    from fanlight.host.upstream.oauth import SignIn as SignIn
-    from fanlight.host.upstream.oauth import UserOAuth as UserOAuth
     from fanlight.host.views.info import ViewInfo as ViewInfo
 
 __getattr__, __dir__, __all__ = lazy_exports(
@@ -116,7 +116,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "timeouts": ["Timeouts"],
         "upstream.callbacks": ["ServerRequest"],
         "upstream.events": ["Status"],
-        "upstream.oauth": ["OAuthClient", "SignIn", "UserOAuth"],
+        "upstream.auth.oauth": ["OAuthClient", "SignIn", "UserOAuth"],
         "views.info": ["ViewInfo"],
     },
 )

@@ -20,10 +20,10 @@ from fanlight.host.retention import Retention
 from fanlight.host.runtime import Runtime
 from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Selection, Store
 from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.auth.credentials import Credentials
+from fanlight.host.upstream.auth.oauth import UserOAuth
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
-from fanlight.host.upstream.credentials import Credentials
-from fanlight.host.upstream.oauth import UserOAuth
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_object, check_path, check_seconds, check_text, check_user
 from fanlight.host.views.info import ViewInfo, view_info

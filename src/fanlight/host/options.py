@@ -10,9 +10,9 @@ from fanlight.host.profile import Profile
 from fanlight.host.retention import Retention
 from fanlight.host.store.base import Store
 from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.auth.credentials import Credentials
+from fanlight.host.upstream.auth.oauth import UserOAuth
 from fanlight.host.upstream.callbacks import Handler
-from fanlight.host.upstream.credentials import Credentials
-from fanlight.host.upstream.oauth import UserOAuth
 from fanlight.host.validation import check_callable, check_info, check_object, check_seconds
 from fanlight.host.web.page_socket import Authorize
 from fanlight.host.web.users import Identify

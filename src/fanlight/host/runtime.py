@@ -37,6 +37,7 @@ from fanlight.host.store.base import Selection
 from fanlight.host.store.open import open_store
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.auth.oauth import CALLBACK, SignIn, SignIns
 from fanlight.host.upstream.events import (
     CredentialsRejected,
     PromptsChanged,
@@ -44,14 +45,13 @@ from fanlight.host.upstream.events import (
     ServerEvent,
     ToolsChanged,
 )
-from fanlight.host.upstream.oauth import CALLBACK, SignIn, SignIns
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts, check_origins
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.registry import ViewRegistry
-from fanlight.host.views.requests import ViewRequests
+from fanlight.host.views.requests.handler import ViewRequests
 from fanlight.host.views.session_factory import SessionFactory
 from fanlight.host.views.tokens import ViewTokens
 from fanlight.host.web.asgi import Web

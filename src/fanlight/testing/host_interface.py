@@ -51,7 +51,7 @@ from fanlight.host.calls.runner import CallView
 from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.handlers import SamplingHandler
 from fanlight.host.host import runtime_of
-from fanlight.host.views.frames import Answer
+from fanlight.host.views.page.frames import Answer
 from fanlight.host.views.records import Owner
 from fanlight.protocol.errors import FanlightError, RemoteError
 from fanlight.protocol.jsonrpc import JSONObject

@@ -16,7 +16,7 @@ from fanlight.dev.tracebacks import ServerException, find_exceptions
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
 from fanlight.host.host import Host, runtime_of
-from fanlight.host.web.csp_reports import is_probe
+from fanlight.host.web.sandbox.csp_reports import is_probe
 from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage, Sender, json_lines

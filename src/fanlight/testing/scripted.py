@@ -21,7 +21,8 @@ from fanlight.dev.targets import resolve_server
 from fanlight.host.calls.call import Call
 from fanlight.host.consent.policy import Policy
 from fanlight.host.host import Host, runtime_of
-from fanlight.host.views.frames import (
+from fanlight.host.views.page.connection import PageConnection
+from fanlight.host.views.page.frames import (
     Answer,
     AskUser,
     CommandResult,
@@ -31,7 +32,6 @@ from fanlight.host.views.frames import (
     PageFrame,
     ReceivedFrame,
 )
-from fanlight.host.views.page import PageConnection
 from fanlight.host.views.records import Owner
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Socket

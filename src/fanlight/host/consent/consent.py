@@ -20,7 +20,7 @@ from fanlight.host.errors import RequestError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import AuditRecord, Grant, Store
-from fanlight.host.views.frames import Answer, AskUser
+from fanlight.host.views.page.frames import Answer, AskUser
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from fanlight.host.consent.policy import App
-from fanlight.host.views.frames import Answer, AskUser
+from fanlight.host.views.page.frames import Answer, AskUser
 
 Kind = Literal["tool", "app-tool", "link", "download", "message", "model-context", "sampling", "document", "external"]
 

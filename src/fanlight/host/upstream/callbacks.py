@@ -15,7 +15,7 @@ from mcp.client.session import ElicitationFnT, SamplingFnT
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight.host.errors import DeclinedError
-from fanlight.host.upstream.wire import to_wire
+from fanlight.host.upstream.transport.wire import to_wire
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)

@@ -27,9 +27,9 @@ from fanlight.host.errors import (
     NotConnectedError,
     SignInRequiredError,
 )
+from fanlight.host.upstream.auth.oauth import SignIn, SignInAuth
 from fanlight.host.upstream.backoff import Backoff
 from fanlight.host.upstream.callbacks import Handler
-from fanlight.host.upstream.client import ClientFactory
 from fanlight.host.upstream.config import Streams, Target, Url, parse_target
 from fanlight.host.upstream.diagnostics import Failure, diagnose, explain_invalid, explain_silence, first_error
 from fanlight.host.upstream.events import (
@@ -43,13 +43,13 @@ from fanlight.host.upstream.events import (
     StatusChanged,
     ToolsChanged,
 )
-from fanlight.host.upstream.oauth import SignIn, SignInAuth
-from fanlight.host.upstream.process import Launcher
 from fanlight.host.upstream.request_errors import lost_error, translate_error
 from fanlight.host.upstream.requests import REQUEST_TIMEOUT, ServerRequests
 from fanlight.host.upstream.subscriptions import Subscriptions, WatchedResources
-from fanlight.host.upstream.transport import Attempt, MessageObserver
-from fanlight.host.upstream.wire import list_all_tools, to_wire, without_wire_fields
+from fanlight.host.upstream.transport.client import ClientFactory
+from fanlight.host.upstream.transport.open import Attempt, MessageObserver
+from fanlight.host.upstream.transport.process import Launcher
+from fanlight.host.upstream.transport.wire import list_all_tools, to_wire, without_wire_fields
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Target
-from fanlight.host.upstream.transport import Attempt, HttpFailure
+from fanlight.host.upstream.transport.open import Attempt, HttpFailure
 
 REJECTED: Final = (401, 403)
 """The HTTP statuses with which a server rejects credentials."""

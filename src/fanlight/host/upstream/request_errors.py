@@ -9,9 +9,9 @@ from fanlight.host.errors import (
     ServerError,
 )
 from fanlight.host.upstream.diagnostics import REJECTED, explain_http_failure
-from fanlight.host.upstream.malformed import MalformedResponse
-from fanlight.host.upstream.transport import Attempt, HttpFailure, ServerErrorData
-from fanlight.host.upstream.wire import InputRefusedError
+from fanlight.host.upstream.transport.malformed import MalformedResponse
+from fanlight.host.upstream.transport.open import Attempt, HttpFailure, ServerErrorData
+from fanlight.host.upstream.transport.wire import InputRefusedError
 
 
 def lost_error(server: str, attempt: Attempt, what: str) -> ConnectionLostError:

@@ -10,7 +10,13 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from fanlight.host.upstream.wire import page_params, resource_read, send_request, send_until_complete, tool_call
+from fanlight.host.upstream.transport.wire import (
+    page_params,
+    resource_read,
+    send_request,
+    send_until_complete,
+    tool_call,
+)
 from fanlight.protocol.jsonrpc import JSONObject
 
 REQUEST_TIMEOUT: Final = 60.0

@@ -16,10 +16,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from fanlight.host.errors import NotConnectedError, UnknownServerError
+from fanlight.host.upstream.auth.credentials import Credentials, with_credential
 from fanlight.host.upstream.connection import Connection
-from fanlight.host.upstream.credentials import Credentials, with_credential
 from fanlight.host.upstream.events import Listener
-from fanlight.host.upstream.process import STOP_TIMEOUT, Launcher
+from fanlight.host.upstream.transport.process import STOP_TIMEOUT, Launcher
 from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject

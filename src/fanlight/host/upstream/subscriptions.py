@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from fanlight.host.upstream.events import Listener, PromptsChanged, ResourcesChanged, ResourceUpdated
-from fanlight.host.upstream.transport import Attempt
-from fanlight.host.upstream.wire import send_request
+from fanlight.host.upstream.transport.open import Attempt
+from fanlight.host.upstream.transport.wire import send_request
 
 logger = logging.getLogger(__name__)
 

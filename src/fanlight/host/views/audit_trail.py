@@ -7,9 +7,9 @@ from fanlight.host import metrics
 from fanlight.host.consent.audit import Audit, now
 from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind, AuditRecord
-from fanlight.host.views.frames import LostRequest
-from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.page.frames import LostRequest
 from fanlight.host.views.records import Owner
+from fanlight.host.views.requests.message import ViewMessage
 from fanlight.protocol.events import Event, Rejected
 from fanlight.protocol.jsonrpc import JSONObject, Message
 

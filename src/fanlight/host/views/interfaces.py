@@ -4,8 +4,8 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fanlight.host.consent.policy import App
-from fanlight.host.views.frames import LostRequest
-from fanlight.host.views.message import ViewMessage
+from fanlight.host.views.page.frames import LostRequest
+from fanlight.host.views.requests.message import ViewMessage
 from fanlight.protocol.events import Event
 from fanlight.protocol.jsonrpc import JSONObject, Message
 

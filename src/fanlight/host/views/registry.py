@@ -9,8 +9,8 @@ import anyio
 from fanlight.host.errors import StoreError, UnknownViewError
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.views.app_tools import AppTool, AppTools
-from fanlight.host.views.channel import PageSocket
-from fanlight.host.views.frames import OpenView
+from fanlight.host.views.page.channel import PageSocket
+from fanlight.host.views.page.frames import OpenView
 from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.session import Session
 from fanlight.host.views.session_factory import SessionFactory

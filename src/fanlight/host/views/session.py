@@ -16,9 +16,10 @@ from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.views.channel import RESTARTING, PageChannel, PageSocket
-from fanlight.host.views.commands import PageCommands
-from fanlight.host.views.frames import (
+from fanlight.host.views.interfaces import MessageLog, Progress, RequestHandler, Tasks
+from fanlight.host.views.page.channel import RESTARTING, PageChannel, PageSocket
+from fanlight.host.views.page.commands import PageCommands
+from fanlight.host.views.page.frames import (
     Answer,
     AskUser,
     Closed,
@@ -39,11 +40,10 @@ from fanlight.host.views.frames import (
     ShowView,
     read_answer,
 )
-from fanlight.host.views.host_requests import HostRequests
-from fanlight.host.views.interfaces import MessageLog, Progress, RequestHandler, Tasks
-from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.open_requests import OpenRequests, current_request
-from fanlight.host.views.outbox import Outbox
+from fanlight.host.views.page.outbox import Outbox
+from fanlight.host.views.requests.host_requests import HostRequests
+from fanlight.host.views.requests.message import ViewMessage
+from fanlight.host.views.requests.open_requests import OpenRequests, current_request
 from fanlight.protocol import events
 from fanlight.protocol.bridge import Bridge, State
 from fanlight.protocol.events import Event

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from fanlight.host.upstream.oauth import CALLBACK, SignIns
+from fanlight.host.upstream.auth.oauth import CALLBACK, SignIns
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, Grants
 from fanlight.host.web.health import HEALTH_ROUTES, Ready, health_response
@@ -24,7 +24,7 @@ from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
 from fanlight.host.web.refusals import Refusals
-from fanlight.host.web.sandbox import Sandbox, SandboxBackend
+from fanlight.host.web.sandbox.routes import Sandbox, SandboxBackend
 from fanlight.host.web.sign_in_page import SignInPage
 from fanlight.host.web.users import Identify
 from fanlight.protocol.errors import ArgumentError

@@ -20,19 +20,19 @@ from fanlight.host.limits import RateLimit
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.frames import OpenView, ShowView, Status
-from fanlight.host.views.page import PageConnection
+from fanlight.host.views.page.connection import PageConnection
+from fanlight.host.views.page.frames import OpenView, ShowView, Status
 from fanlight.host.views.records import Owner, ViewRecords, app_of
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.session import Session
 from fanlight.host.views.tokens import ViewTokens
-from fanlight.host.web.csp_reports import is_probe
-from fanlight.host.web.dialect_documents import initial_state_fragment, served_html
-from fanlight.host.web.document_cache import DocumentCache, ServedDocument
-from fanlight.host.web.inject import put_first
 from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
-from fanlight.host.web.sandbox import proxy_url
+from fanlight.host.web.sandbox.csp_reports import is_probe
+from fanlight.host.web.sandbox.dialect_documents import initial_state_fragment, served_html
+from fanlight.host.web.sandbox.document_cache import DocumentCache, ServedDocument
+from fanlight.host.web.sandbox.inject import put_first
+from fanlight.host.web.sandbox.routes import proxy_url
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute

@@ -10,8 +10,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.host.errors import ElsewhereError, ViewRefusedError
 from fanlight.host.json_text import encode_json
-from fanlight.host.views.channel import RESTARTING
-from fanlight.host.views.frames import (
+from fanlight.host.views.page.channel import RESTARTING
+from fanlight.host.views.page.frames import (
     Answer,
     AskUser,
     Closed,
@@ -28,7 +28,7 @@ from fanlight.host.views.frames import (
 )
 from fanlight.host.web.origins import HostNames, Origins
 from fanlight.host.web.refusals import Refusals, quote
-from fanlight.host.web.sandbox import proxy_url
+from fanlight.host.web.sandbox.routes import proxy_url
 from fanlight.host.web.users import Identify, user_of
 
 # The close codes of a page that was closed, left or reloaded. A lost connection has others.

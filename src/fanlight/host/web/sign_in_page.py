@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from fanlight.host.errors import ViewRefusedError
-from fanlight.host.upstream.oauth import SignInResult, SignIns
+from fanlight.host.upstream.auth.oauth import SignInResult, SignIns
 from fanlight.host.web.users import Identify, user_of
 
 _BAD_REQUEST: Final = 400

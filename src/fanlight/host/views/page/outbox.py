@@ -9,10 +9,10 @@ import anyio
 import orjson
 
 from fanlight.host.json_text import encode_json
-from fanlight.host.views.channel import PageChannel
-from fanlight.host.views.frames import MessageToView
 from fanlight.host.views.interfaces import Tasks
-from fanlight.host.views.open_requests import OpenRequests
+from fanlight.host.views.page.channel import PageChannel
+from fanlight.host.views.page.frames import MessageToView
+from fanlight.host.views.requests.open_requests import OpenRequests
 from fanlight.protocol import jsonrpc
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import REFUSED, Message

@@ -10,8 +10,8 @@ from mcp.client.session import MessageHandlerFnT
 from fanlight import __version__
 from fanlight.host.upstream.callbacks import Handler, elicitation_callback, sampling_callback
 from fanlight.host.upstream.config import InProcess, Target
-from fanlight.host.upstream.process import Launcher
-from fanlight.host.upstream.transport import Attempt, open_transport
+from fanlight.host.upstream.transport.open import Attempt, open_transport
+from fanlight.host.upstream.transport.process import Launcher
 from fanlight.protocol.extension import EXTENSION_ID, OLDER_EXTENSION_ID, OLDER_SETTINGS, SERVER_SETTINGS
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fanlight.host.store.base import Store, StoredDocument
-from fanlight.host.web.document_headers import view_headers
+from fanlight.host.web.sandbox.document_headers import view_headers
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import CspProfile
 from fanlight.protocol.metadata import Permission

@@ -23,8 +23,8 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel
 
 from fanlight.host.store.base import Store
+from fanlight.host.upstream.auth.credentials import Credential, Credentials
 from fanlight.host.upstream.config import Url, parse_target
-from fanlight.host.upstream.credentials import Credential, Credentials
 from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject

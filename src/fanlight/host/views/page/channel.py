@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from fanlight.host import metrics
 from fanlight.host.json_text import encode_json
-from fanlight.host.views.frames import Ack, HostFrame, PageAck, ReceivedFrame, Resumed, ShowView
+from fanlight.host.views.page.frames import Ack, HostFrame, PageAck, ReceivedFrame, Resumed, ShowView
 from fanlight.protocol.jsonrpc import JSONObject
 
 ACK_EVERY: Final = 32

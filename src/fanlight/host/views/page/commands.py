@@ -6,9 +6,9 @@ from dataclasses import replace
 import anyio
 
 from fanlight.host.errors import RequestError
-from fanlight.host.views.channel import PageChannel
-from fanlight.host.views.frames import CancelCommand, Command, CommandResult
-from fanlight.host.views.pending import Pending
+from fanlight.host.views.page.channel import PageChannel
+from fanlight.host.views.page.frames import CancelCommand, Command, CommandResult
+from fanlight.host.views.requests.pending import Pending
 from fanlight.protocol.jsonrpc import JSONObject
 
 

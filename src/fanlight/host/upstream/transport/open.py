@@ -21,9 +21,9 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from fanlight.host.upstream.config import Command, Streams, Url
-from fanlight.host.upstream.malformed import explain_parser_error, malformed_error, replace_failure
-from fanlight.host.upstream.process import Child, Launcher, open_child
-from fanlight.host.upstream.sdk import is_http_failure, parse_failure
+from fanlight.host.upstream.transport.malformed import explain_parser_error, malformed_error, replace_failure
+from fanlight.host.upstream.transport.process import Child, Launcher, open_child
+from fanlight.host.upstream.transport.sdk import is_http_failure, parse_failure
 from fanlight.protocol.dialects import with_experimental
 
 TransportStreams = tuple[Any, Any]

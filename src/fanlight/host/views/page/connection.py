@@ -4,8 +4,8 @@ from typing import Protocol
 
 from fanlight.host.consent.policy import App
 from fanlight.host.store.base import AuditKind
-from fanlight.host.views.channel import PageSocket
-from fanlight.host.views.frames import (
+from fanlight.host.views.page.channel import PageSocket
+from fanlight.host.views.page.frames import (
     CloseView,
     CommandResult,
     ContextChanged,

@@ -23,8 +23,8 @@ from pydantic import ValidationError
 
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Command
-from fanlight.host.upstream.malformed import replace_malformed
-from fanlight.host.upstream.sdk import (
+from fanlight.host.upstream.transport.malformed import replace_malformed
+from fanlight.host.upstream.transport.sdk import (
     ChildProcess,
     release_process,
     start_windows_process,

@@ -22,9 +22,9 @@ from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.downloads import saved_file, saved_files
 from fanlight.host.views.interfaces import Progress
 from fanlight.host.views.records import ViewRecords
+from fanlight.host.views.requests.downloads import saved_file, saved_files
 from fanlight.host.views.session import Session
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
 from fanlight.protocol.visibility import for_app

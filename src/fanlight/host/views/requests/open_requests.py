@@ -10,8 +10,8 @@ import anyio
 from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError, StoreError
 from fanlight.host.views.interfaces import MessageLog, Tasks
-from fanlight.host.views.message import ViewMessage
-from fanlight.host.views.tracing import mark_crashed, mark_ok, mark_refused, request_span
+from fanlight.host.views.requests.message import ViewMessage
+from fanlight.host.views.requests.tracing import mark_crashed, mark_ok, mark_refused, request_span
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject, Message, RequestId
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from fanlight.browser import page, shim
 from fanlight.host.documents.view_document import ViewDocument
 from fanlight.host.json_text import encode_json
-from fanlight.host.web.inject import put_first
+from fanlight.host.web.sandbox.inject import put_first
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.html import find_doctype
 from fanlight.protocol.jsonrpc import JSONObject

@@ -9,11 +9,11 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from fanlight.host.web.assets import cache_control, cacheable_response, proxy_page, proxy_version, script_response
-from fanlight.host.web.csp_reports import MAX_BYTES, read_report
-from fanlight.host.web.document_cache import DocumentCache
-from fanlight.host.web.document_headers import APP_ORIGIN_HEADERS, prewarm_headers, proxy_headers
 from fanlight.host.web.origins import HostNames, Origins, Role
 from fanlight.host.web.refusals import Refusals
+from fanlight.host.web.sandbox.csp_reports import MAX_BYTES, read_report
+from fanlight.host.web.sandbox.document_cache import DocumentCache
+from fanlight.host.web.sandbox.document_headers import APP_ORIGIN_HEADERS, prewarm_headers, proxy_headers
 from fanlight.protocol.csp import check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.headers import REPORT_PATH

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from fanlight.host.errors import RequestError
-from fanlight.host.views.pending import Pending
+from fanlight.host.views.requests.pending import Pending
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.events import ResponseReceived
 from fanlight.protocol.jsonrpc import REFUSED, JSONObject

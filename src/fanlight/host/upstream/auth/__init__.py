@@ -1,0 +1,1 @@
+"""With which credentials the connections of a user are opened: those of the program, or OAuth sign-ins."""
