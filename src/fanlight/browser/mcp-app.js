@@ -28,7 +28,7 @@ const MAX_KEPT = 4_000_000;
 // How deeply a message may be nested. The host accepts 200 levels for a whole frame.
 const MAX_DEPTH = 150;
 
-// After this many received frames without one to send, send an `ack` frame. host/views/page/channel.py has the same number.
+// After this many received frames without one to send, send an `ack` frame: the same as in host/views/page/channel.py.
 const ACK_EVERY = 32;
 
 const TIMEOUT = 10_000;
@@ -253,7 +253,7 @@ class McpApp extends HTMLElement {
   // The epoch of the `show` frame, which resumes the View on another socket.
   #epoch = "";
   #tries = 0;
-  // Frames are numbered in each direction, and kept until the other end has acknowledged them: host/views/page/channel.py.
+  // Frames are numbered in each direction, and kept until the other end acknowledges them: host/views/page/channel.py.
   /** @type {{ n: number, text: string }[]} */
   #kept = [];
   #keptSize = 0;
