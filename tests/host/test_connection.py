@@ -7,6 +7,7 @@ import anyio
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from fanlight.host.backoff import Backoff
 from fanlight.host.errors import (
     CallTimeoutError,
     ConnectionLostError,
@@ -14,7 +15,6 @@ from fanlight.host.errors import (
     NotConnectedError,
     ServerError,
 )
-from fanlight.host.upstream.backoff import Backoff
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, StatusChanged, ToolsChanged
 from fanlight.host.upstream.servers import Servers

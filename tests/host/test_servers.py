@@ -12,8 +12,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import MCPServer
 
+from fanlight.host.backoff import Backoff
 from fanlight.host.errors import ConfigError, NotConnectedError, UnknownServerError
-from fanlight.host.upstream.backoff import Backoff
 from fanlight.host.upstream.events import ServerEvent, StatusChanged
 from fanlight.host.upstream.servers import Servers
 from support.connected import CHILD, pids_of

@@ -19,7 +19,7 @@ from fanlight.host import (
     StoreError,
     ViewRecord,
 )
-from fanlight.host.store.base import Selection, StoredDocument
+from fanlight.host.store.base import ErasedView, Selection, StoredDocument, UnfinishedCall
 from fanlight.host.store.open import open_store
 
 pytestmark = pytest.mark.anyio
@@ -116,7 +116,8 @@ async def test_views_and_contexts_are_those_of_one_conversation_of_one_user(stor
     for number, (user, conversation) in enumerate(owners):
         (view,) = await store.views(user, conversation)
         assert view == (
-            f"v{number}", "clock", "get_time", "ui://clock/view", conversation, user, float(number), "running", False
+            f"v{number}", "clock", "get_time", "ui://clock/view", conversation, user, float(number), "running", False,
+            None, False,
         )  # fmt: skip
         assert await store.contexts(user, conversation) == [
             (f"v{number}", "clock", "get_time", {"of": number}, number % 2 == 0)
@@ -149,7 +150,7 @@ async def test_unfinished_views_are_those_without_an_outcome(store: Store) -> No
     await store.change("done", {"result": {}})
     await store.change("cancelled", {"cancelled": ""})
     await store.change("closed", {"closed": True})
-    assert await store.unfinished() == ["running"]
+    assert await store.unfinished() == [UnfinishedCall("running", None)]
 
 
 async def test_a_token_is_of_one_view_until_it_expires(store: Store) -> None:
@@ -253,7 +254,7 @@ async def test_erasing_a_user_leaves_the_others(store: Store) -> None:
         await store.set_credentials(user, "crm", {})
         await store.add_document(StoredDocument(user, "b" * 64, b"x", {}, NOW, user))
         await store.record([AUDIT._replace(user=user)])
-    assert await store.erase_views(Selection(user="alice")) == ["of alice"]
+    assert await store.erase_views(Selection(user="alice")) == [ErasedView("of alice", None)]
     await store.erase_user("alice")
     await store.erase_records(Selection(user="alice"), None)
     assert await store.load("of alice") is None
@@ -270,7 +271,7 @@ async def test_erasing_a_user_leaves_the_others(store: Store) -> None:
     assert await store.pinned("clock", "ui://clock/view", "bob") == "abc"
     assert await store.credentials("bob", "crm") == {}
     assert [record.user for record in await all_records(store)] == ["bob"]
-    assert await store.unfinished() == ["of bob"]
+    assert await store.unfinished() == [UnfinishedCall("of bob", None)]
 
 
 async def test_what_is_erased_is_selected_by_conversation_and_age(store: Store) -> None:
@@ -281,9 +282,9 @@ async def test_what_is_erased_is_selected_by_conversation_and_age(store: Store) 
     assert await store.erase_views(Selection()) == []
     await store.erase_records(Selection(), None)
     assert len(await all_records(store)) == 6
-    assert sorted(await store.erase_views(Selection(conversation="c1"))) == ["v1", "v4"]
-    assert await store.erase_views(Selection(user="alice", conversation="c0")) == ["v3"]
-    assert await store.erase_views(Selection(before=3.0, keep=frozenset({"v2"}))) == ["v0"]
+    assert sorted(await store.erase_views(Selection(conversation="c1"))) == [("v1", None), ("v4", None)]
+    assert await store.erase_views(Selection(user="alice", conversation="c0")) == [ErasedView("v3", None)]
+    assert await store.erase_views(Selection(before=3.0, keep=frozenset({"v2"}))) == [ErasedView("v0", None)]
     await store.erase_records(Selection(user="alice", conversation="c0"), None)
     await store.erase_records(Selection(before=2.0), None)
     assert [record.time for record in await all_records(store)] == [2, 4, 5]

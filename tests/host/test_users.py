@@ -38,6 +38,7 @@ from fanlight.host import (
 )
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
+from fanlight.host.store.base import NO_CONDITION, Changed
 from fanlight.host.web.origins import HostNames, app_label
 from fanlight.testing.scripted import HostError, ScriptedView, scripted_view
 from support.mcpui import embedding, html_resource
@@ -475,10 +476,10 @@ async def test_spans_name_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_view_is_told_that_the_store_failed_and_not_where_it_is() -> None:
     class Broken(MemoryStore):
-        async def change(self, id: str, changes: Any) -> None:
+        async def change(self, id: str, changes: Any, only_if: Any = NO_CONDITION) -> Changed | None:
             if "context" in changes:
                 raise StoreError("/var/lib/chat/host.db: database is locked.")
-            await super().change(id, changes)
+            return await super().change(id, changes, only_if)
 
     async with hosted(store=Broken()) as host, shown_to(host, "alice") as view:
         with pytest.raises(HostError, match=r"The host cannot use its store now\. Try again later\. \("):

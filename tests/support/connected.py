@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp.shared.dispatcher import ProgressFnT
 
-from fanlight.host.upstream.backoff import Backoff
+from fanlight.host.backoff import Backoff
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
 

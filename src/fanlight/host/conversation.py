@@ -10,7 +10,7 @@ from fanlight.host.errors import NotConnectedError, RequestError, UnknownToolErr
 from fanlight.host.runtime import Runtime
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.validation import check_arguments
-from fanlight.host.views.info import ViewInfo, view_info
+from fanlight.host.views.info import ViewInfo
 from fanlight.host.views.records import Owner
 from fanlight.protocol.content import joined_text
 from fanlight.protocol.jsonrpc import JSONObject
@@ -60,7 +60,7 @@ class Conversation:
         """
         self._runtime.tasks.check_running()
         await self._runtime.servers.wait_until_settled(self._runtime.timeouts.tools, self.user)
-        return self._runtime.model_tools(self._runtime.servers.tools(self.user), self._owner)
+        return await self._runtime.model_tools(self._runtime.servers.tools(self.user), self._owner)
 
     async def call_tool(self, name: str, arguments: JSONObject) -> Call:
         """Call a tool by its name in `tools`, and open its View if it has one.
@@ -82,7 +82,7 @@ class Conversation:
         """
         self._runtime.tasks.check_running()
         servers = self._runtime.servers
-        tool = find_by_name(self._runtime.model_tools(servers.known_tools(self.user), self._owner), name)
+        tool = find_by_name(await self._runtime.model_tools(servers.known_tools(self.user), self._owner), name)
         if tool.view is None:
             return await self._runtime.begin(tool.server, tool.tool, self._owner)
         execute = partial(self._call_view, tool.view, tool.tool)
@@ -93,7 +93,7 @@ class Conversation:
     async def _call_view(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
         """Call a tool that a View offers. A failure becomes a result with `isError`, as with a server's tool."""
         try:
-            return await self._runtime.requests.call_app_tool(self._runtime.views.live(view), name, arguments)
+            return await self._runtime.call_app_tool(view, name, arguments)
         except (RequestError, UnknownViewError) as error:
             return _error_result(error)
 
@@ -155,8 +155,7 @@ class Conversation:
 
     async def views(self) -> list[ViewInfo]:
         """Return the Views that were not closed, the oldest first, whether or not a page shows them now."""
-        views = self._runtime.views
-        return [view_info(each, views.session(each.id)) for each in await self._runtime.records.summaries(self._owner)]
+        return await self._runtime.view_infos(await self._runtime.records.summaries(self._owner))
 
     async def token(self, view: str) -> str:
         """Return a new token that lets a page open a View of this conversation. Issue one each time a page is made.
@@ -173,7 +172,7 @@ class Conversation:
         for call in [call for call in self._runtime.begun if (call.user, call.conversation) == self._owner]:
             await call.cancel_if_begun()
         for summary in await self._runtime.records.summaries(self._owner):
-            await self._runtime.views.close_stored(summary.id)
+            await self._runtime.closer.close(summary.id)
 
 
 def _error_result(error: Exception) -> JSONObject:

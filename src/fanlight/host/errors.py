@@ -34,6 +34,10 @@ class StoreError(LocalError):
     """The file of a store cannot be used. The message says why."""
 
 
+class BusError(LocalError):
+    """The bus between workers cannot be used. The message says why."""
+
+
 class ServerError(RemoteError):
     """The server answered with a JSON-RPC error. `Conversation.call_tool` returns a result with `isError` instead."""
 
@@ -119,6 +123,10 @@ class RequestError(RemoteError):
         self.data = data
         """The `data` of the JSON-RPC error, or None."""
         super().__init__(message)
+
+
+class WorkerLostError(RequestError):
+    """Another worker of the host did not answer. What was requested may have been carried out."""
 
 
 class ViewRefusedError(RefusedError):

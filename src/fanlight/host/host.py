@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 from starlette.types import ASGIApp
 
+from fanlight.host.bus.base import Bus
 from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
 from fanlight.host.conversation import Conversation
@@ -26,7 +27,7 @@ from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_object, check_path, check_seconds, check_text, check_user
-from fanlight.host.views.info import ViewInfo, view_info
+from fanlight.host.views.info import ViewInfo
 from fanlight.host.web.page_socket import Authorize
 from fanlight.host.web.users import Identify
 from fanlight.protocol.errors import ArgumentError
@@ -45,6 +46,8 @@ class Host:
             `{"url": ..., "auth": ...}` with any `httpx2.Auth`, such as the OAuth providers of the `mcp` package.
         store: `"sqlite:///path"`, `"postgresql://..."`, `"redis://..."`, or an object with the methods of `Store`.
             Default: in memory.
+        bus: `"redis://..."`, or an object with the methods of `Bus`: connects several processes (workers) with the same
+            store, any of which serves any page and any call. Default: the store's URL if that is Redis, otherwise none.
         sandbox_origin: The origin of the sandbox proxy; Views live one label below it. Default: `sandbox.localhost` on
             the port of the page.
         info: The name and version that Views see: `{"name": ..., "version": ...}`. Default: Fanlight's.
@@ -84,6 +87,7 @@ class Host:
         servers: Mapping[str, object],
         *,
         store: Store | str | None = None,
+        bus: Bus | str | None = None,
         sandbox_origin: str | None = None,
         info: JSONObject | None = None,
         context: JSONObject | None = None,
@@ -107,6 +111,7 @@ class Host:
     ) -> None:
         options = HostOptions(
             store=store,
+            bus=bus,
             sandbox_origin=sandbox_origin,
             info=info,
             context=context,
@@ -277,7 +282,7 @@ class Host:
         """
         check_user(user)
         self._runtime.tasks.check_running()
-        await self._runtime.views.disconnect_pages(user)
+        await self._runtime.disconnect_pages(user)
 
     async def drain(self, seconds: float) -> None:
         """Prepare to stop: take no new pages, and let calls and requests of Views finish for at most some seconds.
@@ -296,19 +301,20 @@ class Host:
         record = await self._runtime.records.find(id)
         if record is None:
             raise UnknownViewError(f"No View has the id {id!r}.")
-        return view_info(record.summary, self._runtime.views.session(id))
+        (info,) = await self._runtime.view_infos([record.summary])
+        return info
 
     async def close_view(self, view: str) -> None:
         """Close a View: ask it to tear down, wait for at most `Timeouts.teardown`, and end its session."""
         self._runtime.tasks.check_running()
-        await self._runtime.views.close(view)
+        await self._runtime.closer.close_open(view)
 
     async def reload_views(self, server: str, *, changed: bool = False) -> None:
         """Reload the open Views of a server, with their input and result.
 
         With `changed`, reload only those with a document that has changed.
         """
-        await self._runtime.opener.reload(server, only_changed=changed)
+        await self._runtime.reload_views(server, only_changed=changed)
 
     def set_context(self, **changes: Any) -> None:
         """Change the host context, such as `theme` or `locale`, and notify the open Views."""
@@ -321,7 +327,7 @@ class Host:
 
     async def show_as(self, view: str, mode: str) -> None:
         """Change the display mode of a View to "inline", "fullscreen" or "pip", as if the user had chosen it."""
-        await self._runtime.views.show_as(view, mode)
+        await self._runtime.show_as(view, mode)
 
     @property
     def profile(self) -> Profile:

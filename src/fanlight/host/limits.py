@@ -44,6 +44,8 @@ class Limits:
     """The bytes of the result of a View's tool. A larger one is an error."""
     description: int = 1024
     """The characters of a tool's description that the model is given, of servers and Views alike. The rest is cut."""
+    bus_bytes: int = 65_536
+    """The length of a message between workers. Larger ones go through the store; larger partial input is dropped."""
     user_connections: int = 1000
     """Connections with the credentials of single users. Beyond it, the least recently used is closed."""
     app_tools_interval: float = 1.0

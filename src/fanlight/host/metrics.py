@@ -37,6 +37,9 @@ dropped_frames: Final = _meter.create_counter(
 store_time: Final = _meter.create_histogram(
     "fanlight.store.duration", unit="s", description="Time that operations of the store took"
 )
+bus_time: Final = _meter.create_histogram(
+    "fanlight.bus.duration", unit="s", description="Time that requests to other workers took"
+)
 loop_delay: Final = _meter.create_histogram(
     "fanlight.event_loop.delay", unit="s", description="How much later than planned a task of the event loop ran"
 )

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from fanlight.host.bus.base import Bus
 from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
 from fanlight.host.limits import Limits
@@ -41,6 +42,7 @@ class HostOptions:
     """The keyword arguments of `Host`, which documents them. Invalid ones raise ArgumentError."""
 
     store: Store | str | None
+    bus: Bus | str | None
     sandbox_origin: str | None
     info: JSONObject | None
     context: JSONObject | None

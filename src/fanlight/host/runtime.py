@@ -9,7 +9,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -19,6 +19,16 @@ from typing import Final, Self, TypeVar
 
 import anyio
 
+from fanlight.host.bus.messages import (
+    CallAppTool,
+    PagesDisconnected,
+    ShowAs,
+    UserErased,
+    ViewsErased,
+    ViewsReloaded,
+)
+from fanlight.host.bus.open import open_bus
+from fanlight.host.bus.workers import Workers
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, model_tools
 from fanlight.host.calls.runner import CallRunner
@@ -26,14 +36,15 @@ from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
 from fanlight.host.documents.reader import DocumentReader
-from fanlight.host.errors import StoreError
+from fanlight.host.errors import BusError, StoreError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.metrics import measure_loop_delay, measured
 from fanlight.host.options import HostOptions
+from fanlight.host.peers import PeerRequests
 from fanlight.host.profile import Profile
 from fanlight.host.retention import Retention
-from fanlight.host.store.base import Selection
+from fanlight.host.store.base import Selection, ViewSummary
 from fanlight.host.store.open import open_store
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
@@ -47,8 +58,11 @@ from fanlight.host.upstream.events import (
 )
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts, check_origins
-from fanlight.host.views.app_tools import AppTools
+from fanlight.host.views.app_tools import AppTools, offered_tools
 from fanlight.host.views.audit_trail import AuditTrail
+from fanlight.host.views.closer import ViewCloser
+from fanlight.host.views.holders import ViewHolders
+from fanlight.host.views.info import ViewInfo, view_info
 from fanlight.host.views.records import Owner, ViewRecords
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.requests.handler import ViewRequests
@@ -82,6 +96,9 @@ class Runtime:
         dialects = options.dialects
         self.timeouts = timeouts
         self.store = measured(open_store(options.store))
+        self.tasks = HostTasks()
+        bus = open_bus(options.bus, options.store, timeouts.lease)
+        self.workers = Workers(bus, self.store, self.tasks, limits.bus_bytes)
         self.sign_ins = (
             None
             if options.oauth is None
@@ -99,8 +116,8 @@ class Runtime:
             idle=timeouts.idle,
         )
         self.handlers = Handlers()
-        self.tasks = HostTasks()
-        self.records = ViewRecords(self.store)
+        self.records = ViewRecords(self.store, self.workers, self._view_lost)
+        self.holders = ViewHolders(self.records, self.workers, timeouts)
         self.tokens = ViewTokens(self.store, timeouts.token)
         self.begun: list[Call] = []
         """The calls that were begun, without those that ended a while ago."""
@@ -135,12 +152,16 @@ class Runtime:
             timeouts=timeouts,
             limits=limits,
         )
-        self.views = ViewRegistry(self.records, self.sessions, self.app_tools, options.linger, self._view_ended)
+        self.views = ViewRegistry(
+            self.records, self.sessions, self.app_tools, self.tasks, options.linger, self._view_ended
+        )
+        self.closer = ViewCloser(self.records, self.views, self.holders, timeouts)
         self.reader = DocumentReader(dialects=dialects)
         self.calls = CallRunner(
             self.servers,
             self.records,
             self.views,
+            self.holders,
             self.reader,
             self.log,
             self.tasks,
@@ -156,6 +177,8 @@ class Runtime:
             self.store,
             self.records,
             self.views,
+            self.holders,
+            self.closer,
             self.reader,
             policy,
             self.consent,
@@ -177,7 +200,11 @@ class Runtime:
     async def __aenter__(self) -> Self:
         self.is_draining = False
         await self._stack.enter_async_context(self.tasks)
-        await self.records.cancel_unfinished(_RESTARTED)
+        await self.workers.start(PeerRequests(self))
+        if self.workers.has_bus:
+            self.tasks.start_soon(self._cancel_calls_of_the_dead)
+        else:
+            await self.records.cancel_unfinished((), _RESTARTED)
         self.tasks.start_soon(self.views.run)
         self.tasks.start_soon(self.audit.run)
         self.tasks.start_soon(self._cancel_forgotten)
@@ -200,6 +227,7 @@ class Runtime:
             self.views.stop()
             with anyio.CancelScope(shield=True):
                 await self.audit.flush()
+                await self.workers.leave()
                 await self.store.close()
 
     @asynccontextmanager
@@ -248,6 +276,11 @@ class Runtime:
         if not self.tasks.running:
             return ["The host is not running."]
         await self.store.has_token("", "", 0.0)
+        try:
+            await self.workers.check()
+        except BusError:
+            logger.warning("The bus failed a health check")
+            return ["The bus failed."]
         return ["The host is stopping."] if self.is_draining else []
 
     def check_redirect(self, path: str) -> None:
@@ -272,9 +305,75 @@ class Runtime:
         self.begun.append(call)
         return call
 
-    def model_tools(self, servers: Mapping[str, Sequence[JSONObject]], owner: Owner) -> list[ModelTool]:
+    async def model_tools(self, servers: Mapping[str, Sequence[JSONObject]], owner: Owner) -> list[ModelTool]:
         """Return the tools of servers and of the open Views of a conversation, for the model."""
-        return model_tools(servers, self.views.app_tools(owner), self._longest_description)
+        tools = self.views.app_tools(owner)
+        if self.workers.has_bus:
+            alive = await self.alive_workers()
+            for offered in await self.records.offered_tools(owner):
+                if offered.holder in alive and offered.holder != self.workers.id:
+                    tools += offered_tools(offered)
+        return model_tools(servers, tools, self._longest_description)
+
+    async def alive_workers(self) -> Collection[str]:
+        """Return the workers that are alive, or none if the bus fails."""
+        try:
+            return await self.workers.alive()
+        except BusError as error:
+            logger.warning("Which workers are alive is not known: %s", error)
+            return ()
+
+    async def call_app_tool(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
+        """Call a tool that a View offers, whichever worker has the View's session."""
+        session = self.views.session(view)
+        if session is None and self.workers.has_bus:
+            seconds = self.timeouts.app_tool + self.timeouts.question
+            return await self.holders.request(view, CallAppTool(view, name, arguments), seconds)
+        return await self.requests.call_app_tool(self.views.live(view), name, arguments)
+
+    async def view_infos(self, summaries: Sequence[ViewSummary]) -> list[ViewInfo]:
+        """Return what is known about Views, from their stored data and their sessions."""
+        alive = await self.alive_workers() if self.workers.has_bus else ()
+        others = [worker for worker in alive if worker != self.workers.id]
+        return [view_info(each, self.views.session(each.id), others) for each in summaries]
+
+    async def disconnect_pages(self, user: str) -> None:
+        """Close the sockets of all pages of a user."""
+        await self.views.disconnect_pages(user)
+        await self.workers.broadcast(PagesDisconnected(user))
+
+    async def reload_views(self, server: str, *, only_changed: bool) -> None:
+        """Make pages load the Views of a server again."""
+        await self.opener.reload(server, only_changed=only_changed)
+        await self.workers.broadcast(ViewsReloaded(server, only_changed))
+
+    async def show_as(self, view: str, mode: str) -> None:
+        """Change the display mode of an open View."""
+        if self.views.session(view) is None and self.workers.has_bus:
+            self.views.check_mode(mode)
+            await self.holders.request(view, ShowAs(view, mode), self.timeouts.browser)
+        else:
+            await self.views.show_as(view, mode)
+
+    async def _cancel_calls_of_the_dead(self) -> None:
+        """Cancel the calls of workers that have ended without a word, and notify their Views, until cancelled."""
+        lease = self.timeouts.lease
+        while True:
+            # A lease that is missing now may belong to a worker that has just lost Redis with this one.
+            await anyio.sleep(lease)
+            try:
+                alive = await self.workers.alive()
+                if self.workers.id not in alive:
+                    continue
+                for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
+                    await self._show_cancelled(view, holder)
+            except (BusError, StoreError) as error:
+                logger.warning("The calls of ended workers cannot be cancelled now: %s", error)
+
+    async def _show_cancelled(self, view: str, holder: str | None) -> None:
+        if (session := self.views.session(view)) is not None:
+            session.tool_cancelled(_RESTARTED)
+        await self.holders.call_changed(view, holder)
 
     async def _cancel_forgotten(self) -> None:
         """Cancel the calls that were begun and not run within `Timeouts.begun`, until cancelled."""
@@ -302,17 +401,25 @@ class Runtime:
     async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
         """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""
         erased = await self.store.erase_views(selection)
-        await self.views.erase(erased)
-        await self.opener.documents.forget_views(erased)
+        ids = [each.view for each in erased]
+        await self.views.erase(ids)
+        await self.opener.documents.forget_views(ids)
+        for holder in {each.holder for each in erased}:
+            await self.workers.notify(holder, ViewsErased([each.view for each in erased if each.holder == holder]))
         if selection.user is not None and selection.conversation is None and selection.before is None:
-            if self.sign_ins is not None:
-                self.sign_ins.forget(selection.user)
             await self.store.erase_user(selection.user)
-            self.opener.documents.forget(selection.user)
-            await self.servers.disconnect(selection.user)
+            await self.drop_user(selection.user)
+            await self.workers.broadcast(UserErased(selection.user))
         if audit:
             await self.audit.flush()
             await self.store.erase_records(selection, f"erased-{secrets.token_hex(6)}" if pseudonymise else None)
+
+    async def drop_user(self, user: str) -> None:
+        """Drop what this worker has of a user who was erased: sign-ins, documents, connections."""
+        if self.sign_ins is not None:
+            self.sign_ins.forget(user)
+        self.opener.documents.forget(user)
+        await self.servers.disconnect(user)
 
     def age_selection(self, age: timedelta, user: str | None = None, conversation: str | None = None) -> Selection:
         """Select what is older than an age, except Views that have a session."""
@@ -329,6 +436,9 @@ class Runtime:
             await anyio.sleep(retention.every.total_seconds())
 
     # Events
+
+    def _view_lost(self, view: str) -> None:
+        self.views.lose(view)
 
     def _view_ended(self, view: str) -> None:
         self.tokens.forget(view)

@@ -33,6 +33,10 @@ class Timeouts:
     """For a page to open a View with a token. Each use of the token starts the time again."""
     drain: float = 5.0
     """For requests of Views and calls that are running when the program stops. Then they are cancelled."""
+    lease: float = 10.0
+    """For a worker to renew its lease on the bus. Then it counts as dead, and its calls as cancelled."""
+    handover: float = 2.0
+    """For another worker to hand a View over. Then it is taken without its consent."""
     idle: float = 600.0
     """For a connection with the credentials of one user to be used again. Then it is closed."""
 

@@ -1,7 +1,8 @@
 """Runs the model's tool calls: calls the server, and shows input and result in Views."""
 
 import contextlib
-from typing import Final, NamedTuple
+import logging
+from typing import Any, Final, NamedTuple
 
 from fanlight.host.calls.model_tools import find_tool
 from fanlight.host.calls.stream import ArgumentStream
@@ -14,12 +15,15 @@ from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
+from fanlight.host.views.holders import ViewHolders
 from fanlight.host.views.records import Owner, ViewRecords, app_of
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.tokens import ViewTokens
 from fanlight.protocol.content import embedded_views
 from fanlight.protocol.dialects import EMBEDDED
 from fanlight.protocol.jsonrpc import JSONObject
+
+logger = logging.getLogger(__name__)
 
 _OTHER_DIALECT: Final = "A result that brings its own View is of another dialect."
 _DUPLICATE: Final = "The result has another resource of this URI before it, and a URI is one View."
@@ -44,6 +48,7 @@ class CallRunner:
         servers: Servers,
         records: ViewRecords,
         views: ViewRegistry,
+        holders: ViewHolders,
         reader: DocumentReader,
         log: AuditTrail,
         tasks: HostTasks,
@@ -56,6 +61,7 @@ class CallRunner:
         self._servers = servers
         self._records = records
         self._views = views
+        self._holders = holders
         self._reader = reader
         self._log = log
         self._tasks = tasks
@@ -76,7 +82,7 @@ class CallRunner:
                 reason = "The tool's link is of another dialect."
                 self._log.log_refused_dialect(server, owner, older, reason)
             return ()
-        record, _ = await self._views.create(server, name, uri, owner)
+        record = await self._views.create(server, name, uri, owner)
         if older is not None:
             self._log.log_dialect(app_of(record), older, "ui.resourceUri")
         self._tasks.start_soon(self._prefetch, record)
@@ -89,7 +95,7 @@ class CallRunner:
 
     def stream(self, view: str | None) -> ArgumentStream:
         """Return a stream that sends a View the arguments while the model writes them."""
-        return ArgumentStream(self._views, self._tasks, view)
+        return ArgumentStream(self._views, self._holders, self._tasks, view)
 
     async def call_server(self, server: str, tool: str, user: str | None, arguments: JSONObject) -> JSONObject:
         """Call a tool. A JSON-RPC error of the server becomes a result with `isError`."""
@@ -103,13 +109,15 @@ class CallRunner:
         """Store the arguments of a call, and send them to its View."""
         if view is None:
             return
-        await self._records.change(view, arguments=arguments)
+        await self._change(view, arguments=arguments)
         if (session := self._views.session(view)) is not None:
             session.tool_input(arguments)
 
     async def show_result(self, view: str, result: JSONObject) -> None:
         """Store the result of a call, and send it to its View."""
-        await self._records.change(view, result=result)
+        if not await self._change(view, result=result):
+            logger.warning("View %s: another worker has cancelled its call, so the View does not get the result", view)
+            return
         # Looked up again, because the View may have been loaded again while the tool ran.
         if (session := self._views.session(view)) is not None:
             session.tool_result(result)
@@ -118,9 +126,18 @@ class CallRunner:
         """Store that a call was cancelled, and notify its View (TCX-01)."""
         if view is None:
             return
-        await self._records.change(view, cancelled=reason or "")
+        await self._change(view, cancelled=reason or "")
         if (session := self._views.session(view)) is not None:
             session.tool_cancelled(reason)
+
+    async def _change(self, view: str, **changes: Any) -> bool:
+        """Store what is known of a call, and notify the holder of its View. Return False if the call has ended."""
+        changed = await self._records.change_call(view, **changes)
+        if "arguments" not in changes:
+            self._holders.forget(view)
+        if changed is not None:
+            await self._holders.call_changed(view, changed.holder)
+        return changed is not None
 
     async def open_embedded(
         self, server: str, tool: str, owner: Owner, arguments: JSONObject, result: JSONObject
@@ -134,7 +151,7 @@ class CallRunner:
                 reason = _DUPLICATE if uri in opened else _OTHER_DIALECT
                 self._log.log_refused_dialect(server, owner, EMBEDDED, reason, uri=uri)
                 continue
-            record, _ = await self._views.create(server, tool, uri, owner)
+            record = await self._views.create(server, tool, uri, owner)
             await self.show_input(record.id, arguments)
             await self.show_result(record.id, result)
             self._log.log_dialect(app_of(record), EMBEDDED, "ui.resourceUri", uri)

@@ -41,13 +41,31 @@ class ViewRecord:
     """The state that a View for ChatGPT set with `setWidgetState`."""
     session: JSONObject | None = None
     """What another process needs to continue with a View that a page shows, or None if it has to be loaded again."""
+    caller: str | None = None
+    """The worker that runs the call, or None in a program with one process."""
+    holder: str | None = None
+    """The worker that has the session of the View, or None. Only this one may write what its session knows."""
+    shown: bool = False
+    """Whether a page shows the View, as the holder wrote it last."""
+    tools: list[JSONObject] | None = None
+    """The tools that the View offers to the model, as the View listed them, if workers share them."""
 
     @property
     def summary(self) -> "ViewSummary":
         """The same without what can be large."""
         call: CallState = "done" if self.result is not None else "running" if self.cancelled is None else "cancelled"
         return ViewSummary(
-            self.id, self.server, self.tool, self.uri, self.conversation, self.user, self.created, call, self.closed
+            self.id,
+            self.server,
+            self.tool,
+            self.uri,
+            self.conversation,
+            self.user,
+            self.created,
+            call,
+            self.closed,
+            self.holder,
+            self.shown,
         )
 
 
@@ -75,6 +93,48 @@ class ViewSummary(NamedTuple):
     """Whether the call is `running`, `done` or `cancelled`."""
     closed: bool
     """Whether the View was closed permanently."""
+    holder: str | None = None
+    """The worker that has the session of the View, or None."""
+    shown: bool = False
+    """Whether a page shows the View, as the holder wrote it last."""
+
+
+class Changed(NamedTuple):
+    """What `Store.change` returns for a View that it has changed."""
+
+    holder: str | None
+    """The worker that has the session of the View, after the change."""
+
+
+class UnfinishedCall(NamedTuple):
+    """A View whose call neither has a result nor was cancelled."""
+
+    view: str
+    """The id of the View."""
+    caller: str | None
+    """The worker that runs the call, or None."""
+
+
+class ErasedView(NamedTuple):
+    """A View that was erased."""
+
+    view: str
+    """The id of the View."""
+    holder: str | None
+    """The worker that had its session, or None."""
+
+
+class OfferedTools(NamedTuple):
+    """The tools that a View which a page shows offers to the model."""
+
+    view: str
+    """The id of the View."""
+    server: str
+    """The server that the View comes from."""
+    holder: str
+    """The worker that has the session of the View."""
+    tools: list[JSONObject]
+    """The tools as the View listed them."""
 
 
 class StoredContext(NamedTuple):
@@ -175,6 +235,9 @@ class AuditQuery:
         return (self.since is None or record.time >= self.since) and (self.until is None or record.time < self.until)
 
 
+NO_CONDITION: Final[Mapping[str, Any]] = {}
+"""A change that depends on nothing."""
+
 QUERY_FIELDS: Final = ("view", "server", "conversation", "user", "kind", "name")
 """The fields of an `AuditQuery` that have to be equal to those of a record."""
 
@@ -233,8 +296,13 @@ class Store(Protocol):
     async def add(self, record: ViewRecord) -> None:
         """Add the record of a View."""
 
-    async def change(self, id: str, changes: Mapping[str, Any]) -> None:
-        """Set fields of a View's record by name. Do nothing if there is no such record."""
+    async def change(
+        self, id: str, changes: Mapping[str, Any], only_if: Mapping[str, Any] = NO_CONDITION
+    ) -> Changed | None:
+        """Set fields of a View's record by name, if other fields have the values of `only_if`, in one step.
+
+        Return None, and change nothing, if there is no such record or a field has another value.
+        """
 
     async def load(self, id: str) -> ViewRecord | None:
         """Return the record of a View, or None."""
@@ -245,8 +313,14 @@ class Store(Protocol):
     async def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
         """Return the context of each View in `views` that has one, the oldest View first."""
 
-    async def unfinished(self) -> list[str]:
-        """Return the ids of Views that are not closed and whose call neither has a result nor was cancelled."""
+    async def take_contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
+        """Return the `contexts` that are new, and mark them as given, in one step: each is returned once."""
+
+    async def offered_tools(self, user: str | None, conversation: str | None) -> list[OfferedTools]:
+        """Return the tools of each View in `views` that has some, a holder, and is shown, the oldest View first."""
+
+    async def unfinished(self) -> list[UnfinishedCall]:
+        """Return the Views that are not closed and whose call neither has a result nor was cancelled."""
 
     async def add_token(self, digest: str, view: str, expires: float) -> None:
         """Add the digest of a token for a View, or change when it expires."""
@@ -293,14 +367,20 @@ class Store(Protocol):
     async def remove_documents(self, expired_before: float) -> None:
         """Remove the documents that expired before a time."""
 
+    async def put_payload(self, key: str, body: bytes, expires: float) -> None:
+        """Keep a message between workers that is too large for the bus, until it is taken or expires."""
+
+    async def take_payload(self, key: str) -> bytes | None:
+        """Return what `put_payload` kept, and remove it; None if there is nothing."""
+
     async def record(self, records: Sequence[AuditRecord]) -> None:
         """Write audit records, all or none of them."""
 
     def records(self, query: AuditQuery) -> AsyncIterator[AuditRecord]:
         """Return the audit records that match, the oldest first."""
 
-    async def erase_views(self, selection: Selection) -> list[str]:
-        """Erase Views with their tokens, and return the ids of those that were erased."""
+    async def erase_views(self, selection: Selection) -> list[ErasedView]:
+        """Erase Views with their tokens, and return those that were erased."""
 
     async def erase_user(self, user: str) -> None:
         """Erase the grants, credentials, documents and digests of pinned documents of a user."""

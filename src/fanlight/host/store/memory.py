@@ -5,7 +5,16 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from fanlight.host.store.base import AuditQuery, AuditRecord, Selection, StoredDocument, ViewRecord
+from fanlight.host.store.base import (
+    NO_CONDITION,
+    AuditQuery,
+    AuditRecord,
+    Changed,
+    ErasedView,
+    Selection,
+    StoredDocument,
+    ViewRecord,
+)
 from fanlight.host.store.sql import COLUMNS, Row, SqlStore, Statement, erasure_of, to_column
 from fanlight.host.store.sqlite import SqliteDatabase
 
@@ -36,10 +45,13 @@ class MemoryStore(SqlStore):
         await super().add(record)
         self._count(record.id, {column: getattr(record, column) for column in COLUMNS})
 
-    async def change(self, id: str, changes: Mapping[str, Any]) -> None:
-        await super().change(id, changes)
-        if id in self._sizes:
+    async def change(
+        self, id: str, changes: Mapping[str, Any], only_if: Mapping[str, Any] = NO_CONDITION
+    ) -> Changed | None:
+        changed = await super().change(id, changes, only_if)
+        if changed is not None and id in self._sizes:
             self._count(id, changes)
+        return changed
 
     def _count(self, id: str, values: Mapping[str, Any]) -> None:
         columns = (to_column(column, value) for column, value in values.items())
@@ -54,11 +66,11 @@ class MemoryStore(SqlStore):
     def _discard_size(self, id: str) -> None:
         self._total -= self._sizes.pop(id, 0)
 
-    async def erase_views(self, selection: Selection) -> list[str]:
-        ids = await super().erase_views(selection)
-        for id in ids:
-            self._discard_size(id)
-        return ids
+    async def erase_views(self, selection: Selection) -> list[ErasedView]:
+        erased = await super().erase_views(selection)
+        for each in erased:
+            self._discard_size(each.view)
+        return erased
 
     async def add_document(self, document: StoredDocument) -> None:
         """Ignore a document: the only process that can read it has it already."""

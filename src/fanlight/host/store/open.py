@@ -26,21 +26,26 @@ def open_store(store: Store | str | None) -> Store:
 def _open_url(url: str) -> Store:
     if url.startswith("sqlite:///") and url != "sqlite:///":
         return SqliteStore(url.removeprefix("sqlite:///"))
-    scheme = url.partition("://")[0]
-    if scheme in ("postgresql", "postgres"):
-        with _extra("postgres", "PostgreSQL"):
+    if url.partition("://")[0] in ("postgresql", "postgres"):
+        with extra("postgres", "A store in PostgreSQL"):
             from fanlight.host.store.postgres import PostgresStore
         return PostgresStore(url)
-    if scheme in ("redis", "rediss"):
-        with _extra("redis", "Redis"):
+    if is_redis(url):
+        with extra("redis", "A store in Redis"):
             from fanlight.host.store.redis import RedisStore
         return RedisStore(url)
     raise ArgumentError(f"store is {url!r}, expected {_EXPECTED}.")
 
 
+def is_redis(url: str) -> bool:
+    """Return whether a URL is that of a Redis or Valkey server."""
+    return url.partition("://")[0] in ("redis", "rediss")
+
+
 @contextmanager
-def _extra(extra: str, what: str) -> Iterator[None]:
+def extra(name: str, what: str) -> Iterator[None]:
+    """Name the extra to install if an import in the block fails."""
     try:
         yield
     except ImportError as error:
-        raise ArgumentError(f"A store in {what} needs another package. Run: pip install 'fanlight[{extra}]'") from error
+        raise ArgumentError(f"{what} needs another package. Run: pip install 'fanlight[{name}]'") from error

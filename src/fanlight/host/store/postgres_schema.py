@@ -40,7 +40,14 @@ _CREATE_TABLES: Final = (
 
 _ADD_SETTINGS: Final = ("create table settings (name text primary key, value text not null)",)
 
-MIGRATIONS: Final = (_CREATE_TABLES, _ADD_SETTINGS)
+_ADD_WORKERS: Final = (
+    "alter table views add column caller text, add column holder text, add column tools text,"
+    " add column shown integer not null default 0",
+    "create table payloads (key text primary key, body bytea not null, expires double precision not null)",
+    "create index payloads_by_expiry on payloads (expires)",
+)
+
+MIGRATIONS: Final = (_CREATE_TABLES, _ADD_SETTINGS, _ADD_WORKERS)
 """The statements of each step. The first one creates the tables."""
 
 _LOCK: Final = 0x66616E6C69676874  # "fanlight"

@@ -17,12 +17,17 @@ from redis.exceptions import RedisError
 
 from fanlight.host.errors import StoreError
 from fanlight.host.store.base import (
+    NO_CONDITION,
     AuditQuery,
     AuditRecord,
+    Changed,
+    ErasedView,
     Grant,
+    OfferedTools,
     Selection,
     StoredContext,
     StoredDocument,
+    UnfinishedCall,
     ViewRecord,
     ViewSummary,
 )
@@ -31,12 +36,17 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 _VERSION: Final = 1
 _PAGE_SIZE: Final = 500
-_SUMMARY: Final = ("server", "tool", "uri", "conversation", "user", "created", "cancelled", "closed")
+_SUMMARY: Final = ("server", "tool", "uri", "created", "cancelled", "closed", "holder", "shown")
 
-# Changes fields of a View that exists, and takes it out of the lists of those that are open or unfinished.
+# Changes fields of a View that exists, and takes it out of the lists of those that are open or unfinished. The number
+# of values after the id that are conditions comes first.
 _CHANGE: Final = """
 if redis.call('exists', KEYS[1]) == 0 then return 0 end
-for i = 2, #ARGV, 2 do
+local first = 3 + 2 * tonumber(ARGV[2])
+for i = 3, first - 1, 2 do
+  if (redis.call('hget', KEYS[1], ARGV[i]) or '') ~= ARGV[i + 1] then return 0 end
+end
+for i = first, #ARGV, 2 do
   if ARGV[i + 1] == '' then redis.call('hdel', KEYS[1], ARGV[i])
   else redis.call('hset', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
@@ -46,7 +56,14 @@ if state[1] == '=1' or redis.call('hexists', KEYS[1], 'result') == 1
     or redis.call('hexists', KEYS[1], 'cancelled') == 1 then
   redis.call('srem', KEYS[2], ARGV[1])
 end
-return 1
+return redis.call('hget', KEYS[1], 'holder') or ''
+"""
+
+# Returns the context of a View if the model was not given it yet, and marks it as given.
+_TAKE_CONTEXT: Final = """
+if redis.call('hget', KEYS[1], 'context_is_new') ~= '=1' then return false end
+redis.call('hset', KEYS[1], 'context_is_new', '=0')
+return redis.call('hmget', KEYS[1], 'server', 'tool', 'context')
 """
 
 
@@ -115,13 +132,18 @@ class RedisStore:
                         pipe.sadd(_key("views", "unfinished"), record.id)
                 await pipe.execute()
 
-    async def change(self, id: str, changes: Mapping[str, Any]) -> None:
+    async def change(
+        self, id: str, changes: Mapping[str, Any], only_if: Mapping[str, Any] = NO_CONDITION
+    ) -> Changed | None:
         check_changes(changes)
+        check_changes(only_if)
+        pairs = [*only_if.items(), *changes.items()]
+        fields = [part for column, value in pairs for part in (column, _text(column, value))]
+        keys = [_key("view", id), _key("views", "unfinished")]
         with self._errors():
             redis = await self._redis()
-            fields = [part for column, value in changes.items() for part in (column, _text(column, value))]
-            keys = [_key("view", id), _key("views", "unfinished")]
-            await redis.eval(_CHANGE, len(keys), *keys, id, *fields)
+            holder = await redis.eval(_CHANGE, len(keys), *keys, id, len(only_if), *fields)
+        return None if holder == 0 else Changed(_value(holder or None))
 
     async def load(self, id: str) -> ViewRecord | None:
         with self._errors():
@@ -167,8 +189,12 @@ class RedisStore:
                 float(created),
                 "done" if is_done else "running" if cancelled is None else "cancelled",
                 closed == "1",
+                holder,
+                shown == "1",
             )
-            for (id, (server, tool, uri, _, _, created, cancelled, closed)), is_done in zip(found, done, strict=True)
+            for (id, (server, tool, uri, created, cancelled, closed, holder, shown)), is_done in zip(
+                found, done, strict=True
+            )
         ]
 
     async def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
@@ -180,9 +206,36 @@ class RedisStore:
             if context is not None
         ]
 
-    async def unfinished(self) -> list[str]:
+    async def take_contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
+        taken: list[StoredContext] = []
         with self._errors():
-            return [id.decode() for id in await (await self._redis()).smembers(_key("views", "unfinished"))]
+            redis = await self._redis()
+            for id, _ in await self._open_views(user, conversation, "server"):
+                found = await redis.eval(_TAKE_CONTEXT, 1, _key("view", id))
+                if found is not None:
+                    server, tool, context = map(_value, found)
+                    if context is not None:
+                        taken.append(StoredContext(id, str(server), str(tool), json.loads(context), True))
+        return taken
+
+    async def offered_tools(self, user: str | None, conversation: str | None) -> list[OfferedTools]:
+        with self._errors():
+            found = await self._open_views(user, conversation, "server", "holder", "shown", "tools")
+        return [
+            OfferedTools(id, server, holder, json.loads(tools))
+            for id, (server, holder, shown, tools) in found
+            if shown == "1" and holder is not None and tools is not None
+        ]
+
+    async def unfinished(self) -> list[UnfinishedCall]:
+        with self._errors():
+            redis = await self._redis()
+            ids = [id.decode() for id in await redis.smembers(_key("views", "unfinished"))]
+            async with redis.pipeline(transaction=False) as pipe:
+                for id in ids:
+                    pipe.hget(_key("view", id), "caller")
+                callers = await pipe.execute()
+        return [UnfinishedCall(id, _value(caller)) for id, caller in zip(ids, callers, strict=True)]
 
     async def add_token(self, digest: str, view: str, expires: float) -> None:
         with self._errors():
@@ -281,6 +334,17 @@ class RedisStore:
             pipe.zrem(_key("documents"), *keys)
             await pipe.execute()
 
+    # Messages between workers
+
+    async def put_payload(self, key: str, body: bytes, expires: float) -> None:
+        with self._errors():
+            await (await self._redis()).set(_key("payload", key), body, pxat=int(expires * 1000))
+
+    async def take_payload(self, key: str) -> bytes | None:
+        with self._errors():
+            body: bytes | None = await (await self._redis()).getdel(_key("payload", key))
+        return body
+
     # The audit
 
     async def record(self, records: Sequence[AuditRecord]) -> None:
@@ -326,16 +390,16 @@ class RedisStore:
 
     # Erasing
 
-    async def erase_views(self, selection: Selection) -> list[str]:
+    async def erase_views(self, selection: Selection) -> list[ErasedView]:
         if selection.is_empty:
             return []
         before = "+inf" if selection.before is None else f"({selection.before}"
-        erased: list[str] = []
+        erased: list[ErasedView] = []
         with self._errors():
             redis = await self._redis()
             index = _view_indexes(selection.user, selection.conversation)[-1]
             for id in [each.decode() for each in await redis.zrangebyscore(index, "-inf", before)]:
-                owner = await redis.hmget(_key("view", id), ["user", "conversation", "owner"])
+                owner = await redis.hmget(_key("view", id), ["user", "conversation", "owner", "holder"])
                 user, conversation = _value(owner[0]), _value(owner[1])
                 if id in selection.keep or selection.user not in (None, user):
                     continue
@@ -347,7 +411,7 @@ class RedisStore:
                     pipe.zrem(owner[2] or _key("views", "of", user, conversation), id)
                     pipe.srem(_key("views", "unfinished"), id)
                     await pipe.execute()
-                erased.append(id)
+                erased.append(ErasedView(id, _value(owner[3])))
         return erased
 
     async def erase_user(self, user: str) -> None:

@@ -72,6 +72,16 @@ _ADD_SESSIONS: Final = ("alter table views add column session text",)
 
 _ADD_SETTINGS: Final = ("create table settings (name text primary key, value text not null) without rowid",)
 
+_ADD_WORKERS: Final = (
+    "alter table views add column caller text",
+    "alter table views add column holder text",
+    "alter table views add column shown integer not null default 0",
+    "alter table views add column tools text",
+    "create index views_unfinished on views (id) where result is null and cancelled is null and closed = 0",
+    "create table payloads (key text primary key, body blob not null, expires real not null) without rowid",
+    "create index payloads_by_expiry on payloads (expires)",
+)
+
 MIGRATIONS: Final = (
     _CREATE_TABLES,
     _ADD_DOCUMENTS,
@@ -80,6 +90,7 @@ MIGRATIONS: Final = (
     _ADD_CREDENTIALS,
     _ADD_SESSIONS,
     _ADD_SETTINGS,
+    _ADD_WORKERS,
 )
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -9,13 +10,18 @@ from typing import Any, Final
 import orjson
 
 from fanlight.host.store.base import (
+    NO_CONDITION,
     QUERY_FIELDS,
     AuditQuery,
     AuditRecord,
+    Changed,
+    ErasedView,
     Grant,
+    OfferedTools,
     Selection,
     StoredContext,
     StoredDocument,
+    UnfinishedCall,
     ViewRecord,
     ViewSummary,
 )
@@ -42,14 +48,19 @@ COLUMNS: Final = (
     "closed",
     "state",
     "session",
+    "caller",
+    "holder",
+    "shown",
+    "tools",
 )
 """The fields of a `ViewRecord`, which are the columns of `views`."""
 
-_JSON: Final = frozenset({"arguments", "result", "context", "state", "session", "data"})
-_FLAGS: Final = frozenset({"context_is_new", "closed"})
+_JSON: Final = frozenset({"arguments", "result", "context", "state", "session", "tools", "data"})
+_FLAGS: Final = frozenset({"context_is_new", "closed", "shown"})
 _SUMMARY: Final = (
     'id, server, tool, uri, conversation, "user", created,'
-    " case when result is not null then 'done' when cancelled is not null then 'cancelled' else 'running' end, closed"
+    " case when result is not null then 'done' when cancelled is not null then 'cancelled' else 'running' end, closed,"
+    " holder, shown"
 )
 _PAGE_SIZE: Final = 1000
 
@@ -79,11 +90,17 @@ class SqlStore(ABC):
         query = f"insert into views ({names}, seen) values ({places(COLUMNS)}, {self._next_seen})"  # noqa: S608  constant
         await self._write([(query, values)])
 
-    async def change(self, id: str, changes: Mapping[str, Any]) -> None:
+    async def change(
+        self, id: str, changes: Mapping[str, Any], only_if: Mapping[str, Any] = NO_CONDITION
+    ) -> Changed | None:
         check_changes(changes)
+        check_changes(only_if)
         fields = ", ".join(f"{_quoted(column)} = ?" for column in changes)
         values = [to_column(column, value) for column, value in changes.items()]
-        await self._write([(f"update views set {fields} where id = ?", [*values, id])])  # noqa: S608  checked above
+        where, expected = _equal(id=id, **{column: to_column(column, value) for column, value in only_if.items()})
+        query = f"update views set {fields} where {where} returning holder"  # noqa: S608  checked above
+        rows = await self._query(query, [*values, *expected])
+        return Changed(rows[0][0]) if rows else None
 
     async def load(self, id: str) -> ViewRecord | None:
         rows = await self._query(f"select {', '.join(map(_quoted, COLUMNS))} from views where id = ?", [id])  # noqa: S608
@@ -92,7 +109,7 @@ class SqlStore(ABC):
     async def views(self, user: str | None, conversation: str | None) -> list[ViewSummary]:
         owned, values = _equal(user=user, conversation=conversation)
         rows = await self._query(f"select {_SUMMARY} from views where {owned} and closed = 0 order by seen", values)  # noqa: S608
-        return [ViewSummary._make((*row[:-1], bool(row[-1]))) for row in rows]
+        return [ViewSummary._make((*row[:8], bool(row[8]), row[9], bool(row[10]))) for row in rows]
 
     async def contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
         owned, values = _equal(user=user, conversation=conversation)
@@ -106,9 +123,32 @@ class SqlStore(ABC):
             for id, server, tool, context, is_new in rows
         ]
 
-    async def unfinished(self) -> list[str]:
-        rows = await self._query("select id from views where result is null and cancelled is null and closed = 0")
-        return [id for (id,) in rows]
+    async def take_contexts(self, user: str | None, conversation: str | None) -> list[StoredContext]:
+        owned, values = _equal(user=user, conversation=conversation)
+        rows = await self._query(
+            f"update views set context_is_new = 0 where {owned} and context_is_new = 1"  # noqa: S608  constant names
+            " and context is not null and closed = 0 returning seen, id, server, tool, context",
+            values,
+        )
+        return [
+            StoredContext(id, server, tool, json.loads(context), True)
+            for _, id, server, tool, context in sorted(rows, key=lambda row: row[0])
+        ]
+
+    async def offered_tools(self, user: str | None, conversation: str | None) -> list[OfferedTools]:
+        owned, values = _equal(user=user, conversation=conversation)
+        rows = await self._query(
+            f"select id, server, holder, tools from views where {owned} and closed = 0"  # noqa: S608  constant names
+            " and shown = 1 and tools is not null and holder is not null order by seen",
+            values,
+        )
+        return [OfferedTools(id, server, holder, json.loads(tools)) for id, server, holder, tools in rows]
+
+    async def unfinished(self) -> list[UnfinishedCall]:
+        rows = await self._query(
+            "select id, caller from views where result is null and cancelled is null and closed = 0"
+        )
+        return [UnfinishedCall._make(row) for row in rows]
 
     async def add_token(self, digest: str, view: str, expires: float) -> None:
         statement = (
@@ -189,6 +229,16 @@ class SqlStore(ABC):
     async def remove_documents(self, expired_before: float) -> None:
         await self._write([("delete from documents where expires < ?", [expired_before])])
 
+    # Messages between workers
+
+    async def put_payload(self, key: str, body: bytes, expires: float) -> None:
+        insert = "insert into payloads (key, body, expires) values (?, ?, ?)"
+        await self._write([("delete from payloads where expires < ?", [time.time()]), (insert, [key, body, expires])])
+
+    async def take_payload(self, key: str) -> bytes | None:
+        rows = await self._query("delete from payloads where key = ? returning body", [key])
+        return bytes(rows[0][0]) if rows else None
+
     # The audit
 
     async def record(self, records: Sequence[AuditRecord]) -> None:
@@ -225,15 +275,15 @@ class SqlStore(ABC):
 
     # Erasing
 
-    async def erase_views(self, selection: Selection) -> list[str]:
+    async def erase_views(self, selection: Selection) -> list[ErasedView]:
         where, values = _selected(selection, "created")
-        rows = await self._query(f"select id from views where {where}", values)  # noqa: S608  constant names
-        ids = [id for (id,) in rows if id not in selection.keep]
-        statements = [statement for id in ids for statement in erasure_of(id)]
+        rows = await self._query(f"select id, holder from views where {where}", values)  # noqa: S608  constant names
+        erased = [ErasedView._make(row) for row in rows if row[0] not in selection.keep]
+        statements = [statement for each in erased for statement in erasure_of(each.view)]
         if selection.before is not None:
             statements.append(("delete from tokens where expires < ?", [selection.before]))
         await self._write(statements)
-        return ids
+        return erased
 
     async def erase_user(self, user: str) -> None:
         await self._write(
@@ -291,7 +341,7 @@ def to_record(row: dict[str, Any]) -> ViewRecord:
     for column in _JSON & row.keys():
         if row[column] is not None:
             row[column] = json.loads(row[column])
-    return ViewRecord(**{**row, **{column: bool(int(row[column])) for column in _FLAGS}})
+    return ViewRecord(**{**row, **{column: bool(int(row[column] or 0)) for column in _FLAGS}})
 
 
 def _quoted(column: str) -> str:
@@ -303,7 +353,7 @@ def _grant_row(grant: Grant) -> list[Any]:
     return [grant.user or "", grant.server, grant.uri, grant.kind, grant.key]
 
 
-def _equal(**values: str | None) -> tuple[str, list[Any]]:
+def _equal(**values: Any) -> tuple[str, list[Any]]:
     """Return the condition that columns have these values, of which None is one like any other."""
     terms = [f"{_quoted(name)} is null" if value is None else f"{_quoted(name)} = ?" for name, value in values.items()]
     return " and ".join(terms), [value for value in values.values() if value is not None]

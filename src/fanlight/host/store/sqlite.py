@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from fanlight.host.errors import StoreError
-from fanlight.host.store.base import Selection
+from fanlight.host.store.base import ErasedView, Selection
 from fanlight.host.store.schema import migrate
 from fanlight.host.store.sql import Row, SqlStore, Statement
 
@@ -50,10 +50,10 @@ class SqliteStore(SqlStore):
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self._path}: {error}.") from error
 
-    async def erase_views(self, selection: Selection) -> list[str]:
-        ids = await super().erase_views(selection)
+    async def erase_views(self, selection: Selection) -> list[ErasedView]:
+        erased = await super().erase_views(selection)
         await self._empty_log()
-        return ids
+        return erased
 
     async def erase_user(self, user: str) -> None:
         await super().erase_user(user)

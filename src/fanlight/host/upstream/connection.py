@@ -20,6 +20,7 @@ from mcp.client import Client, IncomingMessage
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from fanlight.host.backoff import Backoff
 from fanlight.host.errors import (
     CallTimeoutError,
     CredentialsRejectedError,
@@ -28,7 +29,6 @@ from fanlight.host.errors import (
     SignInRequiredError,
 )
 from fanlight.host.upstream.auth.oauth import SignIn, SignInAuth
-from fanlight.host.upstream.backoff import Backoff
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import Streams, Target, Url, parse_target
 from fanlight.host.upstream.diagnostics import Failure, diagnose, explain_invalid, explain_silence, first_error

@@ -1,5 +1,6 @@
 """App tools: tools that an open View offers to the model, for as long as it is open (D-SEC-08, D-SEC-09)."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ import anyio.to_thread
 from fanlight.host.errors import RequestError
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits
+from fanlight.host.store.base import OfferedTools
 from fanlight.host.views.session import Session
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
@@ -43,6 +45,15 @@ class AppTool:
         return value if isinstance(value, dict) else None
 
 
+OnListed = Callable[[str, list[JSONObject]], Awaitable[None]]
+"""Takes the id of a View and the tools that it lists."""
+
+
+def offered_tools(offered: OfferedTools) -> list[AppTool]:
+    """Return the tools of a View whose session another worker has."""
+    return [AppTool(offered.view, offered.server, entry["name"], entry) for entry in offered.tools]
+
+
 class AppTools:
     """The tools of all open Views, as each View listed them last."""
 
@@ -59,7 +70,7 @@ class AppTools:
         """Drop the tools of a closed View."""
         self._tools.pop(view, None)
 
-    async def update(self, session: Session, server: str) -> None:
+    async def update(self, session: Session, server: str, on_listed: OnListed) -> None:
         """List the tools of a View, and again after `Limits.app_tools_interval` if they changed in the meantime."""
         if session.id in self._stale:
             self._stale[session.id] = True
@@ -68,7 +79,8 @@ class AppTools:
             self._stale[session.id] = True
             while self._stale[session.id] and session.is_ready:
                 self._stale[session.id] = False
-                self._tools[session.id] = await _list_tools(session, server, self._limits)
+                found = self._tools[session.id] = await _list_tools(session, server, self._limits)
+                await on_listed(session.id, [tool.entry for tool in found.values()])
                 await anyio.sleep(self._limits.app_tools_interval)
         finally:
             del self._stale[session.id]

@@ -1,5 +1,6 @@
 """What a program can know about a View."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,11 +34,13 @@ class ViewInfo:
     """`shown` in a page, `waiting` for one with its session alive, only `stored`, or `closed` for good."""
 
 
-def view_info(summary: ViewSummary, session: Session | None) -> ViewInfo:
-    """Return what is known about a View, from its stored data and its session, if it has one."""
+def view_info(summary: ViewSummary, session: Session | None, workers: Collection[str] = ()) -> ViewInfo:
+    """Return what is known about a View, from its stored data and its session, here or with a worker that is alive."""
     state: ViewState = "closed" if summary.closed else "stored"
     if session is not None:
         state = "shown" if session.attached else "waiting"
+    elif not summary.closed and summary.holder in workers:
+        state = "shown" if summary.shown else "waiting"
     return ViewInfo(
         summary.id,
         summary.user,

@@ -1,5 +1,6 @@
 """The open Views of a host: one session for each."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from time import monotonic
@@ -8,6 +9,7 @@ import anyio
 
 from fanlight.host.errors import StoreError, UnknownViewError
 from fanlight.host.store.base import ViewRecord
+from fanlight.host.tasks import HostTasks
 from fanlight.host.views.app_tools import AppTool, AppTools
 from fanlight.host.views.page.channel import PageSocket
 from fanlight.host.views.page.frames import OpenView
@@ -16,6 +18,8 @@ from fanlight.host.views.session import Session
 from fanlight.host.views.session_factory import SessionFactory
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
+
+logger = logging.getLogger(__name__)
 
 
 class ViewRegistry:
@@ -30,12 +34,14 @@ class ViewRegistry:
         records: ViewRecords,
         sessions: SessionFactory,
         app_tools: AppTools,
+        tasks: HostTasks,
         linger: float,
         on_end: Callable[[str], None],
     ) -> None:
         self._records = records
         self._factory = sessions
         self._app_tools = app_tools
+        self._tasks = tasks
         self._linger = linger
         self._on_end = on_end
         self._sessions: dict[str, Session] = {}
@@ -77,10 +83,12 @@ class ViewRegistry:
             if record.user == user:
                 await session.disconnect_page()
 
-    async def create(self, server: str, tool: str, uri: str, owner: Owner) -> tuple[ViewRecord, Session]:
-        """Open a new View."""
+    async def create(self, server: str, tool: str, uri: str, owner: Owner) -> ViewRecord:
+        """Open a new View. Where there are other workers, the one that a page connects to will have its session."""
         record = await self._records.create(server, tool, uri, owner)
-        return record, self._open(record)
+        if not self._records.is_shared:
+            self._open(record)
+        return record
 
     def session(self, id: str | None) -> Session | None:
         """Return the session of a View, or None if it has none or it has ended."""
@@ -114,20 +122,70 @@ class ViewRegistry:
         await session.take_over(socket, request, record)
         return session
 
+    async def hand_over(self, id: str, epoch: str | None, seconds: float) -> bool:
+        """End the session of a View, so that another worker can show it. Return False if a page here keeps it.
+
+        A page that resumes has an epoch: it loses the View only to a page that has it now, and requests of its View
+        may finish for some seconds. A page that opens the View takes it from any other page.
+        """
+        session = self.session(id)
+        if session is None:
+            return True
+        if epoch is None:
+            session.release_page()
+            self._end(id)
+            return True
+        if session.is_elsewhere(epoch):
+            return False
+        with anyio.move_on_after(seconds):
+            await session.wait_for_responses()
+        await session.suspend()
+        if self._sessions.get(id) is session:
+            self._end(id)
+        return True
+
+    def lose(self, id: str) -> None:
+        """End the session of a View that another worker has taken."""
+        if (session := self.session(id)) is not None:
+            logger.warning("View %s: another worker has it now", id)
+            session.release_page()
+            self._end(id)
+
+    async def check_holders(self, worker: str) -> None:
+        """Compare each session with the store: end those that another worker has, and send what has changed."""
+        for id in tuple(self._sessions):
+            record = await self._records.refresh(id)
+            if record is None or record.holder != worker:
+                self.lose(id)
+            elif (session := self.session(id)) is not None:
+                session.show_call(record)
+
+    async def refresh_call(self, id: str) -> None:
+        """Send a View what has been stored of its call."""
+        if self.session(id) is not None:
+            record = await self._records.refresh(id)
+            session = self.session(id)
+            if record is not None and session is not None:
+                session.show_call(record)
+
+    def show_partial(self, id: str, arguments: JSONObject) -> None:
+        """Send a View the arguments that the model has written so far, now or when the last ones have arrived."""
+        if (session := self.session(id)) is not None:
+            session.offer_partial(arguments)
+
     async def show_as(self, id: str, mode: str) -> None:
         """Change the display mode of an open View. Raise ArgumentError if the profile does not offer the mode."""
+        self.check_mode(mode)
+        await self.live(id).show_as(mode)
+
+    def check_mode(self, mode: str) -> None:
+        """Raise ArgumentError if the profile does not offer a display mode."""
         modes = self._factory.profile.display_modes
         if mode not in modes:
             raise ArgumentError(f"mode is {mode!r}, expected one of {', '.join(modes)}.")
-        await self.live(id).show_as(mode)
 
     async def close(self, id: str) -> None:
-        """Close a View: let it tear down, and end its session for good. Raise UnknownViewError if it is not open."""
-        await self.live(id).close()
-        await self._forget(id)
-
-    async def close_stored(self, id: str) -> None:
-        """Close a View for good, whether or not it has a session."""
+        """Close a View for good: let it tear down and end its session, if this worker has it."""
         if (session := self.session(id)) is not None:
             await session.close()
         await self._forget(id)
@@ -149,7 +207,7 @@ class ViewRegistry:
 
     async def _forget(self, id: str) -> None:
         """Mark a View as closed permanently."""
-        await self._records.change(id, closed=True)
+        await self._records.change(id, {"closed": True})
         self._sessions.pop(id, None)
         self._records.discard(id)
         self._on_end(id)
@@ -160,10 +218,19 @@ class ViewRegistry:
         return session
 
     def _create_session(self, record: ViewRecord, *, restarted: bool = False) -> Session:
-        async def save(progress: JSONObject) -> None:
-            await self._records.change(record.id, session=progress)
+        async def save(progress: JSONObject, has_ended: bool) -> None:
+            ended = {"holder": None, "shown": False} if has_ended and self._records.is_shared else {}
+            await self._records.change_held(record.id, session=progress, **ended)
 
-        session = self._factory.create(record, self._close_on_request, save, restarted=restarted)
+        async def store_away() -> None:
+            if (session := self.session(record.id)) is not None and not session.attached:
+                await self._records.change_held(record.id, shown=False)
+
+        def on_away() -> None:
+            if self._records.is_shared and self._tasks.running:
+                self._tasks.start_soon(store_away)
+
+        session = self._factory.create(record, self._close_on_request, save, on_away, restarted=restarted)
         self._sessions[record.id] = session
         self._records.keep(record)
         return session

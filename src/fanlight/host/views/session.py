@@ -74,6 +74,10 @@ MessageObserver = Callable[[Literal["host", "view"], object], None]
 """Called with the sender and each message between the host and a View, in order."""
 
 
+Save = Callable[[JSONObject, bool], Awaitable[None]]
+"""Stores what another process needs to continue with a View, and whether this one has ended its session."""
+
+
 class Session:
     """Runs the bridge of one View and owns the channel to its page.
 
@@ -92,7 +96,8 @@ class Session:
         labels: Attributes of the View's trace spans.
         observer: Called with each message in both directions.
         fixed_context: Keys of the host context that the page's reports do not change.
-        save: Stores what another process needs to continue with the View.
+        save: Stores what another process needs to continue with the View; with True, this one has ended its session.
+        on_away: Called when no page shows the View any more.
         first_command: The id of the first command to the page.
     """
 
@@ -110,7 +115,8 @@ class Session:
         labels: Mapping[str, str] | None = None,
         observer: MessageObserver | None = None,
         fixed_context: Collection[str] = (),
-        save: Callable[[JSONObject], Awaitable[None]] | None = None,
+        save: Save | None = None,
+        on_away: Callable[[], None] = lambda: None,
         first_command: int = 1,
     ) -> None:
         self.app = app
@@ -147,8 +153,10 @@ class Session:
             self._reach,
         )
         self._save = save
+        self._on_away = on_away
         self._reached: dict[str, int] = {}
         self._lost_until = 0
+        self._next_partial: JSONObject | None = None
         self._is_counted = True
         metrics.sessions.add(1)
 
@@ -183,6 +191,11 @@ class Session:
     def has_open_requests(self) -> bool:
         """Whether a request of the View has no response yet."""
         return bool(self._bridge.open_requests)
+
+    async def wait_for_responses(self) -> None:
+        """Wait until each request of the View has a response."""
+        while self.has_open_requests:
+            await self._open_requests.wait_for_change()
 
     @property
     def context(self) -> JSONObject:
@@ -268,7 +281,7 @@ class Session:
             self._open_requests.stop_serving(id)
             self._bridge.respond_error(id, _STOPPED)
         await self.flush()
-        await self._save_progress(self._channel.snapshot())
+        await self._save_progress(self._channel.snapshot(), has_ended=True)
         socket = self._channel.release()
         self.stop()
         if socket is not None:
@@ -279,15 +292,15 @@ class Session:
         self._reached["input" if method.endswith("/tool-input") else "outcome"] = number
         await self._save_progress()
 
-    async def _save_progress(self, channel: JSONObject | None = None) -> None:
-        """Store what another process needs to continue with this View; `channel` only if this one stops."""
+    async def _save_progress(self, channel: JSONObject | None = None, *, has_ended: bool = False) -> None:
+        """Store what another process needs to continue with this View; `channel` only if this one has ended."""
         if self._save is not None and self.is_ready and self._channel.epoch is not None:
             progress = {
                 "epoch": self._channel.epoch,
                 "bridge": self._bridge.snapshot(),
                 "reached": dict(self._reached),
             }
-            await self._save(progress if channel is None else {**progress, "channel": channel})
+            await self._save(progress if channel is None else {**progress, "channel": channel}, has_ended)
 
     def release_page(self) -> None:
         """Stop using the page that shows the View, if one does, and make it say that another page shows it now."""
@@ -300,6 +313,7 @@ class Session:
         socket = self._channel.release()
         if socket is not None:
             self.away_since = monotonic()
+            self._on_away()
             await socket.close_socket(RESTARTING)
 
     def is_shown_on(self, socket: PageSocket) -> bool:
@@ -329,6 +343,7 @@ class Session:
         if self.attached:
             return
         self.away_since = monotonic()
+        self._on_away()
         if closed:
             self._commands.fail("The page was closed.")
         elif self._commands:
@@ -341,7 +356,10 @@ class Session:
 
     def accept(self, received: ReceivedFrame) -> bool:
         """Read the numbers of a frame from the page, and return whether the frame is new."""
-        return self._channel.receive(received)
+        is_new = self._channel.receive(received)
+        if self._next_partial is not None:
+            self._send_next_partial()
+        return is_new
 
     def was_lost(self, received: ReceivedFrame) -> bool:
         """Return whether a process that ended may have carried out what a frame of the page requests.
@@ -553,6 +571,21 @@ class Session:
         """Send the arguments as far as the model has written them."""
         self._bridge.tool_input_partial(arguments)
         self._flush_soon()
+
+    def offer_partial(self, arguments: JSONObject) -> None:
+        """Send the arguments as far as the model has written them, or later if the page has not received the last ones.
+
+        Only the newest arguments wait. Does nothing if the View has the complete ones.
+        """
+        self._next_partial = arguments
+        self._send_next_partial()
+
+    def _send_next_partial(self) -> None:
+        if self._next_partial is None or self.partial_in_flight:
+            return
+        arguments, self._next_partial = self._next_partial, None
+        if not self._bridge.has_input and not self.is_closed:
+            self.tool_input_partial(arguments)
 
     def tool_result(self, result: JSONObject) -> None:
         """Send the result of the call, unless the View is closing or has an outcome already."""

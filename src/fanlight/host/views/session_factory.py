@@ -16,7 +16,7 @@ from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.interfaces import MessageLog, RequestHandler, Tasks
 from fanlight.host.views.records import app_of
-from fanlight.host.views.session import MessageObserver, Session
+from fanlight.host.views.session import MessageObserver, Save, Session
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app
@@ -94,7 +94,8 @@ class SessionFactory:
         self,
         record: ViewRecord,
         on_close: Callable[[Session], Awaitable[None]],
-        save: Callable[[JSONObject], Awaitable[None]] | None = None,
+        save: Save | None = None,
+        on_away: Callable[[], None] = lambda: None,
         *,
         restarted: bool = False,
     ) -> Session:
@@ -136,6 +137,7 @@ class SessionFactory:
             observer=options.observer,
             fixed_context=options.context.keys(),
             save=save,
+            on_away=on_away,
             first_command=1 + (secrets.randbelow(2**40) if restarted else 0),
         )
         session.set_context(options.context)

@@ -20,6 +20,8 @@ from fanlight.host.limits import RateLimit
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
+from fanlight.host.views.closer import ViewCloser
+from fanlight.host.views.holders import ViewHolders
 from fanlight.host.views.page.connection import PageConnection
 from fanlight.host.views.page.frames import OpenView, ShowView, Status
 from fanlight.host.views.records import Owner, ViewRecords, app_of
@@ -53,6 +55,8 @@ class ViewOpener:
         store: Has the digests of documents that were shown, and the documents for other processes.
         records: The records of Views.
         views: The sessions of open Views.
+        holders: The workers that have the sessions.
+        closer: Closes Views, whichever worker has their sessions.
         reader: Reads View documents from servers.
         policy: Decides which documents are shown, and with which domains and permissions.
         consent: Asks the user if the policy says so.
@@ -69,6 +73,8 @@ class ViewOpener:
         store: Store,
         records: ViewRecords,
         views: ViewRegistry,
+        holders: ViewHolders,
+        closer: ViewCloser,
         reader: DocumentReader,
         policy: Policy,
         consent: Consent,
@@ -85,6 +91,8 @@ class ViewOpener:
         self._store = store
         self._records = records
         self._views = views
+        self._holders = holders
+        self._closer = closer
         self._reader = reader
         self._policy = policy
         self._consent = consent
@@ -106,7 +114,7 @@ class ViewOpener:
         The page needs a token of the View; with a `user`, the View has to belong to that user, too. Raise
         ViewRefusedError if denied, and ElsewhereError if the page lost the View to another one while it was away.
         """
-        record = await self._authorized(request, user)
+        record = await self._claimed(await self._authorized(request, user), request)
         session = self._views.session(record.id)
         if session is not None and request.seen is not None:
             if session.can_resume(request.epoch, request.seen):
@@ -126,7 +134,15 @@ class ViewOpener:
 
     async def close(self, request: OpenView, user: str | None = None) -> None:
         """Close a View for good for a page that does not show it. Raise ViewRefusedError if denied."""
-        await self._views.close_stored((await self._authorized(request, user)).id)
+        record = await self._authorized(request, user)
+        await self._closer.close(record.id)
+
+    async def _claimed(self, record: ViewRecord, request: OpenView) -> ViewRecord:
+        """Make this worker the one that has the View's session, and return the View's record as it is then."""
+        claimed = await self._holders.claim(record, request)
+        if claimed is None or claimed.closed:
+            raise ViewRefusedError("This View was closed.")
+        return claimed
 
     async def _authorized(self, request: OpenView, user: str | None) -> ViewRecord:
         """Return the record of the View that a page requests, or raise ViewRefusedError."""

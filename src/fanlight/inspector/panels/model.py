@@ -34,7 +34,7 @@ class ModelPanel:
                 for each in await self._runtime.records.contexts(Owner(None, page))
             ],
             "messages": [message for message in self._messages if message["conversation"] == page],
-            "appTools": [asdict(tool) for tool in self._runtime.model_tools({}, Owner(None, page))],
+            "appTools": [asdict(tool) for tool in await self._runtime.model_tools({}, Owner(None, page))],
         }
 
     async def _call_app_tool(self, body: JSONObject) -> JSONObject:

@@ -142,13 +142,13 @@ class ViewRequests:
         details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         decision = self._policy.model_context(app, update)
         await self._consent.check(app, decision, "model-context", "", details, asker=session)
-        await self._records.change(session.id, context=update, context_is_new=True)
+        await self._keep(session, context=update, context_is_new=True)
         await session.report_model_context(update)
 
     async def keep_state(self, session: Session, state: Any) -> None:
         """Keep the state of a View for ChatGPT, and give it to the model if the policy or the user allows that."""
         self._check_size("state", {"state": state}, "are kept")
-        await self._records.change(session.id, state=state)
+        await self._keep(session, state=state)
         app = self._app(session)
         decision = self._policy.widget_state(app, state)
         if isinstance(decision, Deny):
@@ -160,8 +160,12 @@ class ViewRequests:
         except RequestError:
             return  # the state is kept in any case
         update = {"content": [], "structuredContent": {"widgetState": state}}
-        await self._records.change(session.id, context=update, context_is_new=True)
+        await self._keep(session, context=update, context_is_new=True)
         await session.report_model_context(update)
+
+    async def _keep(self, session: Session, **changes: Any) -> None:
+        if not await self._records.change_held(session.id, **changes):
+            raise RequestError("Another page shows this View now.")
 
     def _check_size(self, what: str, value: JSONObject, outcome: str) -> None:
         size, most = len(encode_json(value)), self._limits.state_characters
@@ -200,7 +204,12 @@ class ViewRequests:
 
     async def app_tools_changed(self, session: Session) -> None:
         """Read the list of tools that a View offers again."""
-        await self._app_tools.update(session, session.app.server)
+        await self._app_tools.update(session, session.app.server, self._share_tools)
+
+    async def _share_tools(self, view: str, tools: list[JSONObject]) -> None:
+        """Let other workers know which tools a View offers."""
+        if self._records.is_shared:
+            await self._records.change_held(view, tools=tools or None)
 
     # Requests of the model
 

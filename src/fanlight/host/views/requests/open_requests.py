@@ -53,6 +53,7 @@ class OpenRequests:
         self._labels = {"fanlight.view": app.view, **labels}
         self._messages: dict[RequestId, ViewMessage] = {}
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
+        self._changed = anyio.Event()
 
     def add(self, message: ViewMessage) -> None:
         """Add a message if it is a request. An id that is in use stays with its first request."""
@@ -97,6 +98,15 @@ class OpenRequests:
             await self._log.log_response(self.app, request, response, size)
             if self._messages.get(response["id"]) is request:
                 del self._messages[response["id"]]
+        self._announce_change()
+
+    async def wait_for_change(self) -> None:
+        """Wait until a request was answered or cancelled."""
+        await self._changed.wait()
+
+    def _announce_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def stop_serving(self, id: RequestId) -> None:
         """Cancel the task of a request that is answered in another way."""
@@ -107,6 +117,7 @@ class OpenRequests:
         """Cancel a request that the View has given up."""
         self._messages.pop(id, None)
         self.stop_serving(id)
+        self._announce_change()
 
     def cancel_all(self) -> None:
         """Cancel all requests, and record those that get no response."""
@@ -116,3 +127,4 @@ class OpenRequests:
         for scope in self._scopes.values():
             scope.cancel()
         self._scopes.clear()
+        self._announce_change()

@@ -1,4 +1,4 @@
-"""`Backoff`: the pauses between attempts to connect to a server."""
+"""`Backoff`: the pauses between attempts to connect."""
 
 import random
 from dataclasses import dataclass
