@@ -31,6 +31,15 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes `-n auto` starts: three for two cores.
+
+    With one for each core, the cores are idle for a third of the time: tests in a browser wait for it, and for timers.
+    """
+    cores = os.cpu_count() or 1
+    return cores + cores // 2
+
+
 # `make quick` runs the tests that are marked neither `browser` nor `process`
 
 
