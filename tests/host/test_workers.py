@@ -1,0 +1,505 @@
+"""Several workers of one host: two `Host` objects with one store and a real Redis, as two processes would have."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import redis
+from mcp.server import MCPServer
+
+from fanlight import Apps, View
+from fanlight.host import Host, Policy, Timeouts
+from fanlight.host.errors import ElsewhereError, UnknownViewError
+from fanlight.host.host import runtime_of
+from fanlight.protocol.errors import ArgumentError
+from support.databases import RedisServer
+from support.page import Page
+
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
+
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
+WITH_TOOLS = {**HELLO, "appCapabilities": {"tools": {}}}
+WAVE = {"name": "wave", "description": "Waves.", "inputSchema": {"type": "object"}}
+
+
+class Notes:
+    """A server that records calls. `write` returns from "slow" after `release`."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.release = anyio.Event()
+        self.server: MCPServer[Any] = MCPServer("notes")
+        apps = Apps(self.server)
+        apps.view(View.html("<!doctype html><title>x</title>", uri="ui://notes/view"))
+
+        @apps.tool(view="ui://notes/view")
+        async def show(text: str = "") -> str:
+            self.calls.append(text)
+            if text == "slow":
+                await self.release.wait()
+            return text
+
+        @self.server.tool()
+        async def write(text: str) -> str:
+            self.calls.append(text)
+            if text == "slow":
+                await self.release.wait()
+            return f"written: {text}"
+
+
+Start = Callable[..., Awaitable[Host]]
+
+
+@pytest.fixture
+async def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+async def start(redis_server: RedisServer, tmp_path: Path, notes: Notes) -> AsyncIterator[Start]:
+    """Starts workers that share a store in a file, and a bus."""
+    redis_server.clear()
+    async with AsyncExitStack() as stack:
+
+        async def start_one(**options: Any) -> Host:
+            defaults: dict[str, Any] = {
+                "store": f"sqlite:///{tmp_path / 'host.db'}",
+                "bus": redis_server.url,
+                "policy": Policy({"tools": "allow", "messages": "allow", "app_tools": "allow"}),
+                "timeouts": Timeouts(lease=0.6, handover=1.0),
+            }
+            host = Host({"notes": notes.server}, **{**defaults, **options})
+            await stack.enter_async_context(host)
+            await host.servers["notes"].ready()
+            async with polling() as poll:
+                await poll(lambda: is_alive(host))
+            return host
+
+        yield start_one
+
+
+async def is_alive(host: Host) -> bool:
+    workers = runtime_of(host).workers
+    return workers.id in await workers.alive()
+
+
+@asynccontextmanager
+async def polling() -> AsyncIterator[Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]]:
+    """Gives a function that waits until a condition holds."""
+
+    async def poll(condition: Callable[[], Awaitable[Any]]) -> Any:
+        with anyio.fail_after(20):
+            while not (found := await condition()):
+                await anyio.sleep(0.01)
+            return found
+
+    yield poll
+
+
+async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
+    async with polling() as poll:
+        return await poll(condition)
+
+
+async def shown(host: Host, view: str | None, token: str | None, hello: dict[str, Any] = HELLO) -> Page:
+    page = await Page().open(host, view, token)
+    assert (await page.next())["type"] == "show"
+    await page.ask("ui/initialize", hello, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    return page
+
+
+async def resumed(host: Host, page: Page, view: str | None, token: str | None, **changes: Any) -> Page:
+    """Connect the page of a View to another worker, with what the page knows."""
+    again = Page()
+    resume = {"seen": page.seen, "epoch": page.epoch, "sent": page._last, "mode": "inline", "requests": [], **changes}
+    await again.open(host, view, token, **resume)
+    again._last, again.seen, again.epoch = page._last, page.seen, page.epoch
+    again.shown = await again.next()
+    return again
+
+
+async def until_method(page: Page, method: str) -> dict[str, Any]:
+    while (message := await page.message()).get("method") != f"ui/notifications/{method}":
+        pass
+    params: dict[str, Any] = message["params"]
+    return params
+
+
+async def ask(page: Page, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Send a request of the View, and return its response, whatever comes before it."""
+    await page.say({"id": "asked", "method": method, "params": params})
+    while (frame := await page.next()).get("message", {}).get("id") != "asked":
+        pass
+    response: dict[str, Any] = frame["message"]
+    return response
+
+
+def sessions(host: Host) -> int:
+    return len(runtime_of(host).views)
+
+
+# Calls
+
+
+async def test_a_result_reaches_a_view_that_another_worker_shows(start: Start, notes: Notes) -> None:
+    """Goes red if the holder is not notified."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, {"text": "slow"})
+        assert await until_method(page, "tool-input") == {"arguments": {"text": "slow"}}
+        notes.release.set()
+        assert (await until_method(page, "tool-result"))["content"][0]["text"] == "slow"
+    assert sessions(a) == 0
+    assert sessions(b) == 1
+
+
+async def test_arguments_stream_to_a_view_that_another_worker_shows(start: Start) -> None:
+    """Goes red if the caller does not learn which worker has the View."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    await until(lambda: _known(a, call.view))
+    call.feed('{"text": "he')
+    assert await until_method(page, "tool-input-partial") == {"arguments": {"text": "he"}}
+    call.feed("llo")
+    assert await until_method(page, "tool-input-partial") == {"arguments": {"text": "hello"}}
+    await call.run({"text": "hello"})
+    assert await until_method(page, "tool-input") == {"arguments": {"text": "hello"}}
+
+
+async def _known(host: Host, view: str | None) -> bool:
+    return runtime_of(host).holders.is_elsewhere(view or "")
+
+
+async def test_a_page_that_reads_slowly_is_sent_the_newest_partial_input(start: Start) -> None:
+    """Goes red if partial input is dropped while the page has not acknowledged the one before."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    runtime = runtime_of(b)
+    assert call.view is not None
+    runtime.views.show_partial(call.view, {"text": "a"})
+    await until(lambda: _in_flight(b, call.view))
+    for text in ("ab", "abc"):
+        runtime.views.show_partial(call.view, {"text": text})
+    # The page acknowledges the first one with `message`, and only the newest of the others was kept.
+    assert await until_method(page, "tool-input-partial") == {"arguments": {"text": "a"}}
+    assert await until_method(page, "tool-input-partial") == {"arguments": {"text": "abc"}}
+
+
+async def _in_flight(host: Host, view: str | None) -> bool:
+    session = runtime_of(host).views.session(view)
+    return session is not None and session.partial_in_flight
+
+
+async def test_a_cancelled_call_is_shown_by_another_worker(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    await call.cancel("The user stopped it.")
+    assert await until_method(page, "tool-cancelled") == {"reason": "The user stopped it."}
+
+
+async def test_large_results_do_not_travel_over_the_bus(start: Start, redis_server: RedisServer) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    await call.run({"text": "x" * 200_000})
+    assert len((await until_method(page, "tool-result"))["content"][0]["text"]) == 200_000
+    with redis.Redis.from_url(redis_server.url) as client:
+        streams: list[Any] = [client.xrange(key) for key in client.scan_iter("fanlight:bus:worker:*")]
+    assert max(len(fields[b"m"]) for stream in streams for _, fields in stream) < 1000
+
+
+async def test_calls_of_a_worker_that_died_are_cancelled_for_all(start: Start, notes: Notes) -> None:
+    """Goes red if no other worker looks for calls without a living caller."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, {"text": "slow"})
+        await until_method(page, "tool-input")
+        await partition(a)
+        assert "restarted" in (await until_method(page, "tool-cancelled"))["reason"]
+        # The worker was only cut off. The View keeps its first outcome.
+        notes.release.set()
+    record = await runtime_of(b).store.load(str(call.view))
+    assert record is not None
+    assert record.result is None
+    assert call.result is not None
+
+
+async def partition(host: Host) -> None:
+    """Cut a worker off from the bus: it renews no lease and receives nothing."""
+    workers = runtime_of(host).workers
+    bus: Any = workers._bus
+    bus._url = "redis://127.0.0.1:1"
+    worker = str(workers.id)
+    await bus.leave(worker)
+    client, bus._client = bus._client, None
+    await client.aclose()
+
+
+async def test_a_worker_that_starts_leaves_the_calls_of_others_alone(start: Start, notes: Notes) -> None:
+    """Goes red if a start cancels all unfinished calls."""
+    a = await start()
+    call = await a.conversation("c1").begin("notes__show")
+    b = await start()
+    await anyio.sleep(1.5)  # longer than a lease, after which dead workers are looked for
+    page = await shown(b, call.view, call.token)
+    await call.run({"text": "x"})
+    assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
+
+
+# Pages
+
+
+async def test_a_page_that_opens_a_view_elsewhere_takes_it_from_the_other_page(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    first = await shown(a, call.view, call.token)
+    second = await shown(b, call.view, call.token)
+    await until_method(second, "tool-result")
+    await until_frame(first, "elsewhere")
+    assert (sessions(a), sessions(b)) == (0, 1)
+
+
+async def until_frame(page: Page, kind: str) -> dict[str, Any]:
+    while (frame := await page.next())["type"] != kind:
+        pass
+    return frame
+
+
+async def test_a_page_that_moves_to_another_worker_continues_without_loading(start: Start, notes: Notes) -> None:
+    """Goes red if the former holder is not asked to hand the View over."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(a, call.view, call.token)
+    await until_method(page, "tool-result")
+    page.disconnect()
+    again = await resumed(b, page, call.view, call.token)
+    assert again.shown["type"] == "resumed"
+    answer = await ask(again, "tools/call", {"name": "write", "arguments": {"text": "b"}})
+    assert answer["result"]["content"][0]["text"] == "written: b"
+    assert notes.calls == ["x", "b"]
+    assert (sessions(a), sessions(b)) == (0, 1)
+
+
+async def test_a_request_that_is_being_served_gets_its_response_after_the_page_moved(
+    start: Start, notes: Notes
+) -> None:
+    """Goes red if the former holder hands over without waiting for responses."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(a, call.view, call.token)
+    await until_method(page, "tool-result")
+    await page.say({"id": 9, "method": "tools/call", "params": {"name": "write", "arguments": {"text": "slow"}}})
+    await until(lambda: _called(notes, "slow"))
+    page.disconnect()
+
+    async def release_later() -> None:
+        await anyio.sleep(0.2)
+        notes.release.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(release_later)
+        again = await resumed(b, page, call.view, call.token, requests=[{"id": 9, "method": "tools/call"}])
+    answer = await again.message()
+    assert answer["id"] == 9
+    assert answer["result"]["content"][0]["text"] == "written: slow"
+    assert notes.calls.count("slow") == 1
+
+
+async def _called(notes: Notes, text: str) -> bool:
+    return text in notes.calls
+
+
+async def test_a_page_cannot_resume_a_view_that_another_page_shows_elsewhere(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    first = await shown(a, call.view, call.token)
+    await shown(b, call.view, call.token)
+    with pytest.raises(ElsewhereError):
+        await resumed(a, first, call.view, call.token)
+    assert (sessions(a), sessions(b)) == (0, 1)
+
+
+async def test_a_worker_that_lost_a_view_writes_nothing_and_lets_its_page_know(start: Start) -> None:
+    """Goes red if what a session knows is written without comparing the holder."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    first = await shown(a, call.view, call.token)
+    await until_method(first, "tool-result")
+    # The other worker takes the View without being able to ask for it.
+    await runtime_of(b).records.change(str(call.view), {"holder": runtime_of(b).workers.id})
+    update = {"content": [{"type": "text", "text": "stale"}]}
+    await first.say({"id": 9, "method": "ui/update-model-context", "params": update})
+    await until_frame(first, "elsewhere")
+    assert await a.conversation("c1").context() == []
+    assert sessions(a) == 0
+
+
+async def test_a_stale_session_is_not_resumed_by_the_page_that_left_it(start: Start) -> None:
+    """Goes red if a worker trusts its own session without comparing the holder in the store."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(a, call.view, call.token)
+    await until_method(page, "tool-result")
+    page.disconnect()
+    runtime = runtime_of(a)
+    stale = runtime.views.session(call.view)
+    moved = await resumed(b, page, call.view, call.token)
+    moved.disconnect()
+    # As if the first worker had been frozen and never saw that it lost the View.
+    runtime.views._sessions[str(call.view)] = stale  # type: ignore[assignment]
+    back = await resumed(a, moved, call.view, call.token)
+    assert back.shown["type"] == "resumed"
+    assert runtime.views.session(call.view) is not stale
+    assert sessions(b) == 0
+
+
+async def test_a_dead_holder_does_not_keep_a_view(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(a, call.view, call.token)
+    await until_method(page, "tool-result")
+    await partition(a)
+    again = await resumed(b, page, call.view, call.token)
+    assert again.shown == {"type": "resumed", "seen": 0, "restarted": True}
+    answer = await ask(again, "tools/call", {"name": "write", "arguments": {"text": "b"}})
+    assert answer["result"]["content"][0]["text"] == "written: b"
+
+
+# What an agent does
+
+
+async def test_tools_of_a_view_are_listed_and_called_by_another_worker(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await Page().open(b, call.view, call.token)
+    await page.next()
+    await page.ask("ui/initialize", WITH_TOOLS, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    await answer_requests(page, "tools/list", {"tools": [WAVE]})
+    chat = a.conversation("c1")
+
+    async def offered() -> str | None:
+        return next((tool.name for tool in await chat.tools() if tool.name.endswith("wave")), None)
+
+    name = await until(offered)
+    assert await a.conversation("c2").tools() != await chat.tools()
+    result: list[Any] = []
+
+    async def wave() -> None:
+        result.append((await chat.call_tool(name, {})).text)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wave)
+        await answer_requests(page, "tools/call", {"content": [{"type": "text", "text": "waved"}]})
+    assert result == ["waved"]
+    # A page that is gone takes the View's tools with it.
+    page.disconnect(closed=True)
+
+    async def withdrawn() -> bool:
+        return await offered() is None
+
+    await until(withdrawn)
+
+
+async def answer_requests(page: Page, method: str, result: dict[str, Any]) -> None:
+    """Answer the next request of the host with a method."""
+    while (message := await page.message()).get("method") != method:
+        pass
+    await page.say({"id": message["id"], "result": result})
+
+
+async def test_context_is_given_once_whichever_worker_asks(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(b, call.view, call.token)
+    await until_method(page, "tool-result")
+    await ask(page, "ui/update-model-context", {"content": [{"type": "text", "text": "chosen"}]})
+    both: list[str] = []
+
+    async def take(host: Host) -> None:
+        both.extend(update.text for update in await host.conversation("c1").context())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take, a)
+        tasks.start_soon(take, b)
+    assert both == ["chosen"]
+
+
+async def test_a_view_is_closed_by_another_worker(start: Start) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(b, call.view, call.token)
+    await until_method(page, "tool-result")
+    view = str(call.view)
+    assert (await a.view(view)).state == "shown"
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(a.close_view, view)
+        await answer_requests(page, "ui/resource-teardown", {})
+        await until_frame(page, "closed")
+    assert (await b.view(view)).state == "closed"
+    assert sessions(b) == 0
+    with pytest.raises(UnknownViewError):
+        await a.close_view(view)
+
+
+async def test_a_view_that_no_page_has_shown_can_be_closed(start: Start) -> None:
+    a = await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    await a.close_view(str(call.view))
+    assert (await a.view(str(call.view))).state == "closed"
+
+
+async def test_erasing_a_user_ends_the_sessions_of_all_workers(start: Start) -> None:
+    def identify(connection: Any) -> str:
+        return "alice"
+
+    a, b = await start(user=identify), await start(user=identify)
+    call = await a.conversation("c1", user="alice").call_tool("notes__show", {"text": "x"})
+    page = await Page().open(b, call.view, call.token, user="alice")
+    assert (await page.next())["type"] == "show"
+    await a.forget(user="alice")
+    await until_frame(page, "closed")
+    assert sessions(b) == 0
+
+
+async def test_pages_of_a_user_are_disconnected_by_another_worker(start: Start) -> None:
+    def identify(connection: Any) -> str:
+        return "alice"
+
+    a, b = await start(user=identify), await start(user=identify)
+    call = await a.conversation("c1", user="alice").call_tool("notes__show", {"text": "x"})
+    page = await Page().open(b, call.view, call.token, user="alice")
+    await a.disconnect("alice")
+
+    async def is_closed() -> bool:
+        return page.closed is not None
+
+    await until(is_closed)
+
+
+# Configuration
+
+
+def test_a_bus_needs_a_store_that_is_shared() -> None:
+    with pytest.raises(ArgumentError, match="the store is in memory"):
+        Host({}, bus="redis://localhost")
+
+
+def test_a_bus_is_a_redis() -> None:
+    with pytest.raises(ArgumentError, match=r"bus is 'amqp://localhost', expected"):
+        Host({}, store="sqlite:///x.db", bus="amqp://localhost")
+
+
+def test_a_store_in_redis_is_the_bus_too(redis_server: RedisServer) -> None:
+    assert runtime_of(Host({}, store=redis_server.url)).workers.has_bus
