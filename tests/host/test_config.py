@@ -152,3 +152,13 @@ def test_an_invalid_file_raises_with_the_place_and_what_to_write(tmp_path: Path,
 def test_a_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.json cannot be read: No such file"):
         load_config(tmp_path / "nowhere.json")
+
+
+def test_affinity_is_read_from_entries_of_commands_and_urls() -> None:
+    command = parse_target({"command": "python", "affinity": "conversation"})
+    url = parse_target({"url": "https://maps.example/mcp", "affinity": "conversation"})
+    assert isinstance(command, Command)
+    assert isinstance(url, Url)
+    assert command.affinity == url.affinity == "conversation"
+    with pytest.raises(ConfigError, match=r"server\.affinity is 'user' \(str\), expected \"conversation\""):
+        parse_target({"command": "python", "affinity": "user"})

@@ -1,7 +1,8 @@
 """Several workers of one host: two `Host` objects with one store and a real Redis, as two processes would have."""
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,12 @@ async def start(redis_server: RedisServer, tmp_path: Path, notes: Notes) -> Asyn
                 "policy": Policy({"tools": "allow", "messages": "allow", "app_tools": "allow"}),
                 "timeouts": Timeouts(lease=0.6, handover=1.0),
             }
-            host = Host({"notes": notes.server}, **{**defaults, **options})
+            servers = options.pop("servers", {"notes": notes.server})
+            host = Host(servers, **{**defaults, **options})
             await stack.enter_async_context(host)
-            await host.servers["notes"].ready()
-            async with polling() as poll:
-                await poll(lambda: is_alive(host))
+            for server in servers:
+                await host.servers[server].ready()
+            await until(lambda: is_alive(host))
             return host
 
         yield start_one
@@ -86,22 +88,12 @@ async def is_alive(host: Host) -> bool:
     return workers.id in await workers.alive()
 
 
-@asynccontextmanager
-async def polling() -> AsyncIterator[Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]]:
-    """Gives a function that waits until a condition holds."""
-
-    async def poll(condition: Callable[[], Awaitable[Any]]) -> Any:
-        with anyio.fail_after(20):
-            while not (found := await condition()):
-                await anyio.sleep(0.01)
-            return found
-
-    yield poll
-
-
 async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
-    async with polling() as poll:
-        return await poll(condition)
+    """Wait until a condition holds, and return what it returned."""
+    with anyio.fail_after(20):
+        while not (found := await condition()):  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        return found
 
 
 async def shown(host: Host, view: str | None, token: str | None, hello: dict[str, Any] = HELLO) -> Page:
@@ -486,6 +478,67 @@ async def test_pages_of_a_user_are_disconnected_by_another_worker(start: Start) 
         return page.closed is not None
 
     await until(is_closed)
+
+
+# Servers that keep state
+
+COUNTER = """
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+server = MCPServer("counter")
+counts = []
+
+
+@server.tool()
+async def count(text: str, ctx: Context) -> str:
+    counts.append(text)
+    await ctx.report_progress(1, 2, "half")
+    if text == "fail":
+        raise ValueError("No.")
+    return " ".join(counts) + "." * (100_000 if text == "long" else 0)
+
+
+server.run("stdio")
+"""
+
+
+@pytest.fixture
+def counter(tmp_path: Path) -> dict[str, Any]:
+    script = tmp_path / "counter.py"
+    script.write_text(COUNTER)
+    return {"command": sys.executable, "args": [str(script)], "affinity": "conversation"}
+
+
+async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
+    start: Start, counter: dict[str, Any]
+) -> None:
+    """Goes red if requests are sent to the process of the worker that they come from."""
+    a, b = await start(servers={"counter": counter}), await start(servers={"counter": counter})
+
+    async def count(host: Host, conversation: str, text: str) -> str:
+        return (await host.conversation(conversation).call_tool("counter__count", {"text": text})).text
+
+    assert await count(a, "c1", "1") == "1"
+    assert await count(b, "c1", "2") == "1 2"
+    assert await count(b, "c2", "x") == "x"
+    assert await count(a, "c2", "y") == "x y"
+    failed = await b.conversation("c1").call_tool("counter__count", {"text": "fail"})
+    assert failed.result is not None
+    assert failed.result["isError"] is True
+    # A result that is too large for the bus goes through the store.
+    assert len(await count(b, "c1", "long")) > 100_000
+    # Another worker owns the conversation when its owner has ended, with a process that knows nothing of it.
+    await partition(a)
+    assert await count(b, "c1", "3") == "x y 3"
+
+
+async def test_commands_without_affinity_are_reported_when_workers_share_a_bus(
+    start: Start, counter: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    del counter["affinity"]
+    await start(servers={"counter": counter})
+    assert "Each worker starts its own process of counter." in caplog.text
 
 
 # Configuration

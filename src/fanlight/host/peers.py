@@ -55,6 +55,8 @@ class PeerRequests:
                 case messages.ShowAs(view, mode):
                     await runtime.views.show_as(view, mode)
                     return {}
+                case messages.ServerRequest():
+                    return await runtime.router.serve(message, progress)
                 case messages.CallAppTool(view, name, arguments):
                     return await runtime.requests.call_app_tool(runtime.views.live(view), name, arguments)
         except UnknownViewError as error:

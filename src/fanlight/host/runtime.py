@@ -56,6 +56,7 @@ from fanlight.host.upstream.events import (
     ServerEvent,
     ToolsChanged,
 )
+from fanlight.host.upstream.router import ServerRouter
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.validation import check_hosts, check_origins
 from fanlight.host.views.app_tools import AppTools, offered_tools
@@ -127,8 +128,10 @@ class Runtime:
         self.log = AuditTrail(self.audit)
         self.consent = Consent(self.store, self.audit, self.handlers, limits)
         self.app_tools = AppTools(limits)
+        self.router = ServerRouter(self.servers, self.workers, timeouts)
         self.requests = ViewRequests(
             self.servers,
+            self.router,
             self.records,
             self.app_tools,
             policy,
@@ -159,13 +162,13 @@ class Runtime:
         self.reader = DocumentReader(dialects=dialects)
         self.calls = CallRunner(
             self.servers,
+            self.router,
             self.records,
             self.views,
             self.holders,
             self.reader,
             self.log,
             self.tasks,
-            timeouts=timeouts,
             limits=limits,
             dialects=dialects,
             tokens=self.tokens,
@@ -202,6 +205,7 @@ class Runtime:
         await self._stack.enter_async_context(self.tasks)
         await self.workers.start(PeerRequests(self))
         if self.workers.has_bus:
+            self._warn_of_processes()
             self.tasks.start_soon(self._cancel_calls_of_the_dead)
         else:
             await self.records.cancel_unfinished((), _RESTARTED)
@@ -229,6 +233,14 @@ class Runtime:
                 await self.audit.flush()
                 await self.workers.leave()
                 await self.store.close()
+
+    def _warn_of_processes(self) -> None:
+        if commands := self.router.unrouted_commands:
+            logger.warning(
+                "Each worker starts its own process of %s. If such a server keeps state, workers disagree: write "
+                '{"command": ..., "affinity": "conversation"}, or serve it at a URL',
+                ", ".join(commands),
+            )
 
     @asynccontextmanager
     async def lifetime(self) -> AsyncIterator[None]:
@@ -300,7 +312,7 @@ class Runtime:
 
     async def begin(self, server: str, tool: str, owner: Owner) -> Call:
         """Begin a call of a server's tool, whether or not the model may call it."""
-        execute = partial(self.calls.call_server, server, tool, owner.user)
+        execute = partial(self.calls.call_server, server, tool, owner)
         call = Call(self.calls, server, tool, owner, execute, await self.calls.open_linked(server, tool, owner))
         self.begun.append(call)
         return call

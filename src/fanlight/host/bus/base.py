@@ -36,6 +36,12 @@ class Bus(Protocol):
     async def workers(self) -> Collection[str]:
         """Return the workers that have a lease."""
 
+    async def own(self, key: str, worker: str, seconds: float) -> str:
+        """Return the worker that owns a key: the one that asked for it first and has a lease, otherwise this one.
+
+        A key that nobody asks for within some seconds has no owner any more.
+        """
+
     async def leave(self, worker: str) -> None:
         """End the lease of a worker that stops, and discard the messages to it."""
 

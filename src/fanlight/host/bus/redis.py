@@ -4,6 +4,7 @@ A stream and not a channel of publish/subscribe: a worker that lost its connecti
 The clock is that of Redis, so the clocks of the workers need not agree.
 """
 
+import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -48,6 +49,17 @@ return 1
 )
 
 _WORKERS: Final = _NOW + "return redis.call('zrangebyscore', KEYS[1], now, '+inf')"
+
+
+_OWN: Final = (
+    _NOW
+    + """
+local owner = redis.call('get', KEYS[2])
+if not owner or tonumber(redis.call('zscore', KEYS[1], owner) or 0) < now then owner = ARGV[1] end
+redis.call('set', KEYS[2], owner, 'px', ARGV[2])
+return owner
+"""
+)
 
 
 class RedisBus:
@@ -137,6 +149,14 @@ class RedisBus:
         with self._errors():
             found = await self._redis().eval(_WORKERS, 1, _LEASES)
         return frozenset(each.decode() for each in found)
+
+    async def own(self, key: str, worker: str, seconds: float) -> str:
+        digest = hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()
+        with self._errors():
+            owner = await self._redis().eval(
+                _OWN, 2, _LEASES, f"fanlight:bus:owner:{digest}", worker, int(seconds * 1000)
+            )
+        return str(owner.decode())
 
     async def leave(self, worker: str) -> None:
         with self._errors():

@@ -4,10 +4,11 @@ A message that is too large for the bus is kept in the store, and only its key t
 worker id, finds no other workers, and sends nothing.
 """
 
+import json
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -35,9 +36,14 @@ from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject
 logger = logging.getLogger(__name__)
 
 _PAYLOAD_SECONDS: Final = 120.0
+_OWNERSHIP_SECONDS: Final = 7 * 86_400.0
 _LIVENESS_INTERVAL: Final = 0.5
 
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+class OnProgress(Protocol):
+    """Receives the progress of a request."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
 class MessageHandler(Protocol):
@@ -114,6 +120,13 @@ class Workers:
     async def alive(self) -> Collection[str]:
         """Return the ids of the workers that are alive, this one among them. Raise BusError if that is not known."""
         return () if self._bus is None else await self._bus.workers()
+
+    async def owner(self, *key: str | None) -> str | None:
+        """Return the worker that owns a key, if it is another one. Raise BusError if that is not known."""
+        if self._bus is None or self.id is None:
+            return None
+        owner = await self._bus.own(json.dumps(key), self.id, _OWNERSHIP_SECONDS)
+        return None if owner == self.id else owner
 
     async def check(self) -> None:
         """Raise BusError if the bus cannot be used now."""
@@ -196,7 +209,8 @@ class Workers:
 
     def _receive(self, text: str, age: float) -> None:
         envelope = decode_object(text) or {}
-        if age <= envelope.get("seconds", age):
+        seconds = envelope.get("seconds")
+        if seconds is None or age <= seconds:
             self._tasks.start_soon(self._dispatch, envelope)
 
     async def _dispatch(self, envelope: JSONObject) -> None:
@@ -242,14 +256,14 @@ class Workers:
     async def _serve(self, sender: str, id: str, message: WorkerMessage, seconds: float | None) -> None:
         assert self._handler is not None
 
-        async def progress(progress: float, total: float | None, text: str | None) -> None:
-            await self.notify(sender, RequestProgress(id, progress, total, text))
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            await self.notify(sender, RequestProgress(id, progress, total, message))
 
         with anyio.CancelScope() as scope:
             self._served[id] = scope
             try:
                 with anyio.move_on_after(seconds):
-                    response = Response(id, await self._handler.serve(sender, message, progress))
+                    response = Response(id, await self._handler.serve(sender, message, report))
                     await self.notify(sender, response)
             except RequestError as error:
                 await self.notify(sender, Response(id, error=_error(str(error), error.code, error.data)))

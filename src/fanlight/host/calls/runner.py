@@ -12,7 +12,7 @@ from fanlight.host.errors import ServerError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.tasks import HostTasks
-from fanlight.host.timeouts import Timeouts
+from fanlight.host.upstream.router import ServerRouter
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.holders import ViewHolders
@@ -46,6 +46,7 @@ class CallRunner:
     def __init__(
         self,
         servers: Servers,
+        router: ServerRouter,
         records: ViewRecords,
         views: ViewRegistry,
         holders: ViewHolders,
@@ -53,19 +54,18 @@ class CallRunner:
         log: AuditTrail,
         tasks: HostTasks,
         *,
-        timeouts: Timeouts,
         limits: Limits,
         dialects: bool,
         tokens: ViewTokens,
     ) -> None:
         self._servers = servers
+        self._router = router
         self._records = records
         self._views = views
         self._holders = holders
         self._reader = reader
         self._log = log
         self._tasks = tasks
-        self._timeouts = timeouts
         self._limits = limits
         self._dialects = dialects
         self._tokens = tokens
@@ -97,11 +97,10 @@ class CallRunner:
         """Return a stream that sends a View the arguments while the model writes them."""
         return ArgumentStream(self._views, self._holders, self._tasks, view)
 
-    async def call_server(self, server: str, tool: str, user: str | None, arguments: JSONObject) -> JSONObject:
+    async def call_server(self, server: str, tool: str, owner: Owner, arguments: JSONObject) -> JSONObject:
         """Call a tool. A JSON-RPC error of the server becomes a result with `isError`."""
         try:
-            connection = await self._servers.connect(server, user)
-            return await connection.call_tool(tool, arguments, timeout=self._timeouts.call)
+            return await self._router.call_tool(server, owner.user, owner.conversation, tool, arguments)
         except ServerError as error:
             return {"content": [{"type": "text", "text": error.message}], "isError": True}
 

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -28,10 +28,14 @@ from mcp.server.lowlevel import Server
 from fanlight.host.errors import ConfigError
 from fanlight.lowlevel import lowlevel_server
 
-_KEYS: Final = ("command", "args", "env", "cwd", "url", "headers", "type")
+_KEYS: Final = ("command", "args", "env", "cwd", "url", "headers", "type", "affinity")
 _SIMILAR: Final = 0.65  # "ulr" is "url"; "envFile", a key of another host, is not "env"
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]+)\}")
 _REMOTE_TYPES: Final = ("http", "streamable-http", "streamableHttp")
+
+
+Affinity = Literal["conversation"] | None
+"""What keeps the requests to a server with one worker: a server that has state in its process needs it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Command:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
     cwd: Path | None = None
+    affinity: Affinity = None
+    """Whether all requests of a conversation go to the process of one worker."""
 
     def __str__(self) -> str:
         return shlex.join((self.command, *self.args))
@@ -56,6 +62,8 @@ class Url:
 
     url: str
     headers: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
+    affinity: Affinity = None
+    """Whether all requests of a conversation go through the connection of one worker."""
     auth: httpx2.Auth | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -98,7 +106,8 @@ def parse_target(server: object, name: str = "server") -> Target:
             cwd = None if server.cwd is None else Path(server.cwd)
             return Command(server.command, tuple(server.args), server.env, cwd)
         case Mapping():
-            return _with_auth(_from_entry(server, name, None, os.environ), server.get("auth"), name)
+            target = _with_affinity(_from_entry(server, name, None, os.environ), server.get("affinity"), name)
+            return _with_auth(target, server.get("auth"), name)
     if (lowlevel := lowlevel_server(server)) is not None:
         return InProcess(lowlevel)
     if isinstance(server, Sequence):
@@ -126,7 +135,8 @@ def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -
         if not isinstance(entry, Mapping):
             raise ConfigError(f'{path}: {name} is {_kind(entry)}, expected an object such as {{"command": "python"}}.')
         if not entry.get("disabled"):
-            servers[name] = _from_entry(entry, f"{path}: {name}", path.parent, known)
+            where = f"{path}: {name}"
+            servers[name] = _with_affinity(_from_entry(entry, where, path.parent, known), entry.get("affinity"), where)
     return servers
 
 
@@ -191,6 +201,16 @@ def _check_spelling(entry: Mapping[str, Any], name: str) -> None:
         near = difflib.get_close_matches(str(key).lower(), missing, n=1, cutoff=_SIMILAR)
         if key not in _KEYS and near:
             raise ConfigError(f'{name} has the key "{key}", which is not known. Write "{near[0]}".')
+
+
+def _with_affinity(target: Target, affinity: object, name: str) -> Target:
+    """Add `affinity`, which commands and URLs have."""
+    if affinity is None:
+        return target
+    if affinity != "conversation":
+        raise ConfigError(f'{name}.affinity is {_kind(affinity)}, expected "conversation", or leave it out.')
+    assert isinstance(target, Command | Url), "an entry has one or the other"
+    return replace(target, affinity="conversation")
 
 
 def _with_auth(target: Target, auth: object, name: str) -> Target:

@@ -19,6 +19,7 @@ from fanlight.host.limits import Limits
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.connection import Connection
+from fanlight.host.upstream.router import ServerRouter
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
@@ -36,6 +37,7 @@ class ViewRequests:
     def __init__(
         self,
         servers: Servers,
+        router: ServerRouter,
         records: ViewRecords,
         app_tools: AppTools,
         policy: Policy,
@@ -48,6 +50,7 @@ class ViewRequests:
         limits: Limits,
     ) -> None:
         self._servers = servers
+        self._router = router
         self._records = records
         self._app_tools = app_tools
         self._policy = policy
@@ -70,11 +73,14 @@ class ViewRequests:
         decision = self._policy.tool_call(app, tool, arguments)
         details = (("Tool", name), ("Server", app.server), ("Arguments", arguments))
         await self._consent.check(app, decision, "tool", name, details, asker=session, once_per_view=True)
-        return await _for_view(connection.call_tool(name, arguments, on_progress=progress, timeout=self._timeouts.call))
+        return await _for_view(
+            self._router.call_tool(app.server, app.user, app.conversation, name, arguments, progress)
+        )
 
     async def ask_server(self, session: Session, method: str, params: JSONObject) -> JSONObject:
         """Forward a request that reads or lists something to the View's server."""
-        connection = await self._connection(self._app(session))
+        app = session.app
+        connection = await self._connection(app)
         cursor = params.get("cursor")
         cursor = cursor if isinstance(cursor, str) else None
         match method:
@@ -84,7 +90,7 @@ class ViewRequests:
                 uri = params.get("uri")
                 if not isinstance(uri, str):
                     raise RequestError("resources/read: uri is missing, expected a string.", INVALID_PARAMS)
-                return await _for_view(connection.read_resource(uri))
+                return await _for_view(self._router.read_resource(app.server, app.user, app.conversation, uri))
             case "resources/list":
                 return await _for_view(connection.list_resources(cursor))
             case "resources/templates/list":
