@@ -31,6 +31,7 @@ from fanlight.host.host import runtime_of
 from fanlight.host.store.sqlite import SqliteStore
 from fanlight.host.upstream.auth.oauth import SignInAuth
 from fanlight.protocol.errors import ArgumentError
+from support.databases import RedisServer
 from support.docs import ROOT, blocks
 from support.oauth_server import Protected, protected_server
 
@@ -49,9 +50,11 @@ def identify(connection: HTTPConnection) -> str | None:
 class Program:
     """A program with many users, and the sign-ins that it was asked to show."""
 
-    def __init__(self, url: str, store: str | None = None, timeouts: Timeouts = SHORT, **options: Any) -> None:
+    def __init__(
+        self, url: str, store: str | None = None, timeouts: Timeouts = SHORT, bus: str | None = None, **options: Any
+    ) -> None:
         oauth = UserOAuth({"crm"}, REDIRECT_URI, **options)
-        self.host = Host({"crm": url}, store=store, user=identify, oauth=oauth, timeouts=timeouts)
+        self.host = Host({"crm": url}, store=store, bus=bus, user=identify, oauth=oauth, timeouts=timeouts)
         self.app = self.host.wrap(Starlette())
         self.asked: list[SignIn] = []
         self._changed = anyio.Event()
@@ -204,6 +207,36 @@ async def test_another_user_cannot_finish_a_sign_in() -> None:
             finished = await program.visit(await account(sign_in.url, "alice"), "alice")
             assert finished.status_code == 200  # the attempts changed nothing
             assert await program.whoami("alice") == "alice"
+
+
+@pytest.mark.process
+async def test_a_redirect_that_arrives_at_another_worker_finishes_the_sign_in(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    """Goes red if the worker that began a sign-in is not stored, or the others do not learn that it was finished."""
+    redis_server.clear()
+    shared = {"store": f"sqlite:///{tmp_path / 'host.db'}", "bus": redis_server.url}
+    with protected_server() as crm:
+        async with running(crm, **shared) as first, running(crm, **shared) as second:
+            for program in (first, second):
+                with pytest.raises(SignInRequiredError):
+                    await program.whoami("alice")
+            back = await account((await first.sign_in_of("alice")).url, "alice")
+            assert "not known" in (await second.visit(back, "bob")).text
+            page = await second.visit(back, "alice")
+            assert "You are signed in to crm." in page.text
+            assert await first.whoami("alice") == "alice"
+            with anyio.fail_after(PATIENCE):
+                while await whoami_or_none(second) != "alice":  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
+        assert crm.accounts.sign_ins == 1
+
+
+async def whoami_or_none(program: Program) -> str | None:
+    try:
+        return await program.whoami("alice")
+    except SignInRequiredError:
+        return None
 
 
 async def test_a_redirect_is_accepted_once_and_an_unknown_one_not_at_all() -> None:

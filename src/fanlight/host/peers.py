@@ -36,6 +36,8 @@ class PeerRequests:
                 await runtime.opener.documents.forget_views(views)
             case messages.UserErased(user):
                 await runtime.drop_user(user)
+            case messages.SignedIn(user, server):
+                runtime.servers.close_waiting(server, user)
             case messages.PagesDisconnected(user):
                 await runtime.views.disconnect_pages(user)
             case messages.ViewsReloaded(server, only_changed):
@@ -57,6 +59,9 @@ class PeerRequests:
                     return {}
                 case messages.ServerRequest():
                     return await runtime.router.serve(message, progress)
+                case messages.SignInFinished(user, query) if runtime.sign_ins is not None:
+                    finished = await runtime.sign_ins.finish_here(user, query)
+                    return {"is_signed_in": finished.is_signed_in, "message": finished.message}
                 case messages.CallAppTool(view, name, arguments):
                     return await runtime.requests.call_app_tool(runtime.views.live(view), name, arguments)
         except UnknownViewError as error:

@@ -103,7 +103,15 @@ class Runtime:
         self.sign_ins = (
             None
             if options.oauth is None
-            else SignIns(options.oauth, servers, self.store, timeouts.sign_in, self._begin_sign_in, options.credentials)
+            else SignIns(
+                options.oauth,
+                servers,
+                self.store,
+                timeouts.sign_in,
+                self._begin_sign_in,
+                self.workers,
+                options.credentials,
+            )
         )
         self.servers = Servers(
             servers,

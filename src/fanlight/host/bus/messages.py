@@ -108,7 +108,15 @@ class SignInFinished:
     """A browser came back from an authorization server to another worker than the one that started the sign-in."""
 
     user: str
-    query: str
+    query: JSONObject
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """A user has signed in to a server, so connections that wait for this need not wait any longer."""
+
+    user: str
+    server: str
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,7 @@ WorkerMessage = (
     | ViewsReloaded
     | ServerRequest
     | SignInFinished
+    | SignedIn
     | RequestProgress
     | RequestCancelled
     | Response

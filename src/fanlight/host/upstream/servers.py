@@ -300,6 +300,13 @@ class Servers(Mapping[str, Connection]):
         for connection in self._all():
             connection.add_listener(listener)
 
+    def close_waiting(self, name: str, user: str) -> None:
+        """Close the connection of a user that waits for a sign-in. The next use opens it with what is stored."""
+        access = self._access.get((user, name))
+        if access is not None and access.own is not None and access.own.sign_in is not None:
+            del self._access[user, name]
+            access.own.close()
+
     async def disconnect(self, user: str) -> None:
         """Close the connections of a user."""
         for key in [key for key in self._access if key[0] == user]:

@@ -4,7 +4,11 @@ The `mcp` SDK runs the protocol (discovery, registration, PKCE, exchange, refres
 and connects the redirect, which arrives at a route of the host, to the connection that waits for it.
 """
 
+import hashlib
+import json
+import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -22,6 +26,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel
 
+from fanlight.host.bus.messages import SignedIn, SignInFinished
+from fanlight.host.bus.workers import Workers
+from fanlight.host.errors import BusError, RequestError
 from fanlight.host.store.base import Store
 from fanlight.host.upstream.auth.credentials import Credential, Credentials
 from fanlight.host.upstream.config import Url, parse_target
@@ -35,6 +42,7 @@ CALLBACK: Final = "oauth/callback"
 """The path of the redirect below the path that `Host.wrap` serves."""
 
 _EXCHANGE_TIMEOUT: Final = 30.0  # for the authorization server to exchange a code for a token
+_MARGIN: Final = 2.0
 _MAX_REASON: Final = 300
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _NOT_ACCEPTED: Final = "its authorization server did not accept the sign-in"
@@ -162,6 +170,7 @@ class SignIns:
         store: Stores tokens and registrations by user and server.
         timeout: For how many seconds a sign-in can be finished.
         notify: Is called with each sign-in that begins.
+        workers: The other workers, to which the browser of a user may come back.
         others: Returns the credentials for the servers that are not signed in to with OAuth.
     """
 
@@ -172,6 +181,7 @@ class SignIns:
         store: Store,
         timeout: float,
         notify: Callable[[SignIn], None],
+        workers: Workers,
         others: Credentials | None = None,
     ) -> None:
         self.redirect_uri = options.redirect_uri
@@ -180,6 +190,7 @@ class SignIns:
         self._clients = options.clients
         self._store = store
         self._notify = notify
+        self._workers = workers
         self._others = others
         self._urls = {name: _url_of(name, servers) for name in options.servers}
         self._pending: dict[str, _Pending] = {}
@@ -213,9 +224,12 @@ class SignIns:
             issuer=client.issuer,
         )
 
-    def begin(self, sign_in: SignIn) -> _Pending:
+    async def begin(self, sign_in: SignIn) -> _Pending:
         """Let the user of a sign-in finish it, until `end`."""
         state = parse_qs(urlsplit(sign_in.url).query)["state"][0]
+        if self._workers.id is not None:
+            expires = time.time() + self.timeout
+            await self._store.put_payload(_route(state, sign_in.user), self._workers.id.encode(), expires)
         pending = self._pending[state] = _Pending(sign_in, state)
         self._notify(sign_in)
         return pending
@@ -225,7 +239,24 @@ class SignIns:
         self._pending.pop(pending.state, None)
 
     async def finish(self, user: str, query: Mapping[str, str]) -> SignInResult:
-        """Finish the sign-in that a redirect belongs to, if it is of the user whose browser brought it."""
+        """Finish the sign-in that a redirect belongs to, here or at the worker that began it."""
+        state = query.get("state", "")
+        if state not in self._pending and self._workers.id is not None:
+            worker = await self._store.take_payload(_route(state, user))
+            if worker is not None and worker.decode() != self._workers.id:
+                return await self._finish_at(worker.decode(), user, query)
+        return await self.finish_here(user, query)
+
+    async def _finish_at(self, worker: str, user: str, query: Mapping[str, str]) -> SignInResult:
+        request = SignInFinished(user, dict(query))
+        try:
+            done = await self._workers.request(worker, request, _EXCHANGE_TIMEOUT + _MARGIN)
+        except RequestError:
+            return SignInResult(False, _UNKNOWN)
+        return SignInResult(done["is_signed_in"], done["message"])
+
+    async def finish_here(self, user: str, query: Mapping[str, str]) -> SignInResult:
+        """Finish a sign-in that this worker began, if it is of the user whose browser brought the redirect."""
         pending = self._pending.get(query.get("state", ""))
         # A user who gets the link or the redirect of another user must not connect one's account to the other's.
         if pending is None or pending.sign_in.user != user:
@@ -237,6 +268,8 @@ class SignIns:
             await pending.settled.wait()
         server = pending.sign_in.server
         if pending.is_signed_in:
+            with suppress(BusError):  # the other workers ask the user again
+                await self._workers.broadcast(SignedIn(user, server))
             return SignInResult(True, f"You are signed in to {server}. You can close this window.")
         reason = pending.answer if isinstance(pending.answer, str) else _NOT_ACCEPTED
         return SignInResult(False, f"You are not signed in to {server}: {reason}. Go back to the chat and begin again.")
@@ -248,6 +281,11 @@ class SignIns:
                 auth.tokens.is_erased = True
         for pending in [each for each in self._pending.values() if each.sign_in.user == user]:
             self.end(pending)
+
+
+def _route(state: str, user: str) -> str:
+    """Return the key of the worker that began a sign-in. Without its user, nobody else finds and removes it."""
+    return f"sign-in {hashlib.sha256(json.dumps([state, user]).encode()).hexdigest()}"
 
 
 def _answer(query: Mapping[str, str], state: str) -> AuthorizationCodeResult | str:
@@ -382,7 +420,7 @@ class SignInAuth(OAuthClientProvider):
         if self._scopes:
             query["scope"] = " ".join(sorted(self._scopes))
         url = parts._replace(query=urlencode(query)).geturl()
-        self._pending = self._sign_ins.begin(SignIn(self.user, self.tokens.server, url))
+        self._pending = await self._sign_ins.begin(SignIn(self.user, self.tokens.server, url))
 
     async def _wait(self) -> AuthorizationCodeResult:
         pending = self._pending
