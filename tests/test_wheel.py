@@ -6,6 +6,7 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from fanlight.host.web.assets import PAGE_SCRIPTS
 from support.docs import ROOT
 
 PACKAGE = ROOT / "src"
@@ -30,7 +31,7 @@ def test_the_wheel_has_what_browsers_load_and_the_types_for_it(wheel: set[str]) 
     browser = files(PACKAGE / "fanlight" / "browser")
     assert browser <= wheel
     types = {"view.d.ts", "types/mcp-app.d.ts", "types/mcp-app-react.d.ts"}
-    scripts = {"mcp-app.js", "mcp-app-consent.js", "mcp-app-download.js", "mcp-grants.js", "sandbox.js", "view.js"}
+    scripts = PAGE_SCRIPTS | {"sandbox.js", "view.js"}
     assert {f"fanlight/browser/{name}" for name in types | scripts | {"proxy.html"}} <= browser
 
 

@@ -241,7 +241,15 @@ async def host(browser: Browser) -> AsyncIterator[Host]:
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    [("mcp-app.js", 8_000), ("mcp-app-consent.js", 2_500), ("mcp-app-download.js", 1_000), ("mcp-grants.js", 2_000)],
+    [
+        ("mcp-app.js", 8_000),
+        ("mcp-app-consent.js", 2_500),
+        ("mcp-app-download.js", 1_000),
+        ("mcp-app-inline.js", 1_000),
+        ("mcp-app-modes.js", 1_500),
+        ("mcp-app-shared.js", 1_000),
+        ("mcp-grants.js", 2_000),
+    ],
 )
 def test_the_element_and_its_parts_are_small_compressed_as_they_are_served(name: str, most: int) -> None:
     assert len(gzip.compress(served_script(name).encode(), 9)) <= most
@@ -253,14 +261,38 @@ async def test_the_parts_of_the_element_are_loaded_only_when_they_are_needed(hos
     async with host.page.expect_download():
         await host.answered("download", files=[{"name": "a.txt", "text": "a"}])
     assert host.scripts.count("mcp-app-download.js") == 1
-    assert "mcp-app-consent.js" not in host.scripts
+    await host.answered("set-display-mode", mode="pip")
+    await host.send("model-context", update={"content": [{"type": "text", "text": "Three left"}]})
+    await expect(host.part("context")).to_be_visible()
+    loaded = {"mcp-app.js", "sandbox.js", "mcp-app-download.js", "mcp-app-modes.js", "mcp-app-shared.js"}
+    assert set(host.scripts) == loaded
 
 
 async def test_a_part_that_cannot_be_loaded_is_the_reason_of_a_failed_command(host: Host) -> None:
-    host.missing = ["mcp-app-consent.js", "mcp-app-download.js"]
+    host.missing = sorted(PAGE_SCRIPTS - {"mcp-app.js"})
     await host.started()
+    assert "mcp-app-modes.js" in (await host.answered("set-display-mode", mode="fullscreen"))["error"]
+    await expect(host.part("frame")).to_be_visible()
     assert "mcp-app-download.js" in (await host.answered("download", files=[{"name": "a", "text": "a"}]))["error"]
     assert "mcp-app-consent.js" in (await host.answered("question", **ASKED))["error"]
+
+
+async def test_a_view_whose_display_mode_cannot_be_loaded_is_shown_inline_and_the_host_knows_it(host: Host) -> None:
+    host.missing = ["mcp-app-modes.js"]
+    await host.start()
+    await host.received("open")
+    await host.show(mode="fullscreen")
+    assert await host.received("display-mode") == {"type": "display-mode", "mode": "inline"}
+
+
+async def test_the_last_of_two_display_modes_wins_while_their_part_is_loaded(host: Host) -> None:
+    """Goes red if the mode that was requested first is applied once the part is there."""
+    await host.started()
+    await host.send("set-display-mode", id=7, mode="fullscreen")
+    await host.send("set-display-mode", id=8, mode="inline")
+    results = [(await host.received("command-result"))["result"] for _ in range(2)]
+    assert results == [{"mode": "inline"}, {"mode": "inline"}]
+    assert await host.events("display-mode") == []
 
 
 async def test_a_view_is_shown_and_messages_are_relayed_both_ways(host: Host) -> None:
@@ -1006,10 +1038,12 @@ async def test_a_lost_connection_is_shown_without_moving_the_view(mode: str, hos
     await expect(host.part("status")).to_have_text("Reconnecting…")
     await expect(host.part("status")).to_be_visible()
     assert await host.part("frame").bounding_box() == before
-    title = await host.part("close").bounding_box()
     words = await host.part("status").bounding_box()
     assert words is not None
-    assert title is None or words["y"] >= title["y"] + title["height"]
+    if mode != "inline":  # the bar
+        title = await host.part("close").bounding_box()
+        assert title is not None
+        assert words["y"] >= title["y"] + title["height"]
 
 
 async def test_a_picture_in_picture_has_an_edge_in_every_theme(host: Host) -> None:

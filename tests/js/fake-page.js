@@ -19,7 +19,7 @@ export class FakeElement extends EventTarget {
   isConnected = true;
   clientWidth = 0;
   clientHeight = 0;
-  classList = { replace() {}, toggle() {} };
+  classList = { add() {}, replace() {}, toggle() {} };
   /** @type {any} */
   shadowRoot = null;
   /** @type {any[]} */
@@ -54,6 +54,13 @@ export class FakeElement extends EventTarget {
   append(...children) {
     this.children.push(...children);
     for (const child of children) if (child instanceof FakeElement) child.parent = this;
+  }
+  /** @param {any[]} children */
+  prepend(...children) {
+    this.append(...children);
+  }
+  querySelector() {
+    return null;
   }
   /** @param {any[]} children */
   replaceChildren(...children) {

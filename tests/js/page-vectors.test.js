@@ -48,8 +48,9 @@ const replay = async ({ element: attributes, steps }) => {
   page.install();
   const { McpApp } = await import("../../src/fanlight/browser/mcp-app.js");
   // Loaded before, so that a step does not wait for it.
-  await import("../../src/fanlight/browser/mcp-app-consent.js");
-  await import("../../src/fanlight/browser/mcp-app-download.js");
+  for (const part of ["consent", "download", "inline", "modes", "shared"]) {
+    await import(`../../src/fanlight/browser/mcp-app-${part}.js`);
+  }
   const element = (page.element = /** @type {any} */ (new McpApp()));
   element.setAttribute("src", "/apps");
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

@@ -1,6 +1,6 @@
 // @ts-check
 /** The part of `<mcp-app>` that asks the user for consent, loaded with the first question. */
-import { make } from "./mcp-app.js";
+import { addStyle, make } from "./mcp-app.js";
 
 /**
  * @typedef {{ text: string, warning: string, details: [string, string][], once?: string, always: string,
@@ -21,17 +21,8 @@ const STYLE = `
   max-height: calc(100vh - 32px);
 }
 .modal::backdrop { background: rgb(0 0 0 / 50%); }
-.ask.inline { position: static; width: auto; margin: 8px; padding: 16px; }
 /* The answers are always in sight. */
 .ask .scroll { flex: 0 1 auto; min-height: 48px; overflow: auto; margin: 4px 0; }
-.fullscreen > .ask.inline { max-height: 70%; width: min(640px, 100% - 16px); margin: 8px auto; }
-/* There is no space for both, so the question covers the View. */
-.pip > .ask.inline { flex: 0 1 auto; min-height: 0; margin: 0; padding: 12px; border: 0; border-radius: 0; }
-.pip > .ask h2 { font-size: 15px; }
-.pip > .ask button { padding: 4px 8px; font-size: 14px; }
-:is(.fullscreen, .pip) > .ask div { flex: none; }
-:is(.fullscreen, .pip) > .ask .scroll { flex: 0 1 auto; }
-.ask [role="alert"] { padding: 0; border: 0; background: none; }
 .ask h2 { margin: 0; font-size: 17px; line-height: 1.4; unicode-bidi: plaintext; }
 .ask p { padding: 0; font: inherit; }
 .ask .warning { margin-top: 8px; padding-inline-start: 10px; border-inline-start: 4px solid #d90; }
@@ -54,9 +45,6 @@ const STYLE = `
 .ask button:disabled { opacity: 0.5; }
 `;
 
-/** @type {CSSStyleSheet | undefined} */
-let sheet;
-
 /** @param {[string, string][]} details */
 const listOf = (details) => {
   const rows = details.map(([label, value]) => {
@@ -73,22 +61,18 @@ const warningOf = ({ warning }) => (warning ? [make("p", { class: "warning" }, w
 const sentenceOf = ({ text, count }) => (count > 1 ? `${text} (${count} times)` : text);
 
 /**
- * Show a question in an element's shadow root, and call `answer` once. Returns a function that closes it without an
- * answer. A modal question is above everything in the page. An inline one is above the View, in the flow of the page.
- * The View can neither cover nor script it.
- * @param {ShadowRoot} root
- * @param {{ app: string, server: string, requests: Request[], answer: (choice: string) => void }} question
- * @param {boolean} isInline
+ * @typedef {{ app: string, server: string, requests: Request[], answer: (choice: string) => void }} Question
  */
-const showQuestion = (root, { app, server, requests, answer }, isInline) => {
-  if (!sheet) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync(STYLE);
-  }
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
-  const [first, ...others] = requests;
-  if (!first) return () => {};
-  const isOne = !others.length;
+
+/**
+ * Make the dialog of a question, which calls `answer` once, when it is closed. It is not in the document yet.
+ * @param {ShadowRoot} root
+ * @param {Question} question
+ */
+const makeDialog = (root, { app, server, requests, answer }) => {
+  addStyle(root, STYLE);
+  const [first] = requests;
+  const isOne = first && requests.length === 1;
   const start = `${app} wants to `;
   /** @type {Set<Element>} Places in the question that have not been in view. */
   const unseen = new Set();
@@ -127,13 +111,12 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
     "dialog",
     {
       part: "question",
-      class: isInline ? "ask inline" : "ask modal",
-      role: isInline ? "alertdialog" : "dialog",
+      class: "ask",
+      role: "dialog",
       "aria-labelledby": "q",
       "aria-describedby": "t",
     },
-    // An inline question does not take the focus, so it is announced.
-    make("div", isInline ? { role: "alert" } : {}, make("h2", { id: "q" }, heading), mark()),
+    make("div", {}, make("h2", { id: "q" }, heading), mark()),
     list,
     make("form", { method: "dialog" }, make("footer", {}, no, ...yes)),
   );
@@ -166,39 +149,32 @@ const showQuestion = (root, { app, server, requests, answer }, isInline) => {
     unseen.clear();
     update();
   });
-  // Another View in the page can change its height, and so move an inline question under the pointer.
-  let place = "";
-  const watch = () => {
-    if (!dialog.isConnected) return;
-    const { top, left } = no.getBoundingClientRect();
-    if (place !== `${top} ${left}`) disable();
-    place = `${top} ${left}`;
-    window.requestAnimationFrame(watch);
-  };
-  // A View can take the focus by script. Take it back, so that the View gets no keys while a modal question is open.
-  const refocus = () => setTimeout(() => no.focus());
   dialog.addEventListener("close", () => {
-    window.removeEventListener("blur", refocus);
     observer.disconnect();
     if (dialog.returnValue !== "withdrawn") answer(dialog.returnValue || "deny");
-    const hadFocus = isInline && dialog.contains(root.activeElement);
     dialog.remove();
-    if (hadFocus) root.querySelector("iframe")?.focus();
   });
   disable();
-  if (isInline) {
-    dialog.addEventListener("keydown", ({ key }) => key === "Escape" && dialog.close("deny"));
-    root.querySelector("[part=stage]")?.before(dialog);
-    // `show` would move the focus, which belongs to what the user is doing.
-    dialog.open = true;
-    watch();
-  } else {
-    window.addEventListener("blur", refocus);
-    root.append(dialog);
-    dialog.showModal();
-    no.focus();
-  }
+  return { dialog, no, disable };
+};
+
+/**
+ * Ask a question in a modal dialog, above everything in the page. The View can neither cover nor script it. Returns a
+ * function that closes it without an answer.
+ * @param {ShadowRoot} root
+ * @param {Question} question
+ */
+const showQuestion = (root, question) => {
+  const { dialog, no } = makeDialog(root, question);
+  // A View can take the focus by script. Take it back, so that the View gets no keys while the question is open.
+  const refocus = () => setTimeout(() => no.focus());
+  dialog.classList.add("modal");
+  dialog.addEventListener("close", () => window.removeEventListener("blur", refocus));
+  window.addEventListener("blur", refocus);
+  root.append(dialog);
+  dialog.showModal();
+  no.focus();
   return () => dialog.close("withdrawn");
 };
 
-export { showQuestion };
+export { makeDialog, showQuestion };

@@ -5,7 +5,7 @@
  * The bridge runs in Python. This element opens a WebSocket to it at `{src}/socket`, frames the sandbox proxy, and
  * relays messages between the two. It also does what only a page can do: sizes, display modes, links, downloads,
  * questions for the user, and reporting the state of the browser. What most pages never need is in modules of its own
- * (`mcp-app-consent.js`, `mcp-app-download.js`), which are loaded from the same place when they are needed.
+ * (`mcp-app-*.js`), which are loaded from the same place when they are needed.
  * docs/reference/mcp-app.md describes its attributes and events, docs/reference/page-protocol.md the frames on the
  * socket.
  */
@@ -46,26 +46,20 @@ const STYLE = `
 }
 :host { --line: 1px solid color-mix(in srgb, currentcolor 30%, transparent); }
 .border { border: var(--mcp-app-border, var(--line)); }
-header {
-  display: none; align-items: center; gap: 8px; padding: 6px 12px; font: 600 14px/1.4 system-ui;
-  border-bottom: var(--line);
-}
-header span { flex: 1; min-width: 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 button {
   font: inherit; font-size: 16px; width: 32px; height: 32px; cursor: pointer; color: inherit; background: none;
   border: var(--line); border-radius: 8px;
 }
 button:hover:enabled { background: color-mix(in srgb, currentcolor 12%, transparent); }
 p button { width: auto; padding: 0 12px; font-size: 14px; }
-p, details { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
-p:not(:empty), details { padding: 8px 12px; }
+p { margin: 0; font: 14px/1.5 system-ui; overflow-wrap: anywhere; }
+p:not(:empty) { padding: 8px 12px; }
 [role="alert"]:not(:empty) { border-inline-start: 4px solid #d33; background: #dd33331a; }
 /* Over the View, so that the View does not move. */
 :has(iframe) > [role="status"]:not(:empty) {
   position: absolute; inset: 8px 8px auto auto; padding: 2px 12px; border-radius: 16px; border: var(--line);
   color: CanvasText; background: Canvas; pointer-events: none;
 }
-:is(.fullscreen, .pip) > [role="status"]:not(:empty) { top: 52px; }
 [role="status"]:has(button) { border: var(--line); border-radius: inherit; }
 .small { font-size: 12px; opacity: 0.75; }
 .small:not(:empty) { padding: 4px 12px; }
@@ -74,20 +68,6 @@ pre { margin: 4px 0; max-height: 12em; overflow: auto; white-space: pre-wrap; fo
 iframe {
   display: block; width: 100%; height: 150px; border: 0; color-scheme: light dark;
   background: var(--mcp-app-background, Canvas);
-}
-.fullscreen, .pip { position: fixed; background: var(--mcp-app-background, Canvas); color: CanvasText; }
-.fullscreen { inset: 0; width: 100%; height: 100%; border-radius: 0; padding-top: env(safe-area-inset-top); }
-.pip {
-  inset: auto 16px 16px auto; z-index: 2147483000; width: var(--mcp-app-pip-width, 360px);
-  height: var(--mcp-app-pip-height, 270px); max-width: calc(100vw - 32px); max-height: calc(100vh - 32px);
-  border: 0; outline: var(--line); box-shadow: 0 4px 24px rgb(0 0 0 / 35%);
-}
-:is(.fullscreen, .pip) header { display: flex; }
-:is(.fullscreen, .pip) div { flex: 1; min-height: 0; }
-:is(.fullscreen, .pip) iframe { height: 100% !important; }
-i {
-  position: absolute; visibility: hidden; padding: 0 env(safe-area-inset-right) env(safe-area-inset-bottom)
-  env(safe-area-inset-left);
 }
 `;
 
@@ -185,6 +165,21 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+/** @type {Map<string, CSSStyleSheet>} */
+const sheets = new Map();
+
+/**
+ * Add a style sheet to a shadow root, unless it has it.
+ * @param {ShadowRoot} root
+ * @param {string} style
+ */
+const addStyle = (root, style) => {
+  const sheet = sheets.get(style) ?? new CSSStyleSheet();
+  if (!sheets.has(style)) sheet.replaceSync(style);
+  sheets.set(style, sheet);
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+};
+
 /**
  * Give an element a shadow root with a style sheet and children.
  * @param {HTMLElement} element
@@ -192,11 +187,10 @@ const make = (tag, attributes = {}, ...children) => {
  * @param {...Node} children
  */
 const fillShadow = (element, style, ...children) => {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(style);
   const root = element.attachShadow({ mode: "open" });
-  root.adoptedStyleSheets = [sheet];
+  addStyle(root, style);
   root.append(...children);
+  return root;
 };
 
 class McpApp extends HTMLElement {
@@ -204,32 +198,21 @@ class McpApp extends HTMLElement {
 
   // The parts. The box is a modal dialog only in full screen, which makes the rest of the page inert. The frame is
   // never moved in the document: that would reload the View.
-  #name = make("span", { part: "title" });
-  #button = make("button", { part: "close", type: "button" }, "✕");
   #status = make("p", { part: "status", role: "status" });
   #alert = make("p", { part: "error", role: "alert" });
   #stage = make("div", { part: "stage" });
   #network = make("p", { part: "network", class: "small" });
-  #sharedText = make("pre");
-  #shared = make(
-    "details",
-    { part: "context", class: "small", hidden: "" },
-    make("summary", {}, "Shared with the model"),
-    this.#sharedText,
-  );
-  #insets = make("i", { "aria-hidden": "true" });
+  #shared = make("section");
   /** @type {Map<number, { withdraw(): void }>} The questions without an answer, by id. */
   #questions = new Map();
   #box = make(
     "dialog",
     { part: "box", open: "", role: "group", class: "box inline" },
-    make("header", { part: "bar" }, this.#name, this.#button),
     this.#status,
     this.#alert,
     this.#stage,
     this.#network,
     this.#shared,
-    this.#insets,
   );
 
   /** @type {HTMLIFrameElement | undefined} */
@@ -246,6 +229,10 @@ class McpApp extends HTMLElement {
   #ready = false;
   /** @type {Mode} */
   #mode = "inline";
+  /** @type {Mode} The last mode that was requested. */
+  #wantedMode = "inline";
+  /** @type {import("./mcp-app-modes.js").DisplayModes | undefined} */
+  #modes;
   #heights = { last: -1, before: -1, at: 0, rounds: 0 };
 
   /** @type {WebSocket | undefined} */
@@ -278,19 +265,7 @@ class McpApp extends HTMLElement {
   /** @type {() => void} */
   #onClosed = () => {};
 
-  constructor() {
-    super();
-    fillShadow(this, STYLE, this.#box);
-    this.#button.addEventListener("click", () => this.#leaveMode());
-    // The Escape key. A browser may also close the dialog without this event.
-    this.#box.addEventListener("cancel", (event) => {
-      event.preventDefault();
-      this.#leaveMode();
-    });
-    this.#box.addEventListener("close", () => {
-      if (this.#mode === "fullscreen" && !this.#box.open) this.#leaveMode();
-    });
-  }
+  #root = fillShadow(this, STYLE, this.#box);
 
   /** The display mode: "inline", "fullscreen" or "pip". */
   get displayMode() {
@@ -541,27 +516,29 @@ class McpApp extends HTMLElement {
       this.#fire("mcp-closed");
     } else if (type === "elsewhere") this.#onElsewhere();
     else if (type === "reload") this.#start();
-    else if (type === "model-context") this.#showShared(frame.update);
+    else if (type === "model-context") void this.#showShared(frame.update);
     else if (type === "question") this.#ask(frame);
     else if (type === "cancel-command") this.#questions.get(id)?.withdraw();
     else if (type === "set-display-mode") {
-      this.#setMode(frame.mode);
-      this.#send({ type: "command-result", id, result: { mode: this.#mode } });
-    } else if (type === "open-link") this.#run(id, () => this.#openLink(frame.url));
+      this.#run(id, async () => {
+        await this.#setMode(frame.mode);
+        return { mode: this.#mode };
+      });
+    } else if (type === "open-link") this.#run(id, async () => this.#openLink(frame.url));
     else if (type === "download") {
       this.#run(id, async () => (await import("./mcp-app-download.js")).saveFiles(frame.files));
     }
   }
 
   /**
-   * Run a command, and answer it.
+   * Run a command, and answer it with what it returns.
    * @param {number} id
-   * @param {() => unknown} command
+   * @param {() => Promise<Json | void>} command
    */
   async #run(id, command) {
     try {
-      await command();
-      this.#send({ type: "command-result", id, result: {} });
+      const result = (await command()) ?? {};
+      this.#send({ type: "command-result", id, result });
     } catch (error) {
       this.#send({ type: "command-result", id, error: error.message });
     }
@@ -579,14 +556,12 @@ class McpApp extends HTMLElement {
     const title = show.title;
     // CSP-05
     console.debug(`${title}: Content-Security-Policy: ${show.csp}`);
-    this.#name.textContent = title;
     this.#frame.title = title;
     this.#box.setAttribute("aria-label", title);
-    this.#button.setAttribute("aria-label", `Close ${title}`);
     this.#box.classList.toggle("border", show.border === true);
     const network = show.network.join(", ");
     this.#network.textContent = network && `This app can connect to ${network}`;
-    this.#setMode(show.mode);
+    this.#setMode(show.mode).catch(() => this.#leaveMode());
     const timeout = Number(this.getAttribute("timeout")) || TIMEOUT;
     const late = () =>
       this.#loadFailed(
@@ -616,7 +591,7 @@ class McpApp extends HTMLElement {
   #unload() {
     clearTimeout(this.#deadline);
     this.#network.textContent = "";
-    this.#shared.hidden = true;
+    this.#shared.replaceChildren();
     this.#frame = this.#show = undefined;
     this.#stage.replaceChildren();
     this.#proxy = { href: "", origin: "" };
@@ -780,23 +755,16 @@ class McpApp extends HTMLElement {
   }
 
   /** @param {Mode} mode */
-  #setMode(mode) {
-    const box = this.#box;
-    const was = this.#mode;
-    if (mode === was || !["inline", "fullscreen", "pip"].includes(mode)) return;
-    this.#mode = mode;
-    box.classList.replace(was, mode);
-    if (mode === "fullscreen" && this.isConnected) {
-      box.open = false;
-      box.setAttribute("role", "dialog");
-      box.showModal();
-      this.#frame?.focus();
-    } else if (was === "fullscreen") {
-      // Returns the focus to where it was.
-      box.close();
-      box.setAttribute("role", "group");
-      box.open = true;
+  async #setMode(mode) {
+    this.#wantedMode = mode;
+    if (!this.#modes && mode !== "inline") {
+      const { DisplayModes } = await import("./mcp-app-modes.js");
+      if (mode !== this.#wantedMode) return;
+      this.#modes ??= new DisplayModes(this.#root, this.#box, () => this.#leaveMode());
     }
+    if (mode === this.#mode || !["inline", "fullscreen", "pip"].includes(mode)) return;
+    this.#mode = mode;
+    this.#modes?.change(mode);
     this.#updateContext();
     this.#fire("mcp-display-mode", { mode });
   }
@@ -812,13 +780,11 @@ class McpApp extends HTMLElement {
    * Show what the View has shared with the model.
    * @param {Json} update
    */
-  #showShared({ content = [], structuredContent }) {
-    const texts = content.map((/** @type {Json} */ block) => block.text ?? `(${block.type})`);
-    if (structuredContent) texts.push(JSON.stringify(structuredContent, null, 1));
-    const text = texts.filter(Boolean).join("\n\n");
-    this.#sharedText.textContent = text.slice(0, 4_000);
-    this.#shared.hidden = !text;
+  async #showShared({ content = [], structuredContent }) {
     this.#fire("mcp-context", { content, structuredContent });
+    const frame = this.#frame;
+    const { showShared } = await import("./mcp-app-shared.js");
+    if (frame === this.#frame) showShared(this.#root, this.#shared, content, structuredContent);
   }
 
   /**
@@ -841,10 +807,10 @@ class McpApp extends HTMLElement {
     this.#questions.set(id, entry);
     if (!this.#fire("mcp-question", question, true)) return;
     try {
-      const { showQuestion } = await import("./mcp-app-consent.js");
-      if (this.#questions.get(id) !== entry) return;
       const isInline = this.getAttribute("consent") === "inline";
-      const close = showQuestion(/** @type {ShadowRoot} */ (this.shadowRoot), question, isInline);
+      const { showQuestion } = await (isInline ? import("./mcp-app-inline.js") : import("./mcp-app-consent.js"));
+      if (this.#questions.get(id) !== entry) return;
+      const close = showQuestion(this.#root, question);
       entry.withdraw = () => {
         withdraw();
         close();
@@ -864,11 +830,7 @@ class McpApp extends HTMLElement {
     const { clientWidth: width, clientHeight: height } = this.#stage;
     const inline = this.#mode === "inline";
     const maxHeight = this.#maxHeight();
-    const padding = window.getComputedStyle(this.#insets);
-    const inset = (/** @type {string} */ side) =>
-      this.#mode === "fullscreen" ? parseFloat(padding.getPropertyValue(`padding-${side}`)) || 0 : 0;
-    // Inline, the View touches no edge of the screen. In full screen, the bar is at the top.
-    const safeAreaInsets = { top: 0, right: inset("right"), bottom: inset("bottom"), left: inset("left") };
+    const safeAreaInsets = this.#modes?.insets();
     return {
       theme,
       locale: navigator.language,
@@ -877,7 +839,8 @@ class McpApp extends HTMLElement {
       ...(width && { containerDimensions: { width, ...(inline ? maxHeight && { maxHeight } : { height }) } }),
       deviceCapabilities: { touch: is("(any-pointer: coarse)"), hover: is("(any-hover: hover)") },
       // Many Views use the insets as their only padding, so insets that are all 0 are left out.
-      ...((this.#context.safeAreaInsets || Object.values(safeAreaInsets).some(Boolean)) && { safeAreaInsets }),
+      ...(safeAreaInsets &&
+        (this.#context.safeAreaInsets || Object.values(safeAreaInsets).some(Boolean)) && { safeAreaInsets }),
     };
   }
 
@@ -913,4 +876,4 @@ for (const name of ["view", "src", "token"]) {
 
 if (!customElements.get("mcp-app")) customElements.define("mcp-app", McpApp);
 
-export { McpApp, backoff, changes, clampHeight, fillShadow, leastLength, make, webLink };
+export { McpApp, addStyle, backoff, changes, clampHeight, fillShadow, leastLength, make, webLink };

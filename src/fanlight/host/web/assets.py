@@ -14,7 +14,17 @@ from starlette.types import Scope
 from fanlight.browser import served_script
 from fanlight.host.web.sandbox.document_headers import IMMUTABLE
 
-PAGE_SCRIPTS: Final = frozenset({"mcp-app.js", "mcp-app-consent.js", "mcp-app-download.js", "mcp-grants.js"})
+PAGE_SCRIPTS: Final = frozenset(
+    {
+        "mcp-app.js",
+        "mcp-app-consent.js",
+        "mcp-app-download.js",
+        "mcp-app-inline.js",
+        "mcp-app-modes.js",
+        "mcp-app-shared.js",
+        "mcp-grants.js",
+    }
+)
 """The scripts of the host's pages: the elements, and the parts of `<mcp-app>` that are loaded when they are needed."""
 
 _SCRIPT_HEADERS: Final = {
