@@ -53,6 +53,18 @@ async def test_every_message_is_recorded_with_size_outcome_and_duration() -> Non
         assert records[3].data["error"]["code"] == -32602
 
 
+async def test_the_size_of_a_response_is_counted_in_bytes() -> None:
+    """Goes red if characters are counted."""
+    host = Host({"board": board()}, policy=OPEN)
+    async with opened(host) as page:
+        for id, piece in ((7, "o"), (8, "ö"), (9, "😀")):
+            await call(page, f"no{piece}thing", id)
+            await page.message()
+        records = [record async for record in host.audit(name="tools/call")]
+        first, *others = [record.bytes_out or 0 for record in records]
+        assert [size - first for size in others] == [1, 3]
+
+
 async def test_every_decision_is_recorded_with_its_maker() -> None:
     host = Host({"board": board()})
     async with opened(host) as page:

@@ -15,9 +15,12 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanlight.host import CredentialsRejectedError, Host, Limits, NotConnectedError, Policy, Timeouts
+from fanlight.host.errors import ViewUnavailableError
 from fanlight.host.host import runtime_of
+from fanlight.host.upstream.events import Status
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.testing.scripted import HostError, scripted_view
+from support.page import Page
 from support.wire import serving
 
 pytestmark = pytest.mark.anyio
@@ -206,15 +209,83 @@ async def test_rejected_credentials_reach_the_program_and_the_next_use_asks_agai
         assert bool(gate.refused) is needs_handshake
 
 
-async def test_a_view_whose_credentials_were_rejected_is_told_in_words() -> None:
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("needs_handshake", [False, True], ids=["2026", "handshake"])
+async def test_a_view_whose_credentials_were_rejected_is_told_in_words(status: int, needs_handshake: bool) -> None:
     async with hosted(policy=Policy({"tools": "allow"})) as (host, gate):
+        gate.needs_handshake = needs_handshake
         await host.conversation(user="alice").tools()
+        connection = await runtime_of(host).servers.connect("crm", "alice")
+        await connection.ready()
+        assert (connection.protocol_version == "2026-07-28") is not needs_handshake
         async with scripted_view(host, "show_deals", name="crm", user="alice") as view:
-            gate.rejected = {"alice": 403}
-            with pytest.raises(
-                HostError, match=r"the server rejected the credentials of alice \(HTTP 403\). Sign in again."
-            ):
+            gate.rejected = {"alice": status}
+            with pytest.raises(HostError) as refused:
                 await view.call_tool("show_deals")
+            words = "crm does not accept your sign-in any more. Sign in again."
+            assert str(refused.value) == f"{words} (-32000)"
+            # Also the next time, when the connection itself is rejected.
+            with pytest.raises(HostError) as refused:
+                await view.call_tool("show_deals")
+            assert str(refused.value) == f"{words} (-32000)"
+        records = [record async for record in host.audit(user="alice") if record.name == "tools/call"]
+        reasons = [(record.data or {})["reason"] for record in records]
+        assert reasons == [f"crm: the server rejected the credentials of alice (HTTP {status}). Sign in again."] * 2
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("needs_handshake", [False, True], ids=["2026", "handshake"])
+async def test_a_page_whose_credentials_were_rejected_is_told_in_words(status: int, needs_handshake: bool) -> None:
+    async with hosted() as (host, gate):
+        gate.needs_handshake = needs_handshake
+        call = await host.conversation(user="alice").call_tool("crm__show_deals", {})
+        await host.servers.disconnect("alice")
+        gate.rejected = {"alice": status}
+        with pytest.raises(ViewUnavailableError) as refused:
+            await Page().open(host, call.view, call.token, user="alice")
+        words = "The View cannot be shown: crm does not accept your sign-in any more. Sign in again."
+        assert (refused.value.user_message, refused.value.needs_user) == (words, True)
+        assert f"rejected the credentials of alice (HTTP {status})" in str(refused.value)
+
+
+async def test_the_program_hears_once_of_credentials_that_are_rejected_again_and_again() -> None:
+    """Goes red if each call with the same credentials is reported."""
+    rejections: list[CredentialsRejectedError] = []
+    async with hosted() as (host, gate):
+        host.on_credentials_rejected(rejections.append)
+        chat = host.conversation(user="alice")
+        await chat.call_tool("crm__show_deals", {})
+        gate.rejected = {"alice": 401}
+
+        async def call() -> None:
+            with pytest.raises(CredentialsRejectedError):
+                await chat.call_tool("crm__show_deals", {})
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(call)
+        await call()
+        await anyio.wait_all_tasks_blocked()
+        assert len(rejections) == 1
+        gate.rejected = {}
+        await chat.call_tool("crm__show_deals", {})
+        gate.rejected = {"alice": 401}
+        await call()
+        await anyio.wait_all_tasks_blocked()
+        assert len(rejections) == 2
+
+
+async def test_the_shared_connection_is_idle_until_somebody_uses_it() -> None:
+    """Goes red if it says that it is connecting while nobody opens it."""
+
+    async def credentials(user: str, server: str) -> dict[str, str] | None:
+        return None if user == "guest" else await bearer(user, server)
+
+    async with hosted(credentials) as (host, _):
+        await host.conversation(user="alice").call_tool("crm__show_deals", {})
+        assert host.servers["crm"].status == Status("idle")
+        await host.conversation(user="guest").call_tool("crm__show_deals", {})
+        assert host.servers["crm"].status.state == "ready"
 
 
 async def test_an_idle_connection_is_closed_and_opened_again() -> None:

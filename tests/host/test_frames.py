@@ -98,3 +98,10 @@ def test_fields_without_a_value_are_left_out_and_names_are_camel_case() -> None:
     assert MessageToView({}).to_json() == {"type": "message", "message": {}}
     assert MessageToView({}, ack_now=True).to_json() == {"type": "message", "message": {}, "ackNow": True}
     assert SetDisplayMode(mode="pip", id=3).to_json() == {"type": "set-display-mode", "id": 3, "mode": "pip"}
+
+
+def test_the_size_of_a_frame_is_counted_in_bytes() -> None:
+    """Goes red if characters are counted."""
+    received = decode_frame('{"type":"message","message":"ö😀"}')
+    assert received is not None
+    assert received.size == len('{"type":"message","message":""}') + 2 + 4

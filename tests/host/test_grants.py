@@ -48,7 +48,8 @@ async def test_a_user_sees_their_own_grants_in_words() -> None:
     store = Grants(Grant(**RUN, user="alice"), Grant("maps", "ui://m", "link", "a.example", "bob"))
     async with client(store, "alice") as http:
         response = await http.get("/apps/grants")
-    assert response.json() == {"grants": [{**RUN, "app": "ui://crm/deals", "text": "run delete_deal"}]}
+    words = {"app": "An app of crm", "place": "ui://crm/deals", "text": "run delete_deal"}
+    assert response.json() == {"grants": [{**RUN, **words}]}
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["cross-origin-resource-policy"] == "same-origin"
     assert "access-control-allow-origin" not in response.headers
@@ -142,7 +143,35 @@ async def test_texts_of_servers_are_safe_to_show() -> None:
     store = Grants(Grant("crm", "ui://x\u202e\n/y", "tool", "a\u200b. It is safe", "alice"))
     async with client(store, "alice") as http:
         (entry,) = (await http.get("/apps/grants")).json()["grants"]
-    assert (entry["app"], entry["text"]) == ("ui://x /y", "run “a . It is safe”")
+    assert (entry["place"], entry["text"]) == ("ui://x /y", "run “a . It is safe”")
+
+
+async def test_apps_and_tools_have_their_titles_as_far_as_the_user_knows_them() -> None:
+    tools: dict[str, list[dict[str, Any]]] = {
+        "crm": [
+            {"name": "delete_deal", "title": "Delete a deal\u202e"},
+            {"name": "show_deals", "title": "Deals", "_meta": {"ui": {"resourceUri": "ui://crm/deals"}}},
+        ]
+    }
+    store = Grants(Grant(**RUN, user="alice"), Grant("crm", "ui://crm/other", "app-tool", "delete_deal", "alice"))
+    web = Web(
+        backend := FakeBackend(),
+        HostNames(),
+        backend.lifetime,
+        grants=store,
+        identify=cookie,
+        known_tools=lambda user: tools if user == "alice" else {},
+    )
+    transport = httpx2.ASGITransport(app=web.wrap(APPLICATION))
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://localhost:8000", cookies={"user": "alice"}
+    ) as http:
+        entries = (await http.get("/apps/grants")).json()["grants"]
+    assert [(entry["app"], entry["text"]) for entry in entries] == [
+        ("Deals (crm)", "run “Delete a deal” (delete_deal)"),
+        # The tool of a View is not the server's tool of the same name.
+        ("An app of crm", "let the model run delete_deal inside it"),
+    ]
 
 
 PAGE = {"origin": "https://app.example.com", "sec-fetch-site": "cross-site"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanlight.host.json_text import MAX_DEPTH, decode_object, encode_json
+from fanlight.host.json_text import MAX_DEPTH, byte_length, decode_object, encode_json
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,11 @@ def test_any_json_value_is_encoded_and_decoded(value: Any) -> None:
     assert got is not None
     value = "\ufffd" if value == "\ud800" else value
     assert got["x"] == (None if value != value else pytest.approx(value) if isinstance(value, int | float) else value)
+
+
+@pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ä", 2), ("a😀", 5), ("\ud800", 3)])
+def test_the_length_of_a_text_is_counted_in_bytes(text: str, size: int) -> None:
+    assert byte_length(text) == size
 
 
 @pytest.mark.parametrize("value", [[math.inf, -math.inf, math.nan], [10**30, math.inf]])

@@ -81,6 +81,19 @@ async def test_the_reason_why_a_view_is_refused_is_logged(app: ASGIApp, caplog: 
     assert "A page cannot show a View: There is no such View." in caplog.text
 
 
+@pytest.mark.parametrize(("view", "code"), [("unreachable", 1013), ("signed-out", 1008)])
+async def test_a_view_that_is_not_available_now_can_be_tried_again(
+    view: str, code: int, app: ASGIApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The page tries again by itself unless the user has to do something first."""
+    messages = await Browser(app).talk(json.dumps({"type": "open", "view": view}))
+    words = str(messages[1].pop("message"))
+    assert messages[1:] == [{"type": "error", "retry": True}, {"type": "websocket.close", "code": code, "reason": ""}]
+    assert words.startswith("The View cannot be shown: ")
+    assert "alice" not in words
+    assert "A page cannot show a View: the reason, with alice" in caplog.text
+
+
 async def test_the_scheme_of_a_page_is_that_of_its_origin(app: ASGIApp, backend: FakeBackend) -> None:
     """Behind a proxy that terminates TLS, the request for the socket is one for ws."""
     await Browser(app, origin="https://localhost:8000").talk(OPEN)

@@ -234,6 +234,59 @@ async def test_concurrent_reads_of_a_document_are_one_request() -> None:
     assert fake.reads == 1
 
 
+async def test_concurrent_reads_that_fail_are_one_request_too() -> None:
+    """Goes red if each reader waits for the failure of the one before it, and then for its own."""
+    fake, views = Fake(item()), DocumentReader()
+    fake.error = ConnectionLostError("fake", "the connection was lost.")
+
+    async def read_one() -> None:
+        with pytest.raises(ViewUnavailableError):
+            await views.read(fake, URI)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(read_one)
+    assert fake.reads == 1
+
+
+async def test_the_documents_of_two_users_are_cached_side_by_side() -> None:
+    """Goes red if the user is left out of the key: each would drop the document of the other."""
+    views = DocumentReader()
+    sources = [Fake(item(text=user)) for user in ("alice", "bob")]
+    for source, user in zip(sources, ("alice", "bob"), strict=True):
+        source.user = user
+    for _ in range(3):
+        assert [(await views.read(source, URI)).html for source in sources] == ["alice", "bob"]
+    assert [source.reads for source in sources] == [1, 1]
+    sources[0].tell(ResourcesChanged("fake", user="alice"))
+    for source in sources:
+        await views.read(source, URI)
+    assert [source.reads for source in sources] == [2, 1]
+
+
+async def test_a_failure_of_a_former_connection_is_not_that_of_the_next_one() -> None:
+    """Goes red if readers of a user's new connection wait for a read over the old one."""
+    former, fake, views = Fake(), Fake(item()), DocumentReader()
+    go_on = anyio.Event()
+
+    async def hang(uri: str) -> dict[str, Any]:
+        await go_on.wait()
+        raise ConnectionLostError("fake", "it is closed.")
+
+    former.read_resource = hang  # type: ignore[method-assign]
+
+    async def read_former() -> None:
+        with pytest.raises(ViewUnavailableError):
+            await views.read(former, URI)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read_former)
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(5):
+            assert (await views.read(fake, URI)).html == PAGE
+        go_on.set()
+
+
 @pytest.mark.parametrize(
     "event", [ResourcesChanged("fake"), ResourceUpdated("fake", URI), StatusChanged("fake", Status("retrying"))]
 )

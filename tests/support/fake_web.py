@@ -13,7 +13,12 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
-from fanlight.host.errors import ViewRefusedError
+from fanlight.host.errors import (
+    CredentialsRejectedError,
+    NotConnectedError,
+    ViewRefusedError,
+    ViewUnavailableError,
+)
 from fanlight.host.views.page.frames import MessageFromView, OpenView, ReceivedFrame, Status
 from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
@@ -25,6 +30,13 @@ VIEW_NAME = f"{LABEL}.sandbox.localhost:8000"
 PROXY_NAME = "sandbox.localhost:8000"
 ORIGINS = HostNames().origins("http", "localhost:8000")
 OPEN = json.dumps({"type": "open", "view": "v1"})
+
+
+UNAVAILABLE = {
+    "unreachable": NotConnectedError("crm", "not connected: alice"),
+    "signed-out": CredentialsRejectedError("crm", "alice", 401),
+}
+"""Views of the fake host that cannot be shown now, and why."""
 
 
 class FakeBackend:
@@ -50,6 +62,8 @@ class FakeBackend:
         self.running -= 1
 
     async def open(self, request: OpenView, origins: Origins, socket: Socket, user: str | None) -> "Echo":
+        if request.view in UNAVAILABLE:
+            raise ViewUnavailableError("the reason, with alice", UNAVAILABLE[request.view])
         if request.view == "nothing":
             raise ViewRefusedError("There is no such View.")
         self.opened.append((request, origins))

@@ -370,6 +370,7 @@ class McpApp extends HTMLElement {
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (socket !== this.#socket) return;
+      const wasLive = this.#live;
       this.#live = false;
       // The host refused this View, and would do so again.
       if (code === 1008 || code >= 4000) {
@@ -378,10 +379,11 @@ class McpApp extends HTMLElement {
       }
       // A prewarmed socket is opened again when it is needed.
       if (!this.getAttribute("view")) return this.#disconnect();
-      if (Date.now() - opened > 5_000) this.#tries = 0;
+      if (wasLive && Date.now() - opened > 5_000) this.#tries = 0;
       this.#retry = setTimeout(() => this.#connect(), backoff(this.#tries, Math.random()));
       this.#tries += 1;
-      this.#status.textContent = this.#tries > 3 ? "The host cannot be reached. Trying again…" : "Reconnecting…";
+      const cause = this.#tries > 3 ? "The host cannot be reached. Trying again…" : "Reconnecting…";
+      this.#status.textContent = this.#alert.textContent ? "Trying again…" : cause;
     });
   }
 
@@ -509,9 +511,13 @@ class McpApp extends HTMLElement {
       if (this.#loaded) this.#status.textContent = "";
     } else if (type === "resize") this.#resize(frame.height);
     else if (type === "status") this.#ready || (this.#status.textContent = message);
-    else if (type === "error") this.#fail(message);
-    else if (type === "closed") {
+    else if (type === "error") {
+      this.#epoch = "";
+      this.#fail(message);
+      if (frame.retry) this.#offer(this.#alert, "Try again");
+    } else if (type === "closed") {
       this.#leave();
+      this.#status.textContent = "This View was closed.";
       this.#onClosed();
       this.#fire("mcp-closed");
     } else if (type === "elsewhere") this.#onElsewhere();
@@ -690,11 +696,13 @@ class McpApp extends HTMLElement {
 
   /** @param {string} reason */
   #fail(reason) {
+    // The host may say the same after each attempt.
+    const isNew = !this.#alert.textContent?.startsWith(reason);
     this.#setMode("inline");
     this.#unload();
     this.#status.textContent = "";
     this.#alert.textContent = reason;
-    this.#fire("mcp-error", { reason });
+    if (isNew) this.#fire("mcp-error", { reason });
   }
 
   /** Show nothing, without a connection. */

@@ -5,7 +5,10 @@
  */
 import { fillShadow, make } from "./mcp-app.js";
 
-/** @typedef {{ server: string, uri: string, kind: string, key: string, app: string, text: string }} Grant */
+/**
+ * @typedef {{ server: string, uri: string, kind: string, key: string, app: string, place: string,
+ *   text: string }} Grant
+ */
 
 const STYLE = `
 :host { display: block; font: 15px/1.5 system-ui; }
@@ -62,23 +65,23 @@ class McpGrants extends HTMLElement {
 
   /** @param {Grant} grant */
   #row(grant) {
-    const sentence = `An app of ${grant.server} may ${grant.text} without asking.`;
+    const sentence = `${grant.app} may ${grant.text} without asking.`;
     const button = make("button", { type: "button", part: "revoke", "aria-label": `Revoke: ${sentence}` }, "Revoke");
     button.addEventListener("click", () => this.#revoke(grant, button));
-    return make("li", {}, make("div", {}, sentence, make("small", {}, grant.app)), button);
+    return make("li", {}, make("div", {}, sentence, make("small", {}, grant.place)), button);
   }
 
   /**
    * @param {Grant} grant
    * @param {HTMLButtonElement} button
    */
-  async #revoke({ server, uri, kind, key, text }, button) {
+  async #revoke({ server, uri, kind, key, app, text }, button) {
     button.disabled = true;
     try {
       const body = JSON.stringify({ server, uri, kind, key });
       await this.#request("grants/revoke", { method: "POST", body, headers: { "content-type": "application/json" } });
       await this.refresh();
-      this.#status.textContent = `Revoked. An app of ${server} has to ask before it may ${text}.`;
+      this.#status.textContent = `Revoked. ${app} has to ask before it may ${text}.`;
       // The button that had the focus is gone.
       this.#status.focus();
       this.dispatchEvent(

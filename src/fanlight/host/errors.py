@@ -1,6 +1,6 @@
 """The errors of the host. `fanlight.protocol.errors` draws the tree that they belong to."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fanlight.protocol.errors import LocalError, NotFoundError, RefusedError, RemoteError
 from fanlight.protocol.jsonrpc import REFUSED
@@ -60,12 +60,27 @@ class InvalidResponseError(ServerError):
 class CallCancelledError(RemoteError):
     """A call did not finish. Its View gets a cancellation."""
 
+    _needs_user: ClassVar = False
+
     def __init__(self, server: str, message: str) -> None:
         super().__init__(f"{server}: {message}")
         self.server = server
         """The name of the server."""
         self.message = message
         """Why the call did not finish."""
+
+    @property
+    def user_message(self) -> str:
+        """Why, in words for the user of a View: without ids of users, addresses, and what a process wrote."""
+        return self._user_message()
+
+    @property
+    def needs_user(self) -> bool:
+        """Whether the user has to do something, such as signing in, before another attempt can succeed."""
+        return self._needs_user
+
+    def _user_message(self) -> str:
+        return self.message
 
 
 class CallTimeoutError(CallCancelledError):
@@ -75,9 +90,15 @@ class CallTimeoutError(CallCancelledError):
 class ConnectionLostError(CallCancelledError):
     """The connection ended while the call ran, or a gateway answered 502, 503 or 504. The tool may have run."""
 
+    def _user_message(self) -> str:
+        return f"The connection to {self.server} was lost before it answered."
+
 
 class NotConnectedError(ConnectionLostError):
     """There was no connection within `Timeouts.connect`, so the call was never sent."""
+
+    def _user_message(self) -> str:
+        return f"{self.server} cannot be reached at the moment."
 
 
 class CredentialsRejectedError(NotConnectedError):
@@ -85,6 +106,8 @@ class CredentialsRejectedError(NotConnectedError):
 
     The program should let the user sign in again. The next call asks `Host(credentials=...)` for new ones.
     """
+
+    _needs_user = True
 
     def __init__(self, server: str, user: str | None, status: int, message: str | None = None) -> None:
         owner = "its credentials" if user is None else f"the credentials of {user}"
@@ -94,9 +117,16 @@ class CredentialsRejectedError(NotConnectedError):
         self.status = status
         """The HTTP status: 401 or 403."""
 
+    def _user_message(self) -> str:
+        if self.user is None:
+            return f"{self.server} does not accept the credentials of this program."
+        return f"{self.server} does not accept your sign-in any more. Sign in again."
+
 
 class SignInRequiredError(NotConnectedError):
     """A user has to sign in to a server first. The sign-in can be finished for `Timeouts.sign_in`."""
+
+    _needs_user = True
 
     def __init__(self, server: str, user: str, url: str) -> None:
         super().__init__(server, f"{user} has to sign in to {server} first.")
@@ -104,6 +134,9 @@ class SignInRequiredError(NotConnectedError):
         """The user."""
         self.url = url
         """The page of the authorization server, to show to this user as a link."""
+
+    def _user_message(self) -> str:
+        return f"Sign in to {self.server} first."
 
 
 class ViewError(RemoteError):
@@ -113,11 +146,20 @@ class ViewError(RemoteError):
 class ViewUnavailableError(ViewError):
     """A View could not be read just now; another attempt may succeed."""
 
+    def __init__(self, message: str, cause: CallCancelledError) -> None:
+        super().__init__(message)
+        self.user_message = f"The View cannot be shown: {cause.user_message}"
+        """The reason in words for the user."""
+        self.needs_user = cause.needs_user
+        """Whether the user has to do something before another attempt can succeed."""
+
 
 class RequestError(RemoteError):
     """A request to or from a View failed or was refused."""
 
-    def __init__(self, message: str, code: int = REFUSED, data: Any = None) -> None:
+    def __init__(self, message: str, code: int = REFUSED, data: Any = None, *, reason: str | None = None) -> None:
+        self.reason = reason or message
+        """The whole reason, for the log and the audit. The View gets the message only."""
         self.code = code
         """The JSON-RPC error code."""
         self.data = data

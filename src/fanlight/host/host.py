@@ -186,7 +186,8 @@ class Host:
     def on_credentials_rejected(self, handler: RejectionHandler) -> RejectionHandler:
         """Set the handler that is called with a `CredentialsRejectedError` when a server rejects credentials.
 
-        Use it to let the user sign in again, also if the call came from a View.
+        Use it to let the user sign in again, also if the call came from a View. It is called once for the same
+        credentials, until the server has accepted them again.
         """
         self._runtime.handlers.rejection = handler
         return handler

@@ -11,6 +11,11 @@ MAX_DEPTH: Final = 200
 """How deeply an object may be nested. Python's encoders fail on values that are nested much deeper."""
 
 
+def byte_length(text: str) -> int:
+    """Return how many bytes a text has in UTF-8. For ASCII, which most messages are, it is known without encoding."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def encode_json(value: JSONObject) -> str:
     """Return a value as compact JSON."""
     try:

@@ -282,6 +282,7 @@ class Runtime:
             self.lifetime,
             path=path,
             grants=self.consent,
+            known_tools=self.servers.known_tools,
             identify=self._identify,
             authorize=self._authorize,
             sign_ins=self.sign_ins,

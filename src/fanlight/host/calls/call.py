@@ -135,7 +135,7 @@ class Call:
                 await self._runner.show_input(self.view, arguments)
                 result = await self._execute(arguments)
             except CallCancelledError as error:
-                await self._runner.show_cancelled(self.view, error.message)
+                await self._runner.show_cancelled(self.view, error.user_message)
                 raise
             except anyio.get_cancelled_exc_class():
                 with anyio.CancelScope(shield=True):

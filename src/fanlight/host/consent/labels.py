@@ -48,6 +48,11 @@ def tool_title(tools: Iterable[JSONObject], name: str) -> str | None:
     return next((title_of(tool) for tool in tools if tool.get("name") == name), None)
 
 
+def app_name(server: str, title: str | None) -> str:
+    """Return what an app is called in a sentence: by its title and its server, or by its server alone."""
+    return f"An app of {server}" if title is None else f"{visible_name(title)} ({server})"
+
+
 def tool_label(tool: JSONObject) -> str:
     """Return what a tool is called in a question: its name, after its title in quotes if it has another one.
 
@@ -61,9 +66,9 @@ def tool_label(tool: JSONObject) -> str:
     return label if title is None or title == name else f"{_quoted(title)} ({label})"
 
 
-def granted_action(kind: str, key: str) -> str:
-    """Return what a grant of a kind allows, after "may"."""
-    name = tool_label({"name": key})
+def granted_action(kind: str, key: str, tools: Iterable[JSONObject] = ()) -> str:
+    """Return what a grant of a kind allows, after "may". A tool has its title if it is among `tools`."""
+    name = tool_label(next((tool for tool in tools if kind == "tool" and tool.get("name") == key), {"name": key}))
     return {
         "tool": f"run {name}",
         "app-tool": f"let the model run {name} inside it",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
-from fanlight.host.consent.labels import tool_label, visible_name
+from fanlight.host.consent.labels import app_name, tool_label
 from fanlight.host.errors import PolicyError
 from fanlight.protocol.csp import Csp, check_source, host_covers, host_of, is_declared
 from fanlight.protocol.errors import RegistrationError
@@ -77,7 +77,7 @@ class App:
 
         It has no invisible characters, and a long title is cut, so that it cannot hide the server's name.
         """
-        return f"{visible_name(self.title or self.tool)} ({self.server})"
+        return app_name(self.server, self.title or self.tool)
 
 
 @dataclass(frozen=True)

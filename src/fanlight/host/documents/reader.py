@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-import anyio
-
 from fanlight.host.documents.view_document import UiMetadata, ViewDocument, parse_document, ui_metadata
 from fanlight.host.errors import CallCancelledError, ServerError, ViewError, ViewUnavailableError
+from fanlight.host.shared_lock import SharedLock
 from fanlight.host.upstream.events import Listener, ResourcesChanged, ResourceUpdated, ServerEvent, StatusChanged
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
@@ -43,7 +42,7 @@ class DocumentReader:
     def __init__(self, *, dialects: bool = True) -> None:
         self._dialects = dialects
         self._cache: dict[tuple[_Key, str], ViewDocument] = {}
-        self._locks: dict[tuple[_Key, str], anyio.Lock] = {}
+        self._locks: dict[tuple[_Key, str], SharedLock] = {}
         self._changes: dict[_Key, int] = {}
         self._sources: dict[_Key, Source] = {}
 
@@ -52,7 +51,7 @@ class DocumentReader:
         self._listen(source)
         origin = _key(source)
         key = (origin, uri)
-        async with self._locks.setdefault(key, anyio.Lock()):
+        async with self._locks.setdefault(key, SharedLock()).hold():
             if (cached := self._cache.get(key)) is not None:
                 return cached
             source.watch_resource(uri)
@@ -79,6 +78,8 @@ class DocumentReader:
         if self._sources.get(key) is not source:
             self._sources[key] = source
             self._forget(key)
+            # A read over the connection before this one may still fail, which must not be the failure of others.
+            self._locks = {each: lock for each, lock in self._locks.items() if each[0] != key}
             source.add_listener(self._on_event)
 
     def _on_event(self, event: ServerEvent) -> None:
@@ -98,7 +99,7 @@ class DocumentReader:
         """Drop what is known of a user's connection that was closed. The connection itself is dropped by its owner."""
         self._changes.pop(source, None)
         self._sources.pop(source, None)
-        for key in [key for key in self._locks if key[0] == source and not self._locks[key].locked()]:
+        for key in [key for key in self._locks if key[0] == source and not self._locks[key].is_held]:
             del self._locks[key]
 
 
@@ -119,7 +120,7 @@ async def read_document(source: Source, uri: str, *, dialects: bool = True) -> V
     except ServerError as error:
         raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
     except CallCancelledError as error:
-        raise ViewUnavailableError(f"The View {uri} could not be read from {error}") from error
+        raise ViewUnavailableError(f"The View {uri} could not be read from {error}", error) from error
     return parse_document(uri, item, metadata, dialects=dialects)
 
 

@@ -196,9 +196,9 @@ class AuditRecord(NamedTuple):
     by: str | None = None
     """What decided, such as `policy` or `user`; for violations, what reported it: `browser` or `page`."""
     bytes_in: int | None = None
-    """The length of a request in characters."""
+    """The length of a request in bytes."""
     bytes_out: int | None = None
-    """The length of the response in characters."""
+    """The length of the response in bytes."""
     duration: float | None = None
     """Seconds between request and response."""
     data: JSONObject | None = None

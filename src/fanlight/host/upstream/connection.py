@@ -1,7 +1,8 @@
 """One MCP server, connected for as long as the host runs, and reconnected when the connection is lost.
 
-    connecting ──▶ ready ──▶ retrying ──▶ connecting ...      failed: no further attempt is possible
-         └────────────────────▲                               closed: the host has closed it
+    connecting ──▶ ready ──▶ retrying ──▶ connecting ...      idle: it is opened on first use
+         └────────────────────▲                               failed: no further attempt is possible
+                                                              closed: the host has closed it
 
 Tools and results are wire objects as the server sent them, without the fields that only the 2026-07-28 wire needs.
 """
@@ -120,6 +121,7 @@ class Connection(ServerRequests):
         self._watched = WatchedResources()
         self._current: Attempt | None = None
         self._ready_seconds = 0.0  # how long the last connection was ready
+        self._rejected: Target | None = None  # with the credentials that were rejected, and reported
         self.reset()
 
     def _default_timeout(self) -> float:
@@ -128,10 +130,13 @@ class Connection(ServerRequests):
         has_auth = isinstance(self.target, Url) and self.target.auth is not None
         return _SIGN_IN_TIMEOUT if has_auth else _CONNECT_TIMEOUT
 
-    def reset(self, target: Target | None = None) -> None:
-        """Prepare to run, for the first time or again, possibly in another event loop or with another target."""
+    def reset(self, target: Target | None = None, *, idle: bool = False) -> None:
+        """Prepare to run, for the first time or again, possibly in another event loop or with another target.
+
+        With `idle`, the status says that the connection is opened on first use.
+        """
         self.target = target or self.target
-        self._status = Status("connecting")
+        self._status = Status("idle" if idle else "connecting")
         self._connecting: tuple[Attempt, float] | None = None  # and when it began
         self._changed = anyio.Event()
         self._call_waits = anyio.Event()
@@ -250,7 +255,7 @@ class Connection(ServerRequests):
             failure = diagnose(first, self.target, attempt, self._connect_timeout, retries_exits=self._retries_exits)
             self._failure = failure
             if failure.needs == "credentials":
-                self._emit(CredentialsRejected(self.name, self.user, self._rejection(failure)))
+                self._report_rejection(self._rejection(failure))
         return self._failure
 
     def _may_sign_in(self, attempt: Attempt) -> bool:
@@ -443,7 +448,7 @@ class Connection(ServerRequests):
 
     async def wait_until_settled(self) -> None:
         """Wait until the first attempt has succeeded or failed, or the server is slow."""
-        while (status := self.status).state == "connecting" and status.reason is None:
+        while (status := self.status).state in ("idle", "connecting") and status.reason is None:
             began = monotonic() if self._connecting is None else self._connecting[1]
             with anyio.move_on_after(max(began + self._slow_after - monotonic(), 0.0)):
                 await self._changed.wait()
@@ -465,7 +470,9 @@ class Connection(ServerRequests):
             if self._interceptor is not None and (result := await self._interceptor(method, params)) is not None:
                 return result
             try:
-                return without_wire_fields(await send(attempt.client))
+                result = without_wire_fields(await send(attempt.client))
+                self._rejected = None
+                return result
             except MCPError as error:
                 translated = translate_error(error, self.name, self.user, attempt, what)
                 if isinstance(translated, CredentialsRejectedError):
@@ -487,7 +494,13 @@ class Connection(ServerRequests):
             self._failure = Failure(error.message, "credentials", error.status)
             self._closing.set()
             attempt.ended.set()
-        self._emit(CredentialsRejected(self.name, self.user, error))
+        self._report_rejection(error)
+
+    def _report_rejection(self, error: CredentialsRejectedError) -> None:
+        """Emit an event, unless these credentials were rejected before and have not been accepted since."""
+        if self._rejected != self.target:
+            self._rejected = self.target
+            self._emit(CredentialsRejected(self.name, self.user, error))
 
     def _rejection(self, failure: Failure) -> CredentialsRejectedError:
         """Return the error for credentials that were rejected. Without a user, the program has to change its own."""

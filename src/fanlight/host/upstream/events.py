@@ -9,7 +9,7 @@ from typing import Literal
 
 from fanlight.host.errors import CredentialsRejectedError
 
-State = Literal["connecting", "ready", "retrying", "failed", "closed"]
+State = Literal["idle", "connecting", "ready", "retrying", "failed", "closed"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Status:
     """The state of the connection to a server: `host.servers[name].status`."""
 
     state: State
-    """`connecting`, `ready`, `retrying`, `failed` (permanently) or `closed`."""
+    """`idle` (opened on first use), `connecting`, `ready`, `retrying`, `failed` (permanently) or `closed`."""
     reason: str | None = None
     """The last failure, or that the server does not answer, and what to do about it; or None."""
     attempt: int = 1

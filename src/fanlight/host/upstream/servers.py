@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from fanlight.host.errors import NotConnectedError, UnknownServerError
+from fanlight.host.shared_lock import SharedLock
 from fanlight.host.upstream.auth.credentials import Credentials, with_credential
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Listener
@@ -37,7 +38,7 @@ class _Access:
     is_known: bool = False
     """Whether the program has been asked for credentials since the last connection was closed."""
     used: float = 0.0
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: SharedLock = field(default_factory=SharedLock)
 
 
 class Servers(Mapping[str, Connection]):
@@ -89,7 +90,7 @@ class Servers(Mapping[str, Connection]):
         self._tasks = await anyio.create_task_group().__aenter__()
         self._started.clear()
         for connection in self.values():
-            connection.reset()
+            connection.reset(idle=self._credentials is not None)
             if self._credentials is None:
                 self._start_shared(connection)
         if self._credentials is not None:
@@ -133,7 +134,7 @@ class Servers(Mapping[str, Connection]):
             self._start_shared(shared)
             return shared
         access = self._access.setdefault((user, name), _Access())
-        async with access.lock:
+        async with access.lock.hold():
             if not access.is_known:
                 await self._open(shared, user, access)
         access.used = monotonic()
@@ -215,7 +216,7 @@ class Servers(Mapping[str, Connection]):
             for key, access in tuple(self._access.items()):
                 if access.own is not None and (access.own.is_busy or access.own.status.state == "connecting"):
                     access.used = now
-                if now - access.used <= self._idle or access.lock.locked():
+                if now - access.used <= self._idle or access.lock.is_held:
                     continue
                 if access.own is not None:
                     access.own.close()

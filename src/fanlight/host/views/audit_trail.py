@@ -40,13 +40,15 @@ class AuditTrail:
         self._audit = audit
 
     async def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> None:
-        """Record a response of `size` characters to a View. It is in the store when this returns."""
+        """Record a response of `size` bytes to a View. It is in the store when this returns."""
         error = response.get("error")
         data = self._audit.arguments(request.method, request.params)
         if request.method == "tools/call":
             data["tool"] = request.params.get("name")
         if error is not None:
             data["error"] = error
+            if request.failure not in (None, error["message"]):
+                data["reason"] = request.failure
         duration = monotonic() - request.received_at
         outcome = "ok" if error is None else "error"
         # A View chooses the method, and each new one would be another time series.

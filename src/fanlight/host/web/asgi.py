@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 
 from fanlight.host.upstream.auth.oauth import CALLBACK, SignIns
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
-from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, Grants
+from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, Grants, KnownTools
 from fanlight.host.web.health import HEALTH_ROUTES, Ready, health_response
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
@@ -49,6 +49,7 @@ class Web:
         *,
         path: str = "/apps",
         grants: Grants | None = None,
+        known_tools: KnownTools = lambda _: {},
         identify: Identify | None = None,
         authorize: Authorize | None = None,
         sign_ins: SignIns | None = None,
@@ -64,7 +65,7 @@ class Web:
         self._lifetime = lifetime
         self._names = names
         self._path = path.rstrip("/")
-        self._grants = None if grants is None else GrantRoutes(grants, names, identify)
+        self._grants = None if grants is None else GrantRoutes(grants, names, identify, known_tools)
         self._redirects = None if sign_ins is None or identify is None else SignInPage(sign_ins, identify)
         self._ready = ready
         refusals = Refusals(names)

@@ -1,17 +1,20 @@
 """The routes of `<mcp-grants>`, where users see and revoke what they allowed with "always"."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from fanlight.host.consent.labels import granted_action, visible_name
+from fanlight.host.consent.labels import app_name, granted_action, title_of, visible_name
+from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.json_text import decode_object
 from fanlight.host.store.base import Grant
 from fanlight.host.web.origins import HostNames
 from fanlight.host.web.users import Identify, user_of
+from fanlight.protocol.jsonrpc import JSONObject
 
 GRANT_ROUTES: Final = frozenset({"grants", "grants/revoke"})
 """The routes, below the path of the host."""
@@ -34,6 +37,10 @@ _NOT_ALLOWED: Final = (
 )
 
 
+KnownTools = Callable[[str | None], Mapping[str, Sequence[JSONObject]]]
+"""Returns the tools of each server, as far as they are known to a user now."""
+
+
 class Grants(Protocol):
     """Has the grants of users."""
 
@@ -45,8 +52,11 @@ class Grants(Protocol):
 class GrantRoutes:
     """Lists and revokes the grants of the user of a page, for the program's own pages and those of `Host(origins=)`."""
 
-    def __init__(self, grants: Grants, names: HostNames, identify: Identify | None) -> None:
+    def __init__(
+        self, grants: Grants, names: HostNames, identify: Identify | None, known_tools: KnownTools = lambda _: {}
+    ) -> None:
         self._grants = grants
+        self._known_tools = known_tools
         self._names = names
         self._identify = identify
 
@@ -89,7 +99,9 @@ class GrantRoutes:
             return PlainTextResponse(f"Only {method} is allowed here.", 405, headers={"allow": method})
         user = await user_of(self._identify, request)
         if method == "GET":
-            return JSONResponse({"grants": [_entry(grant) for grant in await self._grants.grants(user)]})
+            tools = self._known_tools(user)
+            grants = await self._grants.grants(user)
+            return JSONResponse({"grants": [_entry(grant, tools.get(grant.server, ())) for grant in grants]})
         body = b""
         async for part in request.stream():
             body += part
@@ -105,13 +117,15 @@ class GrantRoutes:
         return Response(status_code=204)
 
 
-def _entry(grant: Grant) -> dict[str, str]:
-    """Return a grant for the page, with texts that are safe to show."""
+def _entry(grant: Grant, tools: Sequence[JSONObject]) -> dict[str, str]:
+    """Return a grant for the page, with texts that are safe to show: titles where they are known."""
+    titles = (title_of(tool) for tool in tools if view_uri(tool) == grant.uri)
     return {
         "server": grant.server,
         "uri": grant.uri,
         "kind": grant.kind,
         "key": grant.key,
-        "app": visible_name(grant.uri, 80),
-        "text": granted_action(grant.kind, grant.key),
+        "app": app_name(grant.server, next(filter(None, titles), None)),
+        "place": visible_name(grant.uri, 80),
+        "text": granted_action(grant.kind, grant.key, tools),
     }

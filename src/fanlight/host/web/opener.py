@@ -15,7 +15,14 @@ from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, all
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import view_uri
 from fanlight.host.documents.view_document import ViewDocument, embedded_document
-from fanlight.host.errors import ElsewhereError, RequestError, ViewError, ViewRefusedError
+from fanlight.host.errors import (
+    CallCancelledError,
+    ElsewhereError,
+    RequestError,
+    ViewError,
+    ViewRefusedError,
+    ViewUnavailableError,
+)
 from fanlight.host.limits import RateLimit
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
@@ -112,7 +119,8 @@ class ViewOpener:
         """Open a View for a page: resume its session or load its document.
 
         The page needs a token of the View; with a `user`, the View has to belong to that user, too. Raise
-        ViewRefusedError if denied, and ElsewhereError if the page lost the View to another one while it was away.
+        ViewRefusedError if denied, ViewUnavailableError if its server cannot be reached, and ElsewhereError if the
+        page lost the View to another one while it was away.
         """
         record = await self._claimed(await self._authorized(request, user), request)
         session = self._views.session(record.id)
@@ -164,6 +172,10 @@ class ViewOpener:
             if connection.status.state != "ready":
                 await socket.send_frame(Status(f"Waiting for the server {record.server} …"))
             document = await self._document(record)
+        except CallCancelledError as error:
+            raise ViewUnavailableError(f"The View cannot be shown: {error}", error) from error
+        except ViewUnavailableError:
+            raise
         except FanlightError as error:
             raise ViewRefusedError(f"The View cannot be shown: {error}") from None
         app = app_of(record, document.sha256, title=tool_title(connection.tools, record.tool))

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from fanlight.host.errors import ElsewhereError, ViewRefusedError
+from fanlight.host.errors import ElsewhereError, ViewRefusedError, ViewUnavailableError
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.page.channel import RESTARTING
 from fanlight.host.views.page.frames import (
@@ -34,6 +34,10 @@ from fanlight.host.web.users import Identify, user_of
 # The close codes of a page that was closed, left or reloaded. A lost connection has others.
 _CLOSED_BY_PAGE: Final = (1000, 1001, 1005)
 
+# After the first, a page does not reconnect by itself; after the second it does.
+_POLICY_VIOLATION: Final = 1008
+_TRY_AGAIN_LATER: Final = 1013
+
 Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
 """Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
 
@@ -50,7 +54,7 @@ class SocketBackend(Protocol):
     """What a page's socket needs from the host."""
 
     async def open(self, request: OpenView, origins: Origins, socket: "Socket", user: str | None) -> PageHandler:
-        """Show or resume a View, or raise `ViewRefusedError` or `ElsewhereError`.
+        """Show or resume a View, or raise `ViewRefusedError`, `ViewUnavailableError` or `ElsewhereError`.
 
         A `user` of None means that the host knows no users.
         """
@@ -176,9 +180,14 @@ class SocketServer:
             self._refusals.view(str(refused))
             await _refuse(websocket, str(refused))
             return
+        except ViewUnavailableError as failed:
+            self._refusals.view(str(failed))
+            code = _POLICY_VIOLATION if failed.needs_user else _TRY_AGAIN_LATER
+            await _refuse(websocket, failed.user_message, code, retry=True)
+            return
         except ElsewhereError:
             await socket.send_frame(Elsewhere())
-            await websocket.close(1008)
+            await websocket.close(_POLICY_VIOLATION)
             return
         except TimeoutError:
             await websocket.close(1000)
@@ -224,10 +233,12 @@ class SocketServer:
         return frame
 
 
-async def _refuse(websocket: WebSocket, reason: str) -> None:
+async def _refuse(
+    websocket: WebSocket, reason: str, code: int = _POLICY_VIOLATION, *, retry: bool | None = None
+) -> None:
     """Send a page the reason why its socket is refused. A browser would show it nothing of a refused handshake."""
     if websocket.application_state is WebSocketState.CONNECTING:
         await websocket.accept()
     with suppress(RuntimeError, WebSocketDisconnect):
-        await websocket.send_text(encode_json(Error(reason).to_json()))
-        await websocket.close(1008)
+        await websocket.send_text(encode_json(Error(reason, retry).to_json()))
+        await websocket.close(code)

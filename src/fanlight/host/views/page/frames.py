@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import orjson
 
-from fanlight.host.json_text import decode_object
+from fanlight.host.json_text import byte_length, decode_object
 from fanlight.protocol.jsonrpc import JSONObject, Message, RequestId, is_id
 
 DisplayMode = Literal["inline", "fullscreen", "pip"]
@@ -116,6 +116,8 @@ class Error(HostFrame):
 
     TYPE = "error"
     message: str
+    retry: bool | None = None
+    """True if another attempt may succeed, so that the user should be offered one."""
 
 
 @dataclass(slots=True)  # not frozen, which would double the cost of the most frequent frame
@@ -441,7 +443,7 @@ class ReceivedFrame(NamedTuple):
     ack: int | None
     """The last frame of the host that the page had received when it sent this one."""
     size: int
-    """The length of the frame in characters."""
+    """The length of the frame in bytes."""
 
 
 def decode_frame(text: str) -> ReceivedFrame | None:
@@ -452,7 +454,7 @@ def decode_frame(text: str) -> ReceivedFrame | None:
     kind, n, ack = values.get("type"), values.get("n"), values.get("ack")
     frame_class = _BY_TYPE.get(kind) if isinstance(kind, str) else None
     frame = None if frame_class is None else frame_class.from_json(values)
-    return ReceivedFrame(frame, n if type(n) is int else None, ack if type(ack) is int else None, len(text))
+    return ReceivedFrame(frame, n if type(n) is int else None, ack if type(ack) is int else None, byte_length(text))
 
 
 def read_answer(result: JSONObject | None) -> Answer:

@@ -8,7 +8,7 @@ from typing import Final
 import anyio
 import orjson
 
-from fanlight.host.json_text import encode_json
+from fanlight.host.json_text import byte_length, encode_json
 from fanlight.host.views.interfaces import Tasks
 from fanlight.host.views.page.channel import PageChannel
 from fanlight.host.views.page.frames import MessageToView
@@ -103,7 +103,7 @@ class Outbox:
                 reason = f"The result has {len(text):,} characters; a View is given at most {self._max_result:,}."
                 message = jsonrpc.error(message["id"], REFUSED, reason)
                 text = encode_json(message)
-            await self._requests.record(message, len(text))
+            await self._requests.record(message, byte_length(text))
         elif message["method"].endswith(_MILESTONES):
             await self._save(message["method"], self._channel.next_number)
         if not self._unsent:

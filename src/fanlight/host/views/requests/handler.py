@@ -240,7 +240,7 @@ class ViewRequests:
         try:
             return await self._servers.connect(app.server, app.user)
         except CallCancelledError as error:
-            raise RequestError(error.message) from None
+            raise _failed(error) from None
 
     def _app(self, session: Session) -> App:
         app = session.app
@@ -268,4 +268,8 @@ async def _for_view(work: Awaitable[JSONObject]) -> JSONObject:
     except ServerError as error:
         raise RequestError(error.message, error.code, error.data) from None
     except CallCancelledError as error:
-        raise RequestError(error.message) from None
+        raise _failed(error) from None
+
+
+def _failed(error: CallCancelledError) -> RequestError:
+    return RequestError(error.user_message, reason=str(error))

@@ -79,7 +79,9 @@ class OpenRequests:
             try:
                 result = await work
             except RequestError as failed:
-                mark_refused(span, str(failed))
+                mark_refused(span, failed.reason)
+                if request is not None:
+                    request.failure = failed.reason
                 self._bridge.respond_error(id, str(failed), failed.code, failed.data)
             except Exception as error:
                 logger.exception("View %s: unhandled error while serving a request", self.app.view)
