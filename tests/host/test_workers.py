@@ -204,9 +204,14 @@ async def test_large_results_do_not_travel_over_the_bus(start: Start, redis_serv
     page = await shown(b, call.view, call.token)
     await call.run({"text": "x" * 200_000})
     assert len((await until_method(page, "tool-result"))["content"][0]["text"]) == 200_000
+    assert longest_message(redis_server) < 1000
+
+
+def longest_message(redis_server: RedisServer) -> int:
+    """Return the length of the longest message on the bus."""
     with redis.Redis.from_url(redis_server.url) as client:
         streams: list[Any] = [client.xrange(key) for key in client.scan_iter("fanlight:bus:worker:*")]
-    assert max(len(fields[b"m"]) for stream in streams for _, fields in stream) < 1000
+    return max(len(fields[b"m"]) for stream in streams for _, fields in stream)
 
 
 async def test_calls_of_a_worker_that_died_are_cancelled_for_all(start: Start, notes: Notes) -> None:
@@ -337,22 +342,28 @@ async def test_a_worker_that_lost_a_view_writes_nothing_and_lets_its_page_know(s
     assert sessions(a) == 0
 
 
-async def test_a_stale_session_is_not_resumed_by_the_page_that_left_it(start: Start) -> None:
+async def test_a_stale_session_is_not_resumed_by_the_page_that_left_it(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Goes red if a worker trusts its own session without comparing the holder in the store."""
     a, b = await start(), await start()
     call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
     page = await shown(a, call.view, call.token)
     await until_method(page, "tool-result")
     page.disconnect()
-    runtime = runtime_of(a)
-    stale = runtime.views.session(call.view)
-    moved = await resumed(b, page, call.view, call.token)
-    moved.disconnect()
+    stale = runtime_of(a).views.session(call.view)
+
+    async def get_no_answer(*arguments: Any) -> bool:
+        return False
+
     # As if the first worker had been frozen and never saw that it lost the View.
-    runtime.views._sessions[str(call.view)] = stale  # type: ignore[assignment]
+    monkeypatch.setattr(runtime_of(b).holders, "_taken_over", get_no_answer)
+    moved = await resumed(b, page, call.view, call.token)
+    assert await ask(moved, "tools/call", {"name": "write", "arguments": {"text": "b"}})
+    moved.disconnect()
     back = await resumed(a, moved, call.view, call.token)
     assert back.shown["type"] == "resumed"
-    assert runtime.views.session(call.view) is not stale
+    assert runtime_of(a).views.session(call.view) not in (None, stale)
     assert sessions(b) == 0
 
 
@@ -511,7 +522,7 @@ def counter(tmp_path: Path) -> dict[str, Any]:
 
 
 async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
-    start: Start, counter: dict[str, Any]
+    start: Start, counter: dict[str, Any], redis_server: RedisServer
 ) -> None:
     """Goes red if requests are sent to the process of the worker that they come from."""
     a, b = await start(servers={"counter": counter}), await start(servers={"counter": counter})
@@ -528,6 +539,7 @@ async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
     assert failed.result["isError"] is True
     # A result that is too large for the bus goes through the store.
     assert len(await count(b, "c1", "long")) > 100_000
+    assert longest_message(redis_server) < 70_000
     # Another worker owns the conversation when its owner has ended, with a process that knows nothing of it.
     await partition(a)
     assert await count(b, "c1", "3") == "x y 3"

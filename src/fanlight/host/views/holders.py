@@ -5,6 +5,8 @@ write nothing for the View's session.
 """
 
 from contextlib import suppress
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from fanlight.host.bus.messages import CallChanged, HandOver, PartialInput, ViewHeld, WorkerMessage
 from fanlight.host.bus.workers import Workers
@@ -14,6 +16,17 @@ from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.page.frames import OpenView
 from fanlight.host.views.records import ViewRecords
 from fanlight.protocol.jsonrpc import JSONObject
+
+_MAX_ATTEMPTS: Final = 10
+
+
+class Claim(NamedTuple):
+    """A View of which this worker is the holder now."""
+
+    record: ViewRecord
+    """The record as the former holder left it."""
+    is_new: bool
+    """Whether this worker was not the holder before, so that a session that it still has is out of date."""
 
 
 class ViewHolders:
@@ -36,27 +49,34 @@ class ViewHolders:
         """Whether other workers can have the session of a View."""
         return self._workers.id is not None
 
-    async def claim(self, record: ViewRecord, request: OpenView) -> ViewRecord | None:
-        """Make this worker the holder of a View that a page opens, and return the record as the former holder left it.
+    async def claim(self, record: ViewRecord, request: OpenView) -> Claim | None:
+        """Make this worker the holder of a View that a page opens.
 
-        Return None if the View is gone. Raise ElsewhereError if another page keeps the View from one that resumes.
+        Return None if the View is gone. Raise ElsewhereError if another page keeps the View from one that resumes, or
+        if several pages open it at once.
         """
         worker, current = self._workers.id, record
         if worker is None:
-            return record
-        while True:
+            return Claim(record, is_new=False)
+        held: JSONObject = {"holder": worker, "shown": True}
+        for _ in range(_MAX_ATTEMPTS):
             if current.holder not in (None, worker) and await self._taken_over(current, request):
                 current = await self._records.refresh(current.id) or current
-            if await self._records.change(current.id, {"holder": worker, "shown": True}, {"holder": current.holder}):
+            if await self._records.change(current.id, held, {"holder": current.holder}):
                 break
             changed = await self._records.refresh(current.id)
             if changed is None:
                 return None
             current = changed
-        if current.result is None and current.cancelled is None:
-            await self._workers.notify(current.caller, ViewHeld(current.id))
-        # Read again if the call may have changed before its caller could know the new holder.
-        return await self._records.refresh(current.id)
+        else:
+            raise ElsewhereError
+        is_new = current.holder != worker
+        if current.result is not None or current.cancelled is not None:
+            return Claim(replace(current, **held), is_new)
+        await self._workers.notify(current.caller, ViewHeld(current.id))
+        # Read again, because the call may have changed before its caller could know the new holder.
+        latest = await self._records.refresh(current.id)
+        return None if latest is None else Claim(latest, is_new)
 
     async def _taken_over(self, record: ViewRecord, request: OpenView) -> bool:
         """Ask the holder of a View to hand it over. Return whether it has; a holder that is dead or slow has not."""

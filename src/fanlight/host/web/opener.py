@@ -147,10 +147,12 @@ class ViewOpener:
 
     async def _claimed(self, record: ViewRecord, request: OpenView) -> ViewRecord:
         """Make this worker the one that has the View's session, and return the View's record as it is then."""
-        claimed = await self._holders.claim(record, request)
-        if claimed is None or claimed.closed:
+        claim = await self._holders.claim(record, request)
+        if claim is None or claim.record.closed:
             raise ViewRefusedError("This View was closed.")
-        return claimed
+        if claim.is_new:
+            self._views.lose(record.id)
+        return claim.record
 
     async def _authorized(self, request: OpenView, user: str | None) -> ViewRecord:
         """Return the record of the View that a page requests, or raise ViewRefusedError."""
