@@ -125,7 +125,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def postgres_server() -> Iterator[PostgresServer]:
     """A PostgreSQL server of this test run, and of this process of it."""
-    with running_postgres(tmp_path_factory.mktemp("postgres")) as server:
+    with running_postgres() as server:
         yield server

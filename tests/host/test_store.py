@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from fanlight.host.errors import StoreError
-from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Selection, ViewRecord
+from fanlight.host.store.base import (
+    AuditQuery,
+    AuditRecord,
+    Changed,
+    Grant,
+    Selection,
+    UnfinishedCall,
+    ViewRecord,
+)
 from fanlight.host.store.open import open_store
 from fanlight.host.store.schema import MIGRATIONS
 from fanlight.host.store.sqlite import SqliteStore
@@ -68,6 +76,9 @@ async def test_a_file_from_before_versions_were_counted_is_read_and_gets_a_versi
     assert await store.grants(None) == [grant]
     assert await store.pinned("clock", "ui://clock/view", None) == "abc"
     assert [record async for record in store.records(AuditQuery())] == [audit]
+    assert await store.unfinished() == [UnfinishedCall("v1", None)]
+    assert await store.change("v1", {"holder": "a", "shown": True}, {"holder": None, "caller": None}) == Changed("a")
+    assert await store.change("v1", {"holder": None, "shown": False}, {"holder": "a", "shown": True}) == Changed(None)
     await store.add(replace(RECORD, id="v2"))
     await store.record([audit])
     await store.close()

@@ -1,5 +1,6 @@
 """What every store does: the same tests with memory, SQLite, PostgreSQL and Redis, each of them real."""
 
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from fanlight.host import (
     StoreError,
     ViewRecord,
 )
-from fanlight.host.store.base import ErasedView, Selection, StoredDocument, UnfinishedCall
+from fanlight.host.store.base import Changed, ErasedView, OfferedTools, Selection, StoredDocument, UnfinishedCall
 from fanlight.host.store.open import open_store
 
 pytestmark = pytest.mark.anyio
@@ -151,6 +152,165 @@ async def test_unfinished_views_are_those_without_an_outcome(store: Store) -> No
     await store.change("cancelled", {"cancelled": ""})
     await store.change("closed", {"closed": True})
     assert await store.unfinished() == [UnfinishedCall("running", None)]
+
+
+# Workers
+
+
+async def test_a_change_with_a_condition_is_made_only_while_the_condition_holds(store: Store) -> None:
+    """Goes red if a store ignores `only_if`, or changes something although it returns None."""
+    await store.add(RECORD)
+    assert await store.change("v1", {"holder": "a", "shown": True}, {"holder": None}) == Changed("a")
+    assert await store.change("v1", {"holder": "b"}, {"holder": None}) is None
+    assert await store.change("v1", {"holder": "b"}, {"holder": "c"}) is None
+    assert await store.change("v1", {"state": 1}, {"holder": "a", "result": {}}) is None
+    assert await store.load("v1") == replace(RECORD, holder="a", shown=True)
+    assert await store.change("v1", {"result": {"n": 1}}, {"caller": None, "result": None}) == Changed("a")
+    assert await store.change("v1", {"cancelled": ""}, {"result": None}) is None
+    assert await store.change("v1", {"state": 2}, {"result": {"n": 1}, "shown": True}) == Changed("a")
+    assert await store.change("v1", {"holder": None}, {"holder": "a"}) == Changed(None)
+    assert await store.change("nothing", {"holder": "a"}, {"holder": None}) is None
+    assert await store.change("nothing", {"holder": "a"}) is None
+    assert await store.load("v1") == replace(RECORD, shown=True, result={"n": 1}, state=2)
+
+
+async def test_only_fields_of_a_record_can_be_conditions(store: Store) -> None:
+    with pytest.raises(ValueError, match="expected fields of ViewRecord"):
+        await store.change("v1", {"state": 1}, {"1 = 1 or id": 2})
+
+
+async def test_of_two_workers_that_claim_a_view_at_once_exactly_one_wins(opened: OpenStore) -> None:
+    """Goes red if a store reads the condition and writes the change in two steps."""
+    first, second = opened(), opened()
+    for number in range(20):
+        await first.add(replace(RECORD, id=f"v{number}"))
+    winners: dict[str, list[str]] = {f"v{number}": [] for number in range(20)}
+
+    async def claim(store: Store, id: str, worker: str) -> None:
+        changed = await store.change(id, {"holder": worker}, {"holder": None})
+        if changed is not None:
+            assert changed.holder == worker
+            winners[id].append(worker)
+
+    async with anyio.create_task_group() as tasks:
+        for id in winners:
+            for store, worker in ((first, "a"), (second, "b"), (first, "c"), (second, "d")):
+                tasks.start_soon(claim, store, id, worker)
+    for id, names in winners.items():
+        assert len(names) == 1
+        record = await second.load(id)
+        assert record is not None
+        assert record.holder == names[0]
+
+
+async def test_a_change_returns_the_holder_so_that_the_caller_knows_which_worker_to_notify(opened: OpenStore) -> None:
+    caller, holder = opened(), opened()
+    await caller.add(replace(RECORD, caller="a"))
+    running = {"caller": "a", "result": None, "cancelled": None}
+    assert await caller.change("v1", {"arguments": {}}, running) == Changed(None)
+    await holder.change("v1", {"holder": "b"}, {"holder": None})
+    assert await caller.change("v1", {"result": {}}, running) == Changed("b")
+    assert await caller.change("v1", {"result": {"again": True}}, running) is None
+
+
+async def test_each_context_is_taken_once(opened: OpenStore) -> None:
+    """Goes red if a store reads the contexts and marks them as given in two steps."""
+    first, second = opened(), opened()
+    for number in range(10):
+        await first.add(replace(RECORD, id=f"v{number}", user="alice"))
+        await first.change(f"v{number}", {"context": {"of": number}, "context_is_new": True})
+    await first.change("v3", {"closed": True})
+    await first.change("v4", {"context": None})
+    await first.change("v5", {"context_is_new": False})
+    assert await first.take_contexts("bob", "c1") == []
+    assert await first.take_contexts("alice", None) == []
+    taken: list[str] = []
+
+    async def take(store: Store) -> None:
+        found = await store.take_contexts("alice", "c1")
+        assert [each.view for each in found] == sorted(each.view for each in found)
+        assert all(each.is_new and each.context == {"of": int(each.view[1:])} for each in found)
+        taken.extend(each.view for each in found)
+
+    async with anyio.create_task_group() as tasks:
+        for store in (first, second, first, second):
+            tasks.start_soon(take, store)
+    assert sorted(taken) == ["v0", "v1", "v2", "v6", "v7", "v8", "v9"]
+    assert [each.view for each in await second.contexts("alice", "c1") if each.is_new] == []
+    await second.change("v1", {"context": {"of": "more"}, "context_is_new": True})
+    assert await first.take_contexts("alice", "c1") == [("v1", "clock", "get_time", {"of": "more"}, True)]
+
+
+async def test_offered_tools_are_those_of_shown_views_with_a_holder(store: Store) -> None:
+    tools = [{"name": "wave", "description": "\0Ö"}]
+    offering: dict[str, Any] = {"holder": "a", "shown": True, "tools": tools}
+    changes: dict[str, dict[str, Any]] = {
+        "second": {},
+        "first": {"holder": "b", "tools": []},
+        "without holder": {"holder": None},
+        "not shown": {"shown": False},
+        "without tools": {"tools": None},
+        "closed": {"closed": True},
+    }
+    for id in ("first", *(id for id in changes if id != "first")):
+        await store.add(replace(RECORD, id=id, user="alice"))
+        await store.change(id, {**offering, **changes[id]})
+    await store.add(replace(RECORD, id="of bob", user="bob", **offering))
+    assert await store.offered_tools("alice", "c1") == [
+        OfferedTools("first", "clock", "b", []),
+        OfferedTools("second", "clock", "a", tools),
+    ]
+    assert await store.offered_tools("alice", "c2") == []
+    assert [(view.id, view.holder, view.shown) for view in await store.views("bob", "c1")] == [("of bob", "a", True)]
+
+
+async def test_unfinished_calls_have_the_worker_that_runs_them(store: Store) -> None:
+    for id, caller in (("of a", "a"), ("of b", "b"), ("of none", None), ("done", "a")):
+        await store.add(replace(RECORD, id=id, caller=caller))
+    await store.change("done", {"result": {}}, {"caller": "a"})
+    assert sorted(await store.unfinished(), key=lambda call: call.view) == [
+        UnfinishedCall("of a", "a"),
+        UnfinishedCall("of b", "b"),
+        UnfinishedCall("of none", None),
+    ]
+
+
+async def test_a_payload_is_taken_once_and_not_after_it_expired(store: Store) -> None:
+    """Goes red if a payload that expired can still be taken."""
+    body = b"\0\xff" * 50_000
+    await store.put_payload("kept", body, time.time() + 1000)
+    await store.put_payload("expired", b"x", time.time() - 1000)
+    assert await store.take_payload("expired") is None
+    assert await store.take_payload("unknown") is None
+    assert await store.take_payload("kept") == body
+    assert await store.take_payload("kept") is None
+
+
+async def test_of_two_workers_that_take_a_payload_at_once_exactly_one_gets_it(opened: OpenStore) -> None:
+    first, second = opened(), opened()
+    for number in range(20):
+        await first.put_payload(str(number), b"x", time.time() + 1000)
+    taken: list[str] = []
+
+    async def take(store: Store, key: str) -> None:
+        if await store.take_payload(key) is not None:
+            taken.append(key)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(20):
+            for store in (first, second):
+                tasks.start_soon(take, store, str(number))
+    assert sorted(taken) == sorted(map(str, range(20)))
+
+
+async def test_erasing_views_returns_the_workers_that_have_their_sessions(store: Store) -> None:
+    for id, holder in (("v1", "a"), ("v2", "b"), ("v3", None), ("kept", "a")):
+        await store.add(replace(RECORD, id=id, user="alice", created=1.0, holder=holder))
+    erased = await store.erase_views(Selection(user="alice", keep=frozenset({"kept"})))
+    assert sorted(erased, key=lambda each: each.view) == [("v1", "a"), ("v2", "b"), ("v3", None)]
+    assert await store.change("v1", {"state": 1}, {"holder": "a"}) is None
+    assert await store.load("v1") is None
+    assert await store.unfinished() == [UnfinishedCall("kept", None)]
 
 
 async def test_a_token_is_of_one_view_until_it_expires(store: Store) -> None:

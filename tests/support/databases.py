@@ -6,6 +6,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,9 +86,6 @@ class PostgresServer:
         self._folder.mkdir(mode=0o700)
         account = pwd.getpwnam(self._user)
         os.chown(self._folder, account.pw_uid, account.pw_gid)
-        for parent in self._folder.parents:  # the folders of pytest are readable for their owner only
-            if parent.stat().st_uid == os.geteuid() and not parent.stat().st_mode & 0o001:
-                parent.chmod(parent.stat().st_mode | 0o011)
         program = _program("initdb", "postgresql", "*/bin/initdb")
         command = [program, "-D", str(self._folder), "-A", "trust", "-U", self._user, "-E", "UTF8", "--no-sync"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60, **self._as_user())
@@ -132,15 +130,18 @@ def running_redis(folder: Path) -> Iterator[RedisServer]:
 
 
 @contextmanager
-def running_postgres(folder: Path) -> Iterator[PostgresServer]:
+def running_postgres() -> Iterator[PostgresServer]:
     """Run a PostgreSQL server for a block."""
-    server = PostgresServer(folder / "postgres")
-    server.create()
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+    # Not in a folder of pytest: each run of pytest by root, also a later one, makes those unreadable for other users.
+    with tempfile.TemporaryDirectory(prefix="fanlight-postgres-") as folder:
+        Path(folder).chmod(0o711)
+        server = PostgresServer(Path(folder) / "data")
+        server.create()
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 def _wait(process: subprocess.Popen[bytes], is_up: Callable[[], bool], program: str, seconds: float = 60) -> None:

@@ -21,9 +21,9 @@ def bus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer
 
 
 @pytest.fixture(scope="session")
-def workers_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def workers_database() -> Iterator[PostgresServer]:
     """A PostgreSQL server for workers only."""
-    with running_postgres(tmp_path_factory.mktemp("workers")) as server:
+    with running_postgres() as server:
         yield server
 
 

@@ -371,7 +371,7 @@ class Store(Protocol):
         """Keep a message between workers that is too large for the bus, until it is taken or expires."""
 
     async def take_payload(self, key: str) -> bytes | None:
-        """Return what `put_payload` kept, and remove it; None if there is nothing."""
+        """Return what `put_payload` kept, and remove it; None if there is nothing, or it has expired."""
 
     async def record(self, records: Sequence[AuditRecord]) -> None:
         """Write audit records, all or none of them."""

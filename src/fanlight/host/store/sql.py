@@ -236,8 +236,8 @@ class SqlStore(ABC):
         await self._write([("delete from payloads where expires < ?", [time.time()]), (insert, [key, body, expires])])
 
     async def take_payload(self, key: str) -> bytes | None:
-        rows = await self._query("delete from payloads where key = ? returning body", [key])
-        return bytes(rows[0][0]) if rows else None
+        rows = await self._query("delete from payloads where key = ? returning body, expires", [key])
+        return bytes(rows[0][0]) if rows and rows[0][1] > time.time() else None
 
     # The audit
 
