@@ -1,5 +1,6 @@
 """Several workers of one host: two `Host` objects with one store and a real Redis, as two processes would have."""
 
+import math
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -13,7 +14,7 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 from fanlight.host import Host, Policy, Timeouts
-from fanlight.host.errors import ElsewhereError, UnknownViewError
+from fanlight.host.errors import ElsewhereError, StoreError, UnknownViewError
 from fanlight.host.host import runtime_of
 from fanlight.protocol.errors import ArgumentError
 from support.databases import RedisServer
@@ -252,6 +253,56 @@ async def test_a_worker_that_starts_leaves_the_calls_of_others_alone(start: Star
     page = await shown(b, call.view, call.token)
     await call.run({"text": "x"})
     assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
+
+
+async def test_a_result_arrives_although_the_message_about_it_was_lost(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if a worker never compares the calls of its Views with the store."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+
+    async def lose(*arguments: Any) -> bool:
+        return False
+
+    monkeypatch.setattr(runtime_of(a).workers, "notify", lose)
+    await call.run({"text": "x"})
+    assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
+
+
+async def test_the_outcome_of_a_call_is_stored_after_the_store_failed(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if an outcome that cannot be stored is given up: the View would wait for ever."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    store = runtime_of(a).store
+    change, failures = store.change, [True, True]
+
+    async def fail_twice(id: str, changes: Any, *rest: Any) -> Any:
+        if "result" in changes and failures:
+            failures.pop()
+            raise StoreError("The database is being restarted.")
+        return await change(id, changes, *rest)
+
+    monkeypatch.setattr(store, "change", fail_twice)
+    await call.run({"text": "x"})
+    assert call.text == "x"
+    assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
+
+
+async def test_a_worker_that_was_disconnected_declares_nobody_dead_at_once(start: Start) -> None:
+    """Goes red if missing leases count right after the bus was lost: all workers lose them together."""
+    a, b = await start(timeouts=Timeouts(lease=60.0)), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    runtime_of(b).workers._connected_at = math.inf  # it has just connected, for as long as this test runs
+    await runtime_of(a).workers._bus.leave(str(runtime_of(a).workers.id))  # type: ignore[union-attr]
+    await anyio.sleep(1.5)  # longer than two leases of the second worker
+    record = await runtime_of(b).store.load(str(call.view))
+    assert record is not None
+    assert record.cancelled is None
 
 
 # Pages

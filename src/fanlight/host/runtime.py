@@ -380,14 +380,14 @@ class Runtime:
         """Cancel the calls of workers that have ended without a word, and notify their Views, until cancelled."""
         lease = self.timeouts.lease
         while True:
-            # A lease that is missing now may belong to a worker that has just lost Redis with this one.
             await anyio.sleep(lease)
             try:
                 alive = await self.workers.alive()
-                if self.workers.id not in alive:
-                    continue
-                for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
-                    await self._show_cancelled(view, holder)
+                # After a failure of the bus, others may need as long as this worker to renew their leases.
+                if self.workers.id in alive and self.workers.connected_for > lease:
+                    for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
+                        await self._show_cancelled(view, holder)
+                await self.views.refresh_unfinished()
             except (BusError, StoreError) as error:
                 logger.warning("The calls of ended workers cannot be cancelled now: %s", error)
 

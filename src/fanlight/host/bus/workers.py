@@ -6,6 +6,7 @@ worker id, finds no other workers, and sends nothing.
 
 import json
 import logging
+import math
 import secrets
 import time
 from collections.abc import Collection
@@ -89,6 +90,7 @@ class Workers:
         self._pending: dict[str, _Pending] = {}
         self._served: dict[str, anyio.CancelScope] = {}
         self._handler: MessageHandler | None = None
+        self._connected_at = math.inf
         self._inbox: dict[str, list[WorkerMessage]] = {}
 
     @property
@@ -113,7 +115,13 @@ class Workers:
             await self._bus.close()
             self.id = None
 
+    @property
+    def connected_for(self) -> float:
+        """For how many seconds this worker has been connected. Before that, it may have missed leases and messages."""
+        return monotonic() - self._connected_at
+
     async def _on_connected(self) -> None:
+        self._connected_at = monotonic()
         assert self._handler is not None
         self._tasks.start_soon(self._handler.resynchronise)
 

@@ -2,13 +2,17 @@
 
 import contextlib
 import logging
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+import anyio
+
+from fanlight.host.backoff import Backoff
 from fanlight.host.calls.model_tools import find_tool
 from fanlight.host.calls.stream import ArgumentStream
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import link_row, view_uri
-from fanlight.host.errors import ServerError
+from fanlight.host.errors import ServerError, StoreError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.tasks import HostTasks
@@ -25,6 +29,8 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
 
+_MAX_ATTEMPTS: Final = 400
+_BACKOFF: Final = Backoff(first=0.25, maximum=5.0)
 _OTHER_DIALECT: Final = "A result that brings its own View is of another dialect."
 _DUPLICATE: Final = "The result has another resource of this URI before it, and a URI is one View."
 
@@ -114,7 +120,7 @@ class CallRunner:
 
     async def show_result(self, view: str, result: JSONObject) -> None:
         """Store the result of a call, and send it to its View."""
-        if not await self._change(view, result=result):
+        if not await self._finish(view, result=result):
             logger.warning("View %s: another worker has cancelled its call, so the View does not get the result", view)
             return
         # Looked up again, because the View may have been loaded again while the tool ran.
@@ -125,9 +131,29 @@ class CallRunner:
         """Store that a call was cancelled, and notify its View (TCX-01)."""
         if view is None:
             return
-        await self._change(view, cancelled=reason or "")
+        await self._finish(view, cancelled=reason or "")
         if (session := self._views.session(view)) is not None:
             session.tool_cancelled(reason)
+
+    async def _finish(self, view: str, **outcome: Any) -> bool:
+        """Store the outcome of a call, or later if the store fails. Return False if the call has ended before."""
+        try:
+            return await self._change(view, **outcome)
+        except StoreError as error:
+            logger.warning("View %s: the outcome of its call waits until it can be stored: %s", view, error)
+            if self._tasks.running:
+                self._tasks.start_soon(self._finish_later, view, outcome)
+            return True
+
+    async def _finish_later(self, view: str, outcome: Mapping[str, Any]) -> None:
+        for attempt in range(1, _MAX_ATTEMPTS):
+            await anyio.sleep(_BACKOFF.delay(attempt))
+            try:
+                await self._change(view, **outcome)
+                return
+            except StoreError:
+                continue
+        logger.error("View %s: the outcome of its call could not be stored, and is lost with its session", view)
 
     async def _change(self, view: str, **changes: Any) -> bool:
         """Store what is known of a call, and notify the holder of its View. Return False if the call has ended."""

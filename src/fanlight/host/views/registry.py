@@ -168,6 +168,12 @@ class ViewRegistry:
             if record is not None and session is not None:
                 session.show_call(record)
 
+    async def refresh_unfinished(self) -> None:
+        """Send Views what has been stored of their calls, in case that a message of another worker was lost."""
+        for record, _ in self:
+            if record.result is None and record.cancelled is None:
+                await self.refresh_call(record.id)
+
     def show_partial(self, id: str, arguments: JSONObject) -> None:
         """Send a View the arguments that the model has written so far, now or when the last ones have arrived."""
         if (session := self.session(id)) is not None:

@@ -12,6 +12,7 @@ import anyio
 
 from fanlight.host import metrics
 from fanlight.host.consent.policy import App
+from fanlight.host.errors import StoreError
 from fanlight.host.json_text import encode_json
 from fanlight.host.limits import Limits, RateLimit
 from fanlight.host.store.base import ViewRecord
@@ -459,7 +460,12 @@ class Session:
                 await self._send_size()
             case events.Ready():
                 if not self._reached:
-                    await self._save_progress()
+                    try:
+                        await self._save_progress()
+                    except (
+                        StoreError
+                    ) as error:  # if this process ends before the next attempt, the View is loaded again
+                        logger.warning("View %s: its progress cannot be stored now: %s", self.id, error)
                 if "tools" in self._bridge.app_capabilities:
                     self._start(self._requests.app_tools_changed(self))
             case events.AppToolsChanged():

@@ -1,6 +1,7 @@
 """The WebSocket of a page: who may open it, its first frames, and the loop that receives the others."""
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Protocol
@@ -8,7 +9,7 @@ from typing import Final, Protocol
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from fanlight.host.errors import ElsewhereError, ViewRefusedError, ViewUnavailableError
+from fanlight.host.errors import BusError, ElsewhereError, StoreError, ViewRefusedError, ViewUnavailableError
 from fanlight.host.json_text import encode_json
 from fanlight.host.views.page.channel import RESTARTING
 from fanlight.host.views.page.frames import (
@@ -37,6 +38,8 @@ _CLOSED_BY_PAGE: Final = (1000, 1001, 1005)
 # After the first, a page does not reconnect by itself; after the second it does.
 _POLICY_VIOLATION: Final = 1008
 _TRY_AGAIN_LATER: Final = 1013
+
+logger = logging.getLogger(__name__)
 
 Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
 """Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
@@ -191,6 +194,11 @@ class SocketServer:
             return
         except TimeoutError:
             await websocket.close(1000)
+            return
+        except (StoreError, BusError) as error:
+            logger.warning("A View cannot be opened now: %s", error)
+            # Without a reason, so that a page that shows the View keeps it while it tries again.
+            await websocket.close(_TRY_AGAIN_LATER)
             return
         except WebSocketDisconnect:
             return
