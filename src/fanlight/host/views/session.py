@@ -462,9 +462,8 @@ class Session:
                 if not self._reached:
                     try:
                         await self._save_progress()
-                    except (
-                        StoreError
-                    ) as error:  # if this process ends before the next attempt, the View is loaded again
+                    except StoreError as error:
+                        # The next attempt comes with the input. Until then, a restart loads the View again.
                         logger.warning("View %s: its progress cannot be stored now: %s", self.id, error)
                 if "tools" in self._bridge.app_capabilities:
                     self._start(self._requests.app_tools_changed(self))
