@@ -1,7 +1,10 @@
 """Calls of the model: results that the program got by other means."""
 
+import anyio
 import pytest
+from mcp.server import MCPServer
 
+from fanlight.host import CallCancelledError, Host, Timeouts
 from fanlight.protocol.errors import StateError
 from host.test_host import open_view, running
 from support.calls import begin
@@ -42,3 +45,23 @@ async def test_a_call_runs_once_or_shows_one_result() -> None:
             await call.show_result({}, {"content": []})
         with pytest.raises(StateError, match=r"feed\(\) came after"):
             call.feed("{}")
+
+
+async def test_a_call_that_took_too_long_does_not_delay_the_end_of_the_host() -> None:
+    """Goes red if a call that raised counts as running: the host would wait for it until the deadline."""
+    server = MCPServer("slow")
+
+    @server.tool()
+    async def hang() -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    async with Host({"slow": server}, timeouts=Timeouts(call=0.05)) as host:
+        await host.servers["slow"].ready()
+        call = await begin(host, "slow", "hang")
+        with pytest.raises(CallCancelledError):
+            await call.run({})
+        assert not call.is_running
+        assert call.cancelled
+        with anyio.fail_after(20):
+            await host.drain(300)

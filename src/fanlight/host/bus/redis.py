@@ -83,7 +83,12 @@ class RedisBus:
         return self._client
 
     def _connect(self, timeout: float) -> Redis:
-        return Redis.from_url(self._url, socket_timeout=timeout, socket_connect_timeout=self._timeout)
+        return Redis.from_url(
+            self._url,
+            socket_timeout=timeout,
+            socket_connect_timeout=self._timeout,
+            protocol=2,  # with version 3, redis-py does not notice that the server has closed an idle connection
+        )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -58,6 +58,7 @@ class Call:
         self._brings_views = brings_views
         self._stream = runner.stream(self.view)
         self._scope: anyio.CancelScope | None = None
+        self._is_running = False
         self._complete = False
         self._touched = monotonic()
 
@@ -100,7 +101,7 @@ class Call:
     @property
     def is_running(self) -> bool:
         """Whether `run` was called, and has not returned."""
-        return self._scope is not None and self.result is None and self.cancelled is None
+        return self._is_running
 
     @property
     def waiting_since(self) -> float:
@@ -122,10 +123,15 @@ class Call:
         """Call the tool, pass the result to the View, and return it. Raise `CallCancelledError` if it is cancelled."""
         self._complete_arguments("run", arguments)
         start, outcome = monotonic(), "cancelled"
+        self._is_running = True
         try:
             result = await self._run(arguments)
             outcome = "error" if result.get("isError") is True else "ok"
+        except CallCancelledError as error:
+            self.cancelled = error.message if self.cancelled is None else self.cancelled
+            raise
         finally:
+            self._is_running = False
             metrics.calls.record(monotonic() - start, {"server": self.server, "outcome": outcome})
         return result
 

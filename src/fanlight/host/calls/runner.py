@@ -12,7 +12,7 @@ from fanlight.host.calls.model_tools import find_tool
 from fanlight.host.calls.stream import ArgumentStream
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import link_row, view_uri
-from fanlight.host.errors import ServerError, StoreError
+from fanlight.host.errors import CallCancelledError, ServerError, StoreError
 from fanlight.host.limits import Limits
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.tasks import HostTasks
@@ -111,17 +111,18 @@ class CallRunner:
             return {"content": [{"type": "text", "text": error.message}], "isError": True}
 
     async def show_input(self, view: str | None, arguments: JSONObject) -> None:
-        """Store the arguments of a call, and send them to its View."""
+        """Store the arguments of a call, and send them to its View. Raise CallCancelledError if it is cancelled."""
         if view is None:
             return
-        await self._change(view, arguments=arguments)
+        if not await self._change(view, arguments=arguments):
+            await self._check_not_cancelled(view)
         if (session := self._views.session(view)) is not None:
             session.tool_input(arguments)
 
     async def show_result(self, view: str, result: JSONObject) -> None:
-        """Store the result of a call, and send it to its View."""
+        """Store the result of a call, and send it to its View. Raise CallCancelledError if it is cancelled."""
         if not await self._finish(view, result=result):
-            logger.warning("View %s: another worker has cancelled its call, so the View does not get the result", view)
+            await self._check_not_cancelled(view)
             return
         # Looked up again, because the View may have been loaded again while the tool ran.
         if (session := self._views.session(view)) is not None:
@@ -134,6 +135,12 @@ class CallRunner:
         await self._finish(view, cancelled=reason or "")
         if (session := self._views.session(view)) is not None:
             session.tool_cancelled(reason)
+
+    async def _check_not_cancelled(self, view: str) -> None:
+        """Raise CallCancelledError if a call was recorded and shown as cancelled: this worker was cut off."""
+        record = await self._records.refresh(view)
+        if record is not None and record.cancelled is not None:
+            raise CallCancelledError(record.server, record.cancelled)
 
     async def _finish(self, view: str, **outcome: Any) -> bool:
         """Store the outcome of a call, or later if the store fails. Return False if the call has ended before."""

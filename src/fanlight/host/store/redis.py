@@ -85,7 +85,12 @@ class RedisStore:
         """Return the client. The first use checks the version of what is stored."""
         if self._client is None:
             self._client = Redis.from_url(
-                self._url, socket_timeout=self._timeout, socket_connect_timeout=self._timeout, health_check_interval=30
+                self._url,
+                socket_timeout=self._timeout,
+                socket_connect_timeout=self._timeout,
+                health_check_interval=30,
+                # With version 3, redis-py does not notice that the server has closed an idle connection.
+                protocol=2,
             )
         if not self._is_current:
             await self._client.set(_key("version"), _VERSION, nx=True)
