@@ -18,6 +18,7 @@ BELOW: dict[str, set[str]] = {
     "server": {"protocol", "browser", "lowlevel", "temporary"},
     "mcpui": {"protocol", "browser", "server", "lazy_exports"},
     "host": {"protocol", "browser", "lowlevel", "lazy_exports"},
+    "agents": {"protocol", "host"},
     "dev": {"protocol", "host", "temporary"},
     "inspector": {"protocol", "browser", "host", "dev", "signals"},
     "testing": {"protocol", "host", "dev", "signals"},

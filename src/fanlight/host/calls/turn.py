@@ -80,6 +80,11 @@ class Turn:
         self._show(call_id, call.views[known:])
         return call
 
+    async def cancel(self, call_id: str, reason: str | None = None) -> None:
+        """Cancel a call that the framework will not run, as with invalid arguments. Does nothing if it has run."""
+        if call_id in self._calls and self._calls[call_id][1].is_begun:
+            await self._calls[call_id][1].cancel(reason)
+
     def _add(self, call_id: str, name: str, call: Call) -> None:
         self._calls[call_id] = name, call
         self._show(call_id, call.views)
