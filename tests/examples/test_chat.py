@@ -16,6 +16,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 from pydantic_ai import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from starlette.types import Receive, Scope, Send
 
 from fanlight.host import Host
 from support.browser import view_frame, view_frames
@@ -39,11 +40,29 @@ async def until(is_true: Callable[[], bool | Awaitable[bool]]) -> None:
 class Chat:
     """The running example."""
 
-    def __init__(self, names: dict[str, Any], address: str) -> None:
+    def __init__(self, names: dict[str, Any]) -> None:
         self.host: Host = names["host"]
         self.rooms = names["rooms"]
         self.write = sys.modules["model"].write
-        self.address = address
+        self.address = ""
+        self._names = names
+        self._loop: asyncio.AbstractEventLoop
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._names["app"](scope, receive, send)
+
+    async def clear(self) -> None:
+        """Sign everybody out, and forget what they said."""
+
+        async def clear() -> None:
+            for user in self.rooms:
+                await self.host.forget(user=user)
+                self.rooms[user] = self._names["Room"](user)
+            self._names["sessions"].clear()
+
+        await self.ready()
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(clear(), self._loop))
 
     def answer_with(self, write: Callable[[list[ModelMessage], AgentInfo], Pieces]) -> None:
         for room in self.rooms.values():
@@ -56,7 +75,6 @@ class Chat:
     @asynccontextmanager
     async def page_of(self, user: str, browser: Browser) -> AsyncIterator[Page]:
         """Sign in as a user, in a browser context of their own."""
-        await self.ready()
         context = await browser.new_context(viewport={"width": 800, "height": 1200})
         page = await context.new_page()
         await page.goto(self.address)
@@ -66,14 +84,22 @@ class Chat:
         await context.close()
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Chat]:
+    """The example with its servers, whose start takes most of the time of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXAMPLES / "chat"))
+        patch.delitem(sys.modules, "model", raising=False)
+        chat = Chat(runpy.run_path(str(EXAMPLES / "chat" / "app.py")))
+        with serving_pages(chat) as chat.address:
+            yield chat
+        del sys.modules["model"]
+
+
 @pytest.fixture
-def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
-    monkeypatch.syspath_prepend(str(EXAMPLES / "chat"))
-    monkeypatch.delitem(sys.modules, "model", raising=False)
-    names = runpy.run_path(str(EXAMPLES / "chat" / "app.py"))
-    with serving_pages(names["app"]) as address:
-        yield Chat(names, address)
-    del sys.modules["model"]
+async def chat(running: Chat) -> Chat:
+    await running.clear()
+    return running
 
 
 async def say(page: Page, text: str) -> None:

@@ -251,7 +251,7 @@ def serving_built(build: Callable[[str], Any], *, sockets: bool = False) -> Iter
             yield address
         finally:
             web.should_exit = True
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive(), "the test's own web server did not stop"
 
 
