@@ -11,6 +11,7 @@ from playwright.async_api import Browser, BrowserContext, Frame, Locator, Page, 
 
 from support.browser import problems_of
 from support.cluster import Cluster
+from support.network import Balancer
 
 _conversations = itertools.count(1)
 
@@ -88,8 +89,9 @@ class ShownView:
 class ChatPage:
     """A page of a conversation."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, balancer: Balancer) -> None:
         self.page = page
+        self.balancer = balancer
         self.problems = problems_of(page)
 
     @property
@@ -111,6 +113,28 @@ class ChatPage:
 
         frame, load = await eventually(connected)
         return ShownView(self, id, frame, load)
+
+    async def reopen(self, view: str) -> None:
+        """Let an element show its View again, as "Show it here" does."""
+        await self.page.evaluate("(view) => document.getElementById(view).reopen()", view)
+
+    async def add(self, view: str, token: str) -> None:
+        """Add an element for any View to the page."""
+        await self.page.evaluate(
+            """([view, token]) => {
+              const app = Object.assign(document.createElement("mcp-app"), { id: view, view, token, src: "/apps" });
+              document.body.append(app);
+            }""",
+            [view, token],
+        )
+
+    async def sent_to_view(self, method: str) -> int:
+        """Return how often the host has sent a Views of this page a message with a method."""
+        count: int = await self.page.evaluate(
+            "(method) => messages.filter(({ from, message }) => from === 'host' && message.method === method).length",
+            method,
+        )
+        return count
 
 
 class Chat:
@@ -134,6 +158,11 @@ class Chat:
         """Return a text that only this conversation has."""
         return f"{self.id}-{name}"
 
+    def repeated(self) -> list[str]:
+        """Return what was executed more than once in this conversation."""
+        starts = self.cluster.record.starts().items()
+        return [text for text, count in starts if count > 1 and text.startswith(f"{self.id}-")]
+
     async def control(self, worker: str, operation: str, **arguments: Any) -> Any:
         """Let a worker do something for this conversation."""
         owner = {"user": self.user, "conversation": self.id}
@@ -154,7 +183,7 @@ class Chat:
 
     async def page(self, view: str | None = None) -> ChatPage:
         """Open a page with all Views of the conversation, or with one."""
-        page = ChatPage(await self.context.new_page())
+        page = ChatPage(await self.context.new_page(), self.cluster.balancer)
         query = "" if view is None else f"?view={view}"
         await page.page.goto(f"{self.cluster.balancer.address}/chat/{self.id}{query}")
         return page

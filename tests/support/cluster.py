@@ -36,7 +36,8 @@ POLICY: dict[str, Any] = {
 }
 
 
-TIMEOUTS = {"drain": 3.0}
+LEASE = 2.0
+TIMEOUTS = {"drain": 3.0, "lease": LEASE, "handover": 0.5, "app_tool": 5.0, "browser": 5.0}
 
 _STARTUP = 60
 
@@ -199,6 +200,7 @@ class Cluster:
             "folder": str(self.folder),
             "servers": self.servers,
             "store": store,
+            "bus": bus,
             "policy": POLICY,
             "timeouts": TIMEOUTS,
             **changes,

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from fanlight.host import Call, Conversation, Grant, Host, Message, Policy, Timeouts
+from fanlight.host import Call, Conversation, Host, Message, Policy, Timeouts
 
 _PAGE = """<!doctype html><link rel="icon" href="data:,"><title>Chat</title>
 <script>
@@ -133,8 +133,12 @@ class Worker:
         assert chat.user is not None
         await self.host.disconnect(chat.user)
 
-    async def do_grants(self, chat: Conversation) -> list[Grant]:
-        return await self.host.grants(chat.user)
+    async def do_grants(self, chat: Conversation) -> list[str]:
+        return [f"{grant.kind} {grant.key}" for grant in await self.host.grants(chat.user)]
+
+    async def do_revoke(self, chat: Conversation) -> None:
+        for grant in await self.host.grants(chat.user):
+            await self.host.revoke(grant)
 
     async def do_drain(self, seconds: float) -> None:
         await self.host.drain(seconds)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from fanlight.host.bus.messages import CancelBegun
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, find_by_name, plain_name
 from fanlight.host.calls.turn import Turn, ViewHandler
@@ -169,8 +170,8 @@ class Conversation:
 
     async def close(self) -> None:
         """End the conversation: cancel its calls that were begun and never run, and close its Views for good."""
-        for call in [call for call in self._runtime.begun if (call.user, call.conversation) == self._owner]:
-            await call.cancel_if_begun()
+        await self._runtime.cancel_begun(self._owner)
+        await self._runtime.workers.request_all(lambda _: CancelBegun(*self._owner), self._runtime.timeouts.handover)
         for summary in await self._runtime.records.summaries(self._owner):
             await self._runtime.closer.close(summary.id)
 

@@ -6,6 +6,7 @@ from fanlight.host.bus import messages
 from fanlight.host.bus.messages import WorkerMessage
 from fanlight.host.bus.workers import OnProgress
 from fanlight.host.errors import RequestError, UnknownViewError
+from fanlight.host.views.records import Owner
 from fanlight.protocol.jsonrpc import METHOD_NOT_FOUND, JSONObject
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ class PeerRequests:
                 runtime.views.show_partial(view, arguments)
             case messages.ViewHeld(view):
                 runtime.holders.held_by(view, sender)
-            case messages.ViewsErased(views):
-                await runtime.views.erase(views)
-                await runtime.opener.documents.forget_views(views)
             case messages.UserErased(user):
                 await runtime.drop_user(user)
             case messages.SignedIn(user, server):
@@ -62,6 +60,12 @@ class PeerRequests:
                 case messages.SignInFinished(user, query) if runtime.sign_ins is not None:
                     finished = await runtime.sign_ins.finish_here(user, query)
                     return {"is_signed_in": finished.is_signed_in, "message": finished.message}
+                case messages.EndErased(views):
+                    await runtime.end_erased(views)
+                    return {}
+                case messages.CancelBegun(user, conversation):
+                    await runtime.cancel_begun(Owner(user, conversation))
+                    return {}
                 case messages.CallAppTool(view, name, arguments):
                     return await runtime.requests.call_app_tool(runtime.views.live(view), name, arguments)
         except UnknownViewError as error:

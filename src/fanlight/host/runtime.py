@@ -21,10 +21,10 @@ import anyio
 
 from fanlight.host.bus.messages import (
     CallAppTool,
+    EndErased,
     PagesDisconnected,
     ShowAs,
     UserErased,
-    ViewsErased,
     ViewsReloaded,
 )
 from fanlight.host.bus.open import open_bus
@@ -396,6 +396,11 @@ class Runtime:
             session.tool_cancelled(_RESTARTED)
         await self.holders.call_changed(view, holder)
 
+    async def cancel_begun(self, owner: Owner) -> None:
+        """Cancel the calls of a conversation that this worker has begun and never run."""
+        for call in [call for call in self.begun if (call.user, call.conversation) == owner]:
+            await call.cancel_if_begun()
+
     async def _cancel_forgotten(self) -> None:
         """Cancel the calls that were begun and not run within `Timeouts.begun`, until cancelled."""
         while True:
@@ -422,18 +427,23 @@ class Runtime:
     async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
         """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""
         erased = await self.store.erase_views(selection)
-        ids = [each.view for each in erased]
-        await self.views.erase(ids)
-        await self.opener.documents.forget_views(ids)
-        for holder in {each.holder for each in erased}:
-            await self.workers.notify(holder, ViewsErased([each.view for each in erased if each.holder == holder]))
+        await self.end_erased([each.view for each in erased])
+        await self.workers.request_all(
+            lambda worker: EndErased([each.view for each in erased if each.holder == worker]),
+            self.timeouts.teardown + self.timeouts.handover,
+        )
         if selection.user is not None and selection.conversation is None and selection.before is None:
             await self.store.erase_user(selection.user)
             await self.drop_user(selection.user)
             await self.workers.broadcast(UserErased(selection.user))
         if audit:
-            await self.audit.flush()
             await self.store.erase_records(selection, f"erased-{secrets.token_hex(6)}" if pseudonymise else None)
+
+    async def end_erased(self, views: Sequence[str]) -> None:
+        """End the sessions that this worker has of erased Views, and store what the audit has buffered."""
+        await self.views.erase(views)
+        await self.opener.documents.forget_views(views)
+        await self.audit.flush()
 
     async def drop_user(self, user: str) -> None:
         """Drop what this worker has of a user who was erased: sign-ins, documents, connections."""

@@ -64,10 +64,21 @@ class CallAppTool:
 
 
 @dataclass(frozen=True)
-class ViewsErased:
-    """Views of which the receiver has the sessions were erased."""
+class EndErased:
+    """Asks a worker to end its sessions of Views that were erased, and to store the audit records that it has buffered.
+
+    The sender erases those records next.
+    """
 
     views: list[str]
+
+
+@dataclass(frozen=True)
+class CancelBegun:
+    """Asks a worker to cancel the calls of a conversation that were begun and never run, because it is over."""
+
+    user: str | None
+    conversation: str | None
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,8 @@ WorkerMessage = (
     | CloseView
     | ShowAs
     | CallAppTool
-    | ViewsErased
+    | EndErased
+    | CancelBegun
     | UserErased
     | PagesDisconnected
     | ViewsReloaded

@@ -9,7 +9,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -158,6 +158,23 @@ class Workers:
         for worker in await self.alive():
             if worker != self.id:
                 await self._send(worker, secrets.token_hex(8), message, is_request=False)
+
+    async def request_all(self, message: Callable[[str], WorkerMessage], seconds: float) -> None:
+        """Send each other worker the request that `message` returns for it, and wait until all have answered.
+
+        A worker that fails to answer is logged. Raise BusError if it is not known which workers there are.
+        """
+
+        async def ask(worker: str) -> None:
+            try:
+                await self.request(worker, message(worker), seconds)
+            except RequestError as error:
+                logger.warning("A worker did not answer a %s: %s", type(message(worker)).__name__, error)
+
+        async with anyio.create_task_group() as group:
+            for worker in await self.alive():
+                if worker != self.id:
+                    group.start_soon(ask, worker)
 
     async def request(
         self, worker: str, message: WorkerMessage, seconds: float, on_progress: OnProgress | None = None
