@@ -24,12 +24,13 @@ from pydantic import ValidationError
 from fanlight.host.backoff import Backoff
 from fanlight.host.errors import (
     CallTimeoutError,
+    ConnectionLostError,
     CredentialsRejectedError,
     InvalidResponseError,
     NotConnectedError,
     SignInRequiredError,
 )
-from fanlight.host.upstream.auth.oauth import SignIn, SignInAuth
+from fanlight.host.upstream.auth.oauth import Sending, SignIn, SignInAuth, current_sending
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import Streams, Target, Url, parse_target
 from fanlight.host.upstream.diagnostics import Failure, diagnose, explain_invalid, explain_silence, first_error
@@ -261,7 +262,9 @@ class Connection(ServerRequests):
     def _may_sign_in(self, attempt: Attempt) -> bool:
         """Return whether a sign-in may begin: not for a call, which would run long after its caller gave up."""
         if attempt.client is not None:
+            attempt.needs_sign_in = True
             attempt.end(f"{self.user} has to sign in again.")
+            self._restarting = True  # the next connection begins the sign-in at once
             return False
         self._set(Status("connecting", f"{self.user} has to sign in."))
         return True
@@ -462,9 +465,31 @@ class Connection(ServerRequests):
         seconds: float,
     ) -> JSONObject:
         """Send one request over a ready connection; translate what goes wrong into errors of ours."""
+        attempt = await self._ready_attempt()
+        token = current_sending.set(sending := Sending())
+        try:
+            return await self._send(attempt, method, params, send, what, seconds)
+        except ConnectionLostError:
+            if not (attempt.needs_sign_in and sending.is_repeatable):
+                raise
+        finally:
+            current_sending.reset(token)
+        return await self._send(await self._ready_attempt(), method, params, send, what, seconds)
+
+    async def _ready_attempt(self) -> Attempt:
         await self.ready()
-        attempt = self._current
-        assert attempt is not None
+        assert self._current is not None
+        return self._current
+
+    async def _send(
+        self,
+        attempt: Attempt,
+        method: str,
+        params: JSONObject,
+        send: Callable[[Client], Awaitable[JSONObject]],
+        what: str,
+        seconds: float,
+    ) -> JSONObject:
         assert attempt.client is not None
         with anyio.move_on_after(seconds) as timeout, attempt.call_scope():
             if self._interceptor is not None and (result := await self._interceptor(method, params)) is not None:

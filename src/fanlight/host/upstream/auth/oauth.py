@@ -6,17 +6,20 @@ and connects the redirect, which arrives at a route of the host, to the connecti
 
 import hashlib
 import json
+import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 from weakref import WeakSet
 
 import anyio
+import httpx2
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
-from mcp.client.auth.oauth2 import OAuthContext
+from mcp.client.auth.oauth2 import OAuthContext, PKCEParameters
 from mcp.shared.auth import (
     OAuthClientInformationFull,
     OAuthClientMetadata,
@@ -36,11 +39,14 @@ from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
+logger = logging.getLogger(__name__)
+
 Model = TypeVar("Model", bound=BaseModel)
 
 CALLBACK: Final = "oauth/callback"
 """The path of the redirect below the path that `Host.wrap` serves."""
 
+_REJECTED: Final = (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN)
 _EXCHANGE_TIMEOUT: Final = 30.0  # for the authorization server to exchange a code for a token
 _MARGIN: Final = 2.0
 _MAX_REASON: Final = 300
@@ -50,6 +56,34 @@ _UNKNOWN: Final = (
     "This sign-in is not known. It was finished already, has expired, or was begun by another user. "
     "Go back to the chat and begin again."
 )
+
+
+@dataclass
+class Sending:
+    """How far the sending of a request has come that may have to wait for a sign-in."""
+
+    is_repeatable: bool = True
+    """Whether the server has certainly not run the request: it was not sent, or was rejected."""
+
+
+current_sending: ContextVar[Sending | None] = ContextVar("current_sending", default=None)
+"""Set by the task that makes a request. The SDK authenticates the request in another task with the same context."""
+
+
+class SignInEndedError(OAuthFlowError):
+    """A sign-in ended without a token, and nothing is broken: the user refused it, or did not come back in time."""
+
+
+class _RegistrationLostError(SignInEndedError):
+    """The authorization server does not know the registration of this program any more."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether a record of the SDK's log is news: it has a traceback also for what users decide."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], SignInEndedError)
+
+
+logging.getLogger("mcp.client.auth.oauth2").addFilter(_is_news)
 
 
 @dataclass(frozen=True)
@@ -318,6 +352,8 @@ class UserTokens:
         self.url = url
         self.is_erased = False
         """Whether the user was forgotten, so that nothing may be stored any more."""
+        self.may_be_lost = registration is None
+        """Whether the registration is one that the authorization server may have forgotten since it was stored."""
         self.context: OAuthContext | None = None
         """The state of the SDK's provider that goes with the tokens."""
         self._store = store
@@ -346,6 +382,11 @@ class UserTokens:
             )
         # Without the tokens, which belong to the registration that is replaced.
         await self._save({"url": self.url, "client": _dump(client_info)})
+        self.may_be_lost = False
+
+    async def drop_client_info(self) -> None:
+        """Forget a registration that the authorization server does not know."""
+        await self._save({"url": self.url})
 
     async def get_tokens(self) -> OAuthToken | None:
         stored = await self._load()
@@ -389,6 +430,7 @@ class SignInAuth(OAuthClientProvider):
         self.user = tokens.user
         self.timeout = sign_ins.timeout
         self._may_begin: Callable[[], bool] = lambda: True
+        self._is_over = False
         self._sign_ins = sign_ins
         self._pending: _Pending | None = None
         self._scopes: frozenset[str] = frozenset()
@@ -400,8 +442,12 @@ class SignInAuth(OAuthClientProvider):
         return None if pending is None or pending.returned.is_set() else pending.sign_in
 
     def begin_only_if(self, may_begin: Callable[[], bool]) -> None:
-        """Call `may_begin` before each sign-in from now on; it returns whether the sign-in may begin."""
+        """Call `may_begin` before each sign-in from now on; it returns whether the sign-in may begin.
+
+        If it may not, no further request is sent until this is called again: the server would run it for nobody.
+        """
         self._may_begin = may_begin
+        self._is_over = False
 
     def settle(self, *, is_signed_in: bool) -> None:
         """End the sign-in that is under way, if there is one."""
@@ -409,14 +455,85 @@ class SignInAuth(OAuthClientProvider):
             self._pending.settle(is_signed_in=is_signed_in)
             self._pending = None
 
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Authenticate a request as the SDK does, but trust neither the expiry of a token nor an old registration.
+
+        The SDK lets the user sign in as soon as a token is rejected, and with a registration that it has stored.
+        """
+        while True:
+            flow = self._refreshed(request, super()._auth_flow(request))
+            try:
+                sent = await flow.__anext__()
+                while True:
+                    sent = await flow.asend((yield sent))
+            except StopAsyncIteration:
+                return
+            except _RegistrationLostError:
+                logger.info(
+                    "%s: %s lost the registration of this program", self.tokens.server, self.context.auth_server_url
+                )
+                self.context.client_info = None
+                self.context.clear_tokens()
+                await self.tokens.drop_client_info()
+            finally:
+                await flow.aclose()
+
+    async def _refreshed(
+        self, request: httpx2.Request, flow: AsyncGenerator[httpx2.Request, httpx2.Response]
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Run a flow of the SDK. It sees the rejection of a token only if the token cannot be refreshed."""
+        sending = current_sending.get() or Sending()
+        try:
+            sent = await flow.__anext__()
+            if self._is_over:  # while this request waited for another one
+                raise SignInEndedError(f"{self.user} has to sign in again")
+            while True:
+                if sent is not request:
+                    sent = await flow.asend((yield sent))
+                    continue
+                sending.is_repeatable = False
+                response = yield request
+                sending.is_repeatable = response.status_code in _REJECTED
+                if response.status_code == httpx2.codes.UNAUTHORIZED and self.context.can_refresh_token():
+                    refreshed = yield await self._refresh_token()
+                    if await self._handle_refresh_response(refreshed):
+                        self._add_auth_header(request)
+                        sending.is_repeatable = False
+                        response = yield request
+                        sending.is_repeatable = response.status_code in _REJECTED
+                sent = await flow.asend(response)
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    async def _check_registration(self) -> None:
+        """Raise if the authorization server does not know our registration: its sign-in page would be a dead end.
+
+        The check is an exchange of a code that does not exist. A server that knows the client rejects the code instead.
+        """
+        if not self.tokens.may_be_lost:
+            return
+        request = await self._exchange_token_authorization_code("none", PKCEParameters.generate().code_verifier)
+        try:
+            async with httpx2.AsyncClient(timeout=_EXCHANGE_TIMEOUT) as client:
+                error = (await client.send(request)).json().get("error")
+        except (httpx2.HTTPError, ValueError, AttributeError):
+            return  # whatever is wrong, the user will see it
+        if error == "invalid_client":
+            raise _RegistrationLostError("the authorization server does not know this program any more")
+        self.tokens.may_be_lost = False
+
     async def _begin(self, url: str) -> None:
         parts = urlsplit(url)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         # A server may ask for more scopes in the middle of a connection, and no longer when it is opened again.
         self._scopes |= frozenset(query.get("scope", "").split())
         if not self._may_begin():
+            self._is_over = True
             self.context.clear_tokens()
-            raise OAuthFlowError(f"{self.user} has to sign in again")
+            raise SignInEndedError(f"{self.user} has to sign in again")
+        await self._check_registration()
         if self._scopes:
             query["scope"] = " ".join(sorted(self._scopes))
         url = parts._replace(query=urlencode(query)).geturl()
@@ -429,9 +546,9 @@ class SignInAuth(OAuthClientProvider):
             with anyio.fail_after(self.timeout):
                 await pending.returned.wait()
         except TimeoutError:
-            raise OAuthFlowError(f"{self.user} did not sign in within {self.timeout:g} seconds") from None
+            raise SignInEndedError(f"{self.user} did not sign in within {self.timeout:g} seconds") from None
         finally:
             self._sign_ins.end(pending)
         if isinstance(pending.answer, str):
-            raise OAuthFlowError(pending.answer)
+            raise SignInEndedError(pending.answer)
         return pending.answer

@@ -74,6 +74,8 @@ class Attempt:
         """Set when the tools may have changed."""
         self.reason: str | None = None
         """Why the attempt ended, if that is known."""
+        self.needs_sign_in = False
+        """Whether it ended because the user has to sign in again."""
         self.child: Child | None = None
         self.http_status: int | None = None
         """The status of the last response."""
