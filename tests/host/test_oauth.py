@@ -18,7 +18,6 @@ from starlette.requests import HTTPConnection
 
 from fanlight.host import (
     Call,
-    ConnectionLostError,
     Host,
     NotConnectedError,
     OAuthClient,
@@ -29,7 +28,7 @@ from fanlight.host import (
 )
 from fanlight.host.host import runtime_of
 from fanlight.host.store.sqlite import SqliteStore
-from fanlight.host.upstream.auth.oauth import SignInAuth
+from fanlight.host.upstream.auth.sign_in_auth import SignInAuth
 from fanlight.protocol.errors import ArgumentError
 from support.databases import RedisServer
 from support.docs import ROOT, blocks

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
     from fanlight.host.timeouts import Timeouts as Timeouts
     from fanlight.host.upstream.auth.oauth import OAuthClient as OAuthClient
-    from fanlight.host.upstream.auth.oauth import SignIn as SignIn
     from fanlight.host.upstream.auth.oauth import UserOAuth as UserOAuth
+    from fanlight.host.upstream.auth.sign_in import SignIn as SignIn
     from fanlight.host.upstream.callbacks import ServerRequest as ServerRequest
     from fanlight.host.upstream.events import Status as Status
     from fanlight.host.views.info import ViewInfo as ViewInfo
@@ -116,7 +116,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "timeouts": ["Timeouts"],
         "upstream.callbacks": ["ServerRequest"],
         "upstream.events": ["Status"],
-        "upstream.auth.oauth": ["OAuthClient", "SignIn", "UserOAuth"],
+        "upstream.auth.oauth": ["OAuthClient", "UserOAuth"],
+        "upstream.auth.sign_in": ["SignIn"],
         "views.info": ["ViewInfo"],
     },
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fanlight.host.consent.question import Question, ViewRequest
 from fanlight.host.errors import CredentialsRejectedError
-from fanlight.host.upstream.auth.oauth import SignIn
+from fanlight.host.upstream.auth.sign_in import SignIn
 from fanlight.host.views.page.frames import Answer
 from fanlight.protocol.content import joined_text
 from fanlight.protocol.jsonrpc import JSONObject

@@ -48,7 +48,8 @@ from fanlight.host.store.base import Selection, ViewSummary
 from fanlight.host.store.open import open_store
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
-from fanlight.host.upstream.auth.oauth import CALLBACK, SignIn, SignIns
+from fanlight.host.upstream.auth.oauth import CALLBACK, SignIns
+from fanlight.host.upstream.auth.sign_in import SignIn
 from fanlight.host.upstream.events import (
     CredentialsRejected,
     PromptsChanged,

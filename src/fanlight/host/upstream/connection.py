@@ -30,7 +30,8 @@ from fanlight.host.errors import (
     NotConnectedError,
     SignInRequiredError,
 )
-from fanlight.host.upstream.auth.oauth import Sending, SignIn, SignInAuth, current_sending
+from fanlight.host.upstream.auth.sign_in import SignIn
+from fanlight.host.upstream.auth.sign_in_auth import Sending, SignInAuth, current_sending
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import Streams, Target, Url, parse_target
 from fanlight.host.upstream.diagnostics import Failure, diagnose, explain_invalid, explain_silence, first_error

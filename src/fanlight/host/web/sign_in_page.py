@@ -13,7 +13,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from fanlight.host.errors import ViewRefusedError
-from fanlight.host.upstream.auth.oauth import SignInResult, SignIns
+from fanlight.host.upstream.auth.oauth import SignIns
+from fanlight.host.upstream.auth.sign_in import SignInResult
 from fanlight.host.web.users import Identify, user_of
 
 _BAD_REQUEST: Final = 400
