@@ -62,6 +62,7 @@ Interceptor = Callable[[str, JSONObject], Awaitable[JSONObject | None]]
 
 _CONNECT_TIMEOUT: Final = 60.0
 _SIGN_IN_TIMEOUT: Final = 600.0  # a person may have to sign in
+_LINK_TIMEOUT: Final = 10.0  # for the authorization server to be found, before a user can be asked to sign in
 
 
 class Connection(ServerRequests):
@@ -145,6 +146,7 @@ class Connection(ServerRequests):
         self._closing = anyio.Event()
         self._pause: anyio.CancelScope | None = None  # created in the event loop
         self._restarting = False
+        self._expects_sign_in = False
         self._failure: Failure | None = None  # why the last attempt ended, or is about to
         self._watched.reset()
 
@@ -242,7 +244,7 @@ class Connection(ServerRequests):
         self._failure = None
         auth = self._sign_in_auth()
         if auth is not None:
-            auth.begin_only_if(partial(self._may_sign_in, attempt))
+            auth.begin_only_if(partial(self._may_sign_in, attempt), self._on_sign_in)
         first: Exception | None = None
         try:
             with anyio.CancelScope() as self._pause:
@@ -265,10 +267,13 @@ class Connection(ServerRequests):
         if attempt.client is not None:
             attempt.needs_sign_in = True
             attempt.end(f"{self.user} has to sign in again.")
-            self._restarting = True  # the next connection begins the sign-in at once
+            self._restarting = self._expects_sign_in = True  # the next connection begins it at once
             return False
-        self._set(Status("connecting", f"{self.user} has to sign in."))
         return True
+
+    def _on_sign_in(self) -> None:
+        self._expects_sign_in = False
+        self._set(Status("connecting", f"{self.user} has to sign in."))
 
     async def _stay_connected(self, attempt: Attempt) -> None:
         with anyio.fail_after(self._connect_timeout) as limit:
@@ -285,6 +290,7 @@ class Connection(ServerRequests):
                     if (auth := self._sign_in_auth()) is not None:
                         auth.settle(is_signed_in=True)
                     self._current = attempt
+                    self._expects_sign_in = False
                     if self._closing.is_set():
                         attempt.ended.set()
                     self._set(Status("ready"))
@@ -433,11 +439,9 @@ class Connection(ServerRequests):
         if self._is_connected():
             return
         with anyio.move_on_after(self._call_wait if within is None else within):
-            while not self._is_connected():
-                if self.status.state in ("failed", "closed") or self._needs_restart():
-                    break
-                self._call_waits.set()
-                await self._changed.wait()
+            await self._wait_until(self._is_connected)
+        with anyio.move_on_after(_LINK_TIMEOUT):  # the error is of use only with the link
+            await self._wait_until(lambda: self._is_connected() or not self._expects_sign_in)
         if not self._is_connected():
             if (failure := self._failure) is not None and failure.needs == "credentials":
                 raise self._rejection(failure)
@@ -445,6 +449,12 @@ class Connection(ServerRequests):
                 raise SignInRequiredError(self.name, sign_in.user, sign_in.url)
             reason = self.status.reason or f"it is {self.status.state}."
             raise NotConnectedError(self.name, f"not connected: {reason}")
+
+    async def _wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so, or no further attempt is made."""
+        while not is_so() and self.status.state not in ("failed", "closed") and not self._needs_restart():
+            self._call_waits.set()
+            await self._changed.wait()
 
     def _is_connected(self) -> bool:
         # An attempt that has ended stays current for a moment, until `run` proceeds.

@@ -66,6 +66,7 @@ class SignInAuth(OAuthClientProvider):
         self.user = tokens.user
         self.timeout = sign_ins.timeout
         self._may_begin: Callable[[], bool] = lambda: True
+        self._on_begin: Callable[[], None] = lambda: None
         self._is_over = False
         self._sign_ins = sign_ins
         self._pending: PendingSignIn | None = None
@@ -77,12 +78,14 @@ class SignInAuth(OAuthClientProvider):
         pending = self._pending
         return None if pending is None or pending.returned.is_set() else pending.sign_in
 
-    def begin_only_if(self, may_begin: Callable[[], bool]) -> None:
-        """Call `may_begin` before each sign-in from now on; it returns whether the sign-in may begin.
+    def begin_only_if(self, may_begin: Callable[[], bool], on_begin: Callable[[], None]) -> None:
+        """Call `may_begin` before each sign-in from now on, and `on_begin` when it has begun.
 
-        If it may not, no further request is sent until this is called again: the server would run it for nobody.
+        If `may_begin` returns false, no further request is sent until this is called again: the server would run it for
+        nobody.
         """
         self._may_begin = may_begin
+        self._on_begin = on_begin
         self._is_over = False
 
     def settle(self, *, is_signed_in: bool) -> None:
@@ -174,6 +177,7 @@ class SignInAuth(OAuthClientProvider):
             query["scope"] = " ".join(sorted(self._scopes))
         url = parts._replace(query=urlencode(query)).geturl()
         self._pending = await self._sign_ins.begin(SignIn(self.user, self.tokens.server, url))
+        self._on_begin()
 
     async def _wait(self) -> AuthorizationCodeResult:
         pending = self._pending
