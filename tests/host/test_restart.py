@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 
 import fanlight
 from fanlight import Apps, View
-from fanlight.host import CallCancelledError, Host, Policy, SqliteStore
+from fanlight.host import AuditRecord, CallCancelledError, Host, Policy, SqliteStore
 from fanlight.host.views.page.channel import RESTARTING
 from support.browser import problems_of, view_frame
 from support.calls import begin, call_tool
@@ -302,6 +302,36 @@ async def test_a_program_that_ends_and_is_started_again_continues_in_the_browser
         await expect(view.locator("#shown")).to_have_text("result ")
         assert (tmp_path / "written").read_text(encoding="utf-8").split() == ["slow", "queued", "again"]
     await page.close()
+
+
+class SlowAudit(SqliteStore):
+    """Records audit records after a while, once it is slow."""
+
+    is_slow = False
+    is_recording = False
+
+    async def record(self, records: Sequence[AuditRecord]) -> None:
+        if self.is_slow:
+            self.is_recording = True
+            await anyio.sleep(0.2)
+        await super().record(records)
+
+
+async def test_a_host_that_stops_hands_over_a_response_that_is_just_being_recorded(tmp_path: Path) -> None:
+    """Goes red if the session ends while another of its tasks has a response that the page was not sent."""
+    notes, store = Notes(), SlowAudit(tmp_path / "host.db")
+    async with Host({"notes": notes.server}, store=store, policy=OPEN) as host:
+        await host.servers["notes"].ready()
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        await messages_of(page, 2)
+        store.is_slow = True
+        await page.say({"id": "n", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "now"}}})
+        while not (notes.calls and store.is_recording):  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    async with hosting(notes, tmp_path / "host.db") as other:
+        again = await continued(other, page, call.view, call.token, requests=[{"id": "n", "method": "tools/call"}])
+        assert (await again.message())["id"] == "n"
 
 
 async def test_a_host_that_stops_hands_over_what_the_page_has_not_received(tmp_path: Path) -> None:

@@ -62,7 +62,10 @@ class ShownView:
             outcome: str = await self.frame.evaluate("(text) => window.outcomes[text]", text)
             return "" if outcome == "waiting" else outcome
 
-        outcome: str = await eventually(settled, seconds)
+        try:
+            outcome: str = await eventually(settled, seconds)
+        except AssertionError:
+            raise AssertionError(f"{text} was not answered. {await self.page.description()}") from None
         return outcome
 
     async def outcomes(self) -> dict[str, str]:
@@ -113,6 +116,20 @@ class ChatPage:
 
         frame, load = await eventually(connected)
         return ShownView(self, id, frame, load)
+
+    async def description(self) -> str:
+        """Return what the page says and did last, for a failure."""
+        said = await self.page.locator("mcp-app").all_inner_texts()
+        shadow = await self.page.evaluate(
+            "[...document.querySelectorAll('mcp-app')].map((app) => [...app.shadowRoot.querySelectorAll('p')]"
+            ".map((p) => p.textContent))"
+        )
+        messages = await self.page.evaluate(
+            "messages.slice(-12).map((message) => JSON.stringify(message).slice(0, 300))"
+        )
+        served = [(request.path, worker) for request, worker in self.balancer.served if request.is_socket]
+        lines = [f"The page says {said} {shadow}.", f"Sockets: {served}.", *messages]
+        return "\n".join(lines)
 
     async def reopen(self, view: str) -> None:
         """Let an element show its View again, as "Show it here" does."""

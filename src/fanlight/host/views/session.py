@@ -65,6 +65,9 @@ _STOPPED: Final = (
     "The host stopped before it finished this request. It may have been carried out, so it was not repeated."
 )
 
+_RECORD_TIMEOUT: Final = 1.0
+"""How many seconds a session that ends waits for responses to be recorded."""
+
 _RATE_LIMIT_PAUSE: Final = 0.02
 """How many seconds the session stops reading for each message that exceeds a limit."""
 
@@ -281,8 +284,10 @@ class Session:
         for id in list(self._bridge.open_requests):
             self._open_requests.stop_serving(id)
             self._bridge.respond_error(id, _STOPPED)
-        await self.flush()
-        await self._save_progress(self._channel.snapshot(), has_ended=True)
+        with anyio.move_on_after(_RECORD_TIMEOUT) as late:
+            await self._outbox.flush_all()
+        # A response that cannot be recorded in time is lost, so the next process must not believe that all were sent.
+        await self._save_progress(None if late.cancelled_caught else self._channel.snapshot(), has_ended=True)
         socket = self._channel.release()
         self.stop()
         if socket is not None:

@@ -58,6 +58,7 @@ class Outbox:
         self._unsent: deque[Message] = deque()
         self._is_sending = False
         self._partial_frame = 0
+        self._sent_one = anyio.Event()
 
     @property
     def partial_in_flight(self) -> bool:
@@ -85,6 +86,12 @@ class Outbox:
             logger.exception("View %s: a response waits until it can be recorded", self._requests.app.view)
             self._continue_after(_RETRY_PAUSE)
 
+    async def flush_all(self) -> None:
+        """Send the bridge's outgoing messages, and wait until the channel has all of them, whichever task sends them."""
+        await self.flush()
+        while self._unsent:
+            await self._sent_one.wait()
+
     def _continue_after(self, seconds: float) -> None:
         async def run() -> None:
             await anyio.sleep(seconds)
@@ -111,6 +118,7 @@ class Outbox:
         self._unsent.popleft()
         # Only one partial input is in flight at a time, so the page acknowledges it at once.
         number, frame = self._channel.keep(MessageToView(orjson.Fragment(text), ack_now=is_partial or None))
+        self._announce_sent()
         if is_partial:
             self._partial_frame = number
         if self._observer is not None:
@@ -120,3 +128,8 @@ class Outbox:
     def clear(self) -> None:
         """Discard what was not sent yet."""
         self._unsent.clear()
+        self._announce_sent()
+
+    def _announce_sent(self) -> None:
+        self._sent_one.set()
+        self._sent_one = anyio.Event()
