@@ -166,18 +166,20 @@ async def test_a_host_shows_what_a_server_with_mcp_ui_returns_as_its_page_says(
 
 
 METRICS = """
-import anyio, httpx2
-from metrics import metrics
-from starlette.applications import Starlette
+import anyio, httpx2, socket
+from metrics import serve_metrics
 from fanlight.host import Host
 
-host = Host({})
-app = host.wrap(Starlette(routes=[metrics]))
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+serve_metrics(port)
 
 async def main():
-    async with host, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as http:
+    host = Host({})
+    async with host, httpx2.AsyncClient() as http:
         await host.conversation().views()
-        print((await http.get("/metrics/")).text)
+        print((await http.get(f"http://127.0.0.1:{port}/metrics")).text)
 
 anyio.run(main)
 """
