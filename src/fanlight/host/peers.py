@@ -72,6 +72,10 @@ class PeerRequests:
             raise RequestError(str(error)) from None
         raise RequestError("This worker does not serve such a request.", METHOD_NOT_FOUND)
 
+    async def disconnect_pages(self) -> None:
+        """Disconnect all pages. They connect to a worker that has a lease, and say so while there is none."""
+        await self._runtime.views.disconnect_pages()
+
     async def resynchronise(self) -> None:
         """Find out what has changed for the sessions of this worker: messages may have been lost."""
         worker = self._runtime.workers.id

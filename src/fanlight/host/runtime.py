@@ -288,7 +288,7 @@ class Runtime:
             authorize=self._authorize,
             sign_ins=self.sign_ins,
             ready=self.unreadiness,
-            is_draining=lambda: self.is_draining,
+            is_draining=lambda: self.is_draining or self.workers.is_cut_off,
             max_bytes=self._max_bytes,
             question_timeout=self.timeouts.question,
         )

@@ -19,6 +19,7 @@ class Bus(Protocol):
         worker: str,
         receive: Receive,
         on_connected: Callable[[], Awaitable[None]],
+        on_lost: Callable[[], Awaitable[None]],
     ) -> None:
         """Keep the lease of this worker and receive its messages, until cancelled.
 
@@ -27,7 +28,8 @@ class Bus(Protocol):
         Args:
             worker: The id of this worker.
             receive: Called with each message to this worker.
-            on_connected: Called each time a connection was made. Messages may have been lost before.
+            on_connected: Called each time a connection was made, with a lease. Messages may have been lost before.
+            on_lost: Called when the lease has ended because it could not be renewed.
         """
 
     async def send(self, worker: str, message: str) -> bool:

@@ -8,6 +8,7 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, Final
 
 import anyio
@@ -97,20 +98,39 @@ class RedisBus:
         except (RedisError, OSError) as error:
             raise BusError(f"Redis: {error}.") from error
 
-    async def run(self, worker: str, receive: Receive, on_connected: Callable[[], Awaitable[None]]) -> None:
+    async def run(
+        self,
+        worker: str,
+        receive: Receive,
+        on_connected: Callable[[], Awaitable[None]],
+        on_lost: Callable[[], Awaitable[None]],
+    ) -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(self._keep_lease, worker)
+            group.start_soon(self._keep_lease, worker, on_connected, on_lost)
             group.start_soon(self._listen, worker, receive, on_connected)
 
-    async def _keep_lease(self, worker: str) -> None:
+    async def _keep_lease(
+        self, worker: str, on_connected: Callable[[], Awaitable[None]], on_lost: Callable[[], Awaitable[None]]
+    ) -> None:
         """Renew the lease three times in its length. An attempt that fails is repeated sooner."""
+        renewed, is_lost = monotonic(), False
         while True:
+            started = monotonic()
             try:
-                await self._redis().eval(_RENEW, 1, _LEASES, worker, int(self._lease * 1000))
-                pause = self._lease / 3
+                with anyio.fail_after(max(self._lease / 3, 1.0)):
+                    await self._redis().eval(_RENEW, 1, _LEASES, worker, int(self._lease * 1000))
+                is_renewed = True
             except (RedisError, OSError):
-                pause = min(self._lease / 10, 1.0)
-            await anyio.sleep(pause)
+                is_renewed = False
+            # Also if it was renewed late: the process may have been stopped.
+            if not is_lost and (started if is_renewed else monotonic()) - renewed > self._lease:
+                is_lost = True
+                await on_lost()
+            if is_renewed:
+                if is_lost:
+                    await on_connected()
+                renewed, is_lost = started, False
+            await anyio.sleep(self._lease / 3 if is_renewed else min(self._lease / 10, 1.0))
 
     async def _listen(self, worker: str, receive: Receive, on_connected: Callable[[], Awaitable[None]]) -> None:
         block = max(min(self._lease / 3, 2.0), 0.1)

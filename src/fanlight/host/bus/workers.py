@@ -56,6 +56,9 @@ class MessageHandler(Protocol):
     async def serve(self, sender: str, message: WorkerMessage, progress: OnProgress) -> JSONObject:
         """Return the result of a request, or raise RequestError."""
 
+    async def disconnect_pages(self) -> None:
+        """Disconnect all pages, which other workers may show now."""
+
     async def resynchronise(self) -> None:
         """Find out what has changed: messages may have been lost."""
 
@@ -83,6 +86,8 @@ class Workers:
     def __init__(self, bus: Bus | None, store: Store, tasks: HostTasks, max_bytes: int) -> None:
         self.id: str | None = None
         """The id of this worker while the host runs, or None without a bus."""
+        self.is_cut_off = False
+        """Whether this worker has lost its lease, so that others may take its Views and calls."""
         self._bus = bus
         self._store = store
         self._tasks = tasks
@@ -105,7 +110,7 @@ class Workers:
         # A new id for each start, so that two processes that were forked from one never have the same.
         self.id = secrets.token_hex(8)
         self._handler = handler
-        self._tasks.start_soon(self._bus.run, self.id, self._receive, self._on_connected)
+        self._tasks.start_soon(self._bus.run, self.id, self._receive, self._on_connected, self._on_lost)
 
     async def leave(self) -> None:
         """Leave the other workers, when this one stops."""
@@ -120,7 +125,14 @@ class Workers:
         """For how many seconds this worker has been connected. Before that, it may have missed leases and messages."""
         return monotonic() - self._connected_at
 
+    async def _on_lost(self) -> None:
+        logger.warning("The lease of this worker has ended, because the bus cannot be reached. Pages are disconnected")
+        self.is_cut_off = True
+        assert self._handler is not None
+        self._tasks.start_soon(self._handler.disconnect_pages)
+
     async def _on_connected(self) -> None:
+        self.is_cut_off = False
         self._connected_at = monotonic()
         assert self._handler is not None
         self._tasks.start_soon(self._handler.resynchronise)

@@ -77,10 +77,10 @@ class ViewRegistry:
             if self._sessions.get(id) is session:
                 self._end(id)
 
-    async def disconnect_pages(self, user: str) -> None:
-        """Close the sockets of all pages of a user."""
-        for record, session in self:
-            if record.user == user:
+    async def disconnect_pages(self, user: str | None = None) -> None:
+        """Close the sockets of all pages, or of those of a user."""
+        for record, session in list(self):
+            if user is None or record.user == user:
                 await session.disconnect_page()
 
     async def create(self, server: str, tool: str, uri: str, owner: Owner) -> ViewRecord:
@@ -230,7 +230,10 @@ class ViewRegistry:
 
         async def store_away() -> None:
             if (session := self.session(record.id)) is not None and not session.attached:
-                await self._records.change_held(record.id, shown=False)
+                try:
+                    await self._records.change_held(record.id, shown=False)
+                except StoreError as error:  # until the next change, other workers say that the View is shown
+                    logger.warning("View %s: that no page shows it cannot be stored now: %s", record.id, error)
 
         def on_away() -> None:
             if self._records.is_shared and self._tasks.running:

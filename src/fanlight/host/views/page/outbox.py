@@ -87,7 +87,7 @@ class Outbox:
             self._continue_after(_RETRY_PAUSE)
 
     async def flush_all(self) -> None:
-        """Send the bridge's outgoing messages, and wait until the channel has all of them, whichever task sends them."""
+        """Send the bridge's outgoing messages, and wait until the channel has them all, whichever task sends them."""
         await self.flush()
         while self._unsent:
             await self._sent_one.wait()
