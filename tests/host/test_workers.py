@@ -313,6 +313,29 @@ async def test_a_worker_that_was_disconnected_declares_nobody_dead_at_once(start
     assert record.cancelled is None
 
 
+async def test_an_error_in_one_notification_does_not_lose_the_next(
+    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Goes red if an error ends the queue of a worker's notifications."""
+    a, b = await start(), await start(timeouts=Timeouts(lease=60.0))  # it compares with the store once in a lease
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    refresh = runtime_of(b).views.refresh_call
+    failures = [True]
+
+    async def fail_once(view: str) -> None:
+        if failures:
+            failures.pop()
+            await anyio.sleep(0.1)  # until the next one has come
+            raise RuntimeError("Not this one.")
+        await refresh(view)
+
+    monkeypatch.setattr(runtime_of(b).views, "refresh_call", fail_once)
+    await call.run({"text": "x"})
+    assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
+    assert "Not this one." in caplog.text
+
+
 # Pages
 
 
@@ -618,6 +641,12 @@ async def test_commands_without_affinity_are_reported_when_workers_share_a_bus(
 def test_a_bus_needs_a_store_that_is_shared() -> None:
     with pytest.raises(ArgumentError, match="the store is in memory"):
         Host({}, bus="redis://localhost")
+
+
+@pytest.mark.parametrize("lease", [0, 0.01, math.inf])
+def test_a_lease_has_a_length(lease: float) -> None:
+    with pytest.raises(ArgumentError, match=r"lease is .*, expected a number of seconds from 0\.1 up\."):
+        Timeouts(lease=lease)
 
 
 def test_a_bus_is_a_redis() -> None:

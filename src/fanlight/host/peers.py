@@ -31,7 +31,8 @@ class PeerRequests:
             case messages.PartialInput(view, arguments):
                 runtime.views.show_partial(view, arguments)
             case messages.ViewHeld(view):
-                runtime.holders.held_by(view, sender)
+                if any(call.view == view and call.is_begun for call in runtime.begun):
+                    runtime.holders.held_by(view, sender)
             case messages.UserErased(user):
                 await runtime.drop_user(user)
             case messages.SignedIn(user, server):

@@ -1,8 +1,12 @@
 """How long the host waits for servers, pages, Views and users."""
 
+import math
 from dataclasses import dataclass, fields
 
 from fanlight.host.validation import check_seconds
+from fanlight.protocol.errors import ArgumentError
+
+_SHORTEST_LEASE = 0.1
 
 
 @dataclass(frozen=True)
@@ -43,3 +47,5 @@ class Timeouts:
     def __post_init__(self) -> None:
         for field in fields(self):
             check_seconds(field.name, getattr(self, field.name))
+        if not _SHORTEST_LEASE <= self.lease < math.inf:
+            raise ArgumentError(f"lease is {self.lease!r}, expected a number of seconds from {_SHORTEST_LEASE} up.")

@@ -159,6 +159,9 @@ class RedisBus:
                 failures += 1
                 if failures == 1:
                     logger.warning("The bus cannot be used: %s. Trying again", error)
+            except Exception:  # a worker that no longer listens would seem to be alive
+                failures += 1
+                logger.exception("Unhandled error while receiving messages")
             finally:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(1.0), suppress(RedisError, OSError):
                     await client.aclose()

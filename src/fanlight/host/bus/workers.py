@@ -286,7 +286,10 @@ class Workers:
         waiting = self._inbox[sender] = [message]
         try:
             while waiting:
-                await self._handler.notify(sender, waiting.pop(0))
+                try:
+                    await self._handler.notify(sender, waiting.pop(0))
+                except Exception:  # the next message may have nothing to do with it
+                    logger.exception("Unhandled error in a notification of another worker")
         finally:
             del self._inbox[sender]
 
