@@ -306,11 +306,13 @@ async def test_of_two_workers_that_take_a_payload_at_once_exactly_one_gets_it(op
 async def test_erasing_views_returns_the_workers_that_have_their_sessions(store: Store) -> None:
     for id, holder in (("v1", "a"), ("v2", "b"), ("v3", None), ("kept", "a")):
         await store.add(replace(RECORD, id=id, user="alice", created=1.0, holder=holder))
-    erased = await store.erase_views(Selection(user="alice", keep=frozenset({"kept"})))
+    await store.add(replace(RECORD, id="of c", user="alice", created=1.0, holder="c"))
+    selection = Selection(user="alice", keep=frozenset({"kept"}), keep_held_by=frozenset({"c", "d"}))
+    erased = await store.erase_views(selection)
     assert sorted(erased, key=lambda each: each.view) == [("v1", "a"), ("v2", "b"), ("v3", None)]
     assert await store.change("v1", {"state": 1}, {"holder": "a"}) is None
     assert await store.load("v1") is None
-    assert await store.unfinished() == [UnfinishedCall("kept", None)]
+    assert sorted(await store.unfinished(), key=lambda call: call.view) == [("kept", None), ("of c", None)]
 
 
 async def test_a_token_is_of_one_view_until_it_expires(store: Store) -> None:

@@ -38,7 +38,7 @@ from fanlight.host import (
 )
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.host import runtime_of
-from fanlight.host.store.base import NO_CONDITION, Changed
+from fanlight.host.store.base import NO_CONDITION, Changed, ErasedView, Selection
 from fanlight.host.web.origins import HostNames, app_label
 from fanlight.testing.scripted import HostError, ScriptedView, scripted_view
 from support.mcpui import embedding, html_resource
@@ -609,6 +609,28 @@ async def test_retention_erases_on_a_schedule() -> None:
         async def is_erased() -> bool:
             chat = host.conversation("c1", user="alice")
             return not await chat.views() and not [record async for record in host.audit()]
+
+        await until(is_erased)
+
+
+async def test_retention_goes_on_after_the_store_failed() -> None:
+    """Goes red if a failure ends the schedule."""
+
+    class FailsOnce(MemoryStore):
+        has_failed = False
+
+        async def erase_views(self, selection: Selection) -> list[ErasedView]:
+            if not self.has_failed:
+                self.has_failed = True
+                raise StoreError("The database is locked.")
+            return await super().erase_views(selection)
+
+    soon = timedelta(milliseconds=50)
+    async with hosted(linger=0.02, retention=Retention(views=soon, every=soon), store=FailsOnce()) as host:
+        await seen_by(host, "alice")
+
+        async def is_erased() -> bool:
+            return not await host.conversation("c1", user="alice").views()
 
         await until(is_erased)
 

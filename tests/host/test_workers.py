@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import redis
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
-from fanlight.host import Host, Policy, Timeouts
+from fanlight.host import BusError, Host, Policy, Timeouts
 from fanlight.host.errors import CallCancelledError, ElsewhereError, StoreError, UnknownViewError
 from fanlight.host.host import runtime_of
 from fanlight.protocol.errors import ArgumentError
@@ -633,6 +634,35 @@ async def test_commands_without_affinity_are_reported_when_workers_share_a_bus(
     del counter["affinity"]
     await start(servers={"counter": counter})
     assert "Each worker starts its own process of counter." in caplog.text
+
+
+async def test_forgetting_without_the_bus_raises_a_bus_error(start: Start) -> None:
+    """Goes red if the error comes as a group, which no program catches."""
+    a = await start()
+    await partition(a)
+    with pytest.raises(BusError, match=r"^Redis: "):
+        await a.forget(user="alice")
+
+
+# Retention
+
+
+async def test_an_old_view_that_another_worker_shows_is_kept(start: Start) -> None:
+    """Goes red if a worker keeps only the Views of its own sessions."""
+    a, b = await start(), await start(linger=0.05)
+    kept = await a.conversation("c1").call_tool("notes__show", {})
+    left = await a.conversation("c1").call_tool("notes__show", {})
+    page = await shown(b, kept.view, kept.token)
+    (await shown(b, left.view, left.token)).disconnect()
+    chat = a.conversation("c1")
+
+    async def is_erased() -> bool:
+        await a.forget(older_than=timedelta(0))
+        return [view.id for view in await chat.views()] == [kept.view]
+
+    # A View whose session has ended, because no page shows it any more, is not kept.
+    await until(is_erased)
+    assert (await ask(page, "ping", {}))["result"] == {}
 
 
 # Configuration

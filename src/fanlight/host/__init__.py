@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from fanlight.host.bus.base import Bus as Bus
+    from fanlight.host.bus.redis import RedisBus as RedisBus
     from fanlight.host.calls.call import Call as Call
     from fanlight.host.calls.model_tools import ModelTool as ModelTool
     from fanlight.host.calls.runner import CallView as CallView
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from fanlight.host.consent.question import ViewRequest as ViewRequest
     from fanlight.host.conversation import ContextUpdate as ContextUpdate
     from fanlight.host.conversation import Conversation as Conversation
+    from fanlight.host.errors import BusError as BusError
     from fanlight.host.errors import CallCancelledError as CallCancelledError
     from fanlight.host.errors import CallTimeoutError as CallTimeoutError
     from fanlight.host.errors import ConfigError as ConfigError
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from fanlight.host.errors import UnknownServerError as UnknownServerError
     from fanlight.host.errors import UnknownToolError as UnknownToolError
     from fanlight.host.errors import UnknownViewError as UnknownViewError
+    from fanlight.host.errors import WorkerLostError as WorkerLostError
     from fanlight.host.handlers import Message as Message
     from fanlight.host.handlers import SamplingRequest as SamplingRequest
     from fanlight.host.host import Host as Host
@@ -45,11 +49,15 @@ if TYPE_CHECKING:
     from fanlight.host.retention import Retention as Retention
     from fanlight.host.store.base import AuditQuery as AuditQuery
     from fanlight.host.store.base import AuditRecord as AuditRecord
+    from fanlight.host.store.base import Changed as Changed
+    from fanlight.host.store.base import ErasedView as ErasedView
     from fanlight.host.store.base import Grant as Grant
+    from fanlight.host.store.base import OfferedTools as OfferedTools
     from fanlight.host.store.base import Selection as Selection
     from fanlight.host.store.base import Store as Store
     from fanlight.host.store.base import StoredContext as StoredContext
     from fanlight.host.store.base import StoredDocument as StoredDocument
+    from fanlight.host.store.base import UnfinishedCall as UnfinishedCall
     from fanlight.host.store.base import ViewRecord as ViewRecord
     from fanlight.host.store.base import ViewSummary as ViewSummary
     from fanlight.host.store.memory import MemoryStore as MemoryStore
@@ -67,6 +75,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
+        "bus.base": ["Bus"],
+        "bus.redis": ["RedisBus"],
         "calls.call": ["Call"],
         "calls.model_tools": ["ModelTool"],
         "calls.runner": ["CallView"],
@@ -76,6 +86,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "consent.question": ["Question", "ViewRequest"],
         "conversation": ["ContextUpdate", "Conversation"],
         "errors": [
+            "BusError",
             "CallCancelledError",
             "CallTimeoutError",
             "ConfigError",
@@ -92,6 +103,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "UnknownServerError",
             "UnknownToolError",
             "UnknownViewError",
+            "WorkerLostError",
         ],
         "handlers": ["Message", "SamplingRequest"],
         "host": ["Host"],
@@ -101,11 +113,15 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "store.base": [
             "AuditQuery",
             "AuditRecord",
+            "Changed",
+            "ErasedView",
             "Grant",
+            "OfferedTools",
             "Selection",
             "Store",
             "StoredContext",
             "StoredDocument",
+            "UnfinishedCall",
             "ViewRecord",
             "ViewSummary",
         ],

@@ -31,7 +31,7 @@ class ServerStartError(LocalError):
 
 
 class StoreError(LocalError):
-    """The file of a store cannot be used. The message says why."""
+    """A store cannot be used: its file, or the server that it is in. The message says why."""
 
 
 class BusError(LocalError):

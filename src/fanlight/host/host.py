@@ -272,7 +272,7 @@ class Host:
         selection = (
             Selection(user, conversation)
             if older_than is None
-            else self._runtime.age_selection(older_than, user, conversation)
+            else await self._runtime.age_selection(older_than, user, conversation)
         )
         await self._runtime.erase(selection, pseudonymise=audit == "pseudonymise")
 

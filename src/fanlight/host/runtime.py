@@ -453,18 +453,25 @@ class Runtime:
         self.opener.documents.forget(user)
         await self.servers.disconnect(user)
 
-    def age_selection(self, age: timedelta, user: str | None = None, conversation: str | None = None) -> Selection:
-        """Select what is older than an age, except Views that have a session."""
-        alive = frozenset(record.id for record, _ in self.views)
-        return Selection(user, conversation, time.time() - age.total_seconds(), alive)
+    async def age_selection(
+        self, age: timedelta, user: str | None = None, conversation: str | None = None
+    ) -> Selection:
+        """Select what is older than an age, except Views that have a session. Raise BusError if that is not known."""
+        here = frozenset(record.id for record, _ in self.views)
+        others = frozenset(await self.workers.alive()) - {self.workers.id}
+        return Selection(user, conversation, time.time() - age.total_seconds(), here, others)
 
     async def _retain(self, retention: Retention) -> None:
+        """Erase what is too old, on a schedule, until cancelled."""
         while True:
-            if retention.views is not None:
-                await self.erase(self.age_selection(retention.views), audit=False)
-            if retention.audit is not None:
-                await self.audit.flush()
-                await self.store.erase_records(self.age_selection(retention.audit), None)
+            try:
+                if retention.views is not None:
+                    await self.erase(await self.age_selection(retention.views), audit=False)
+                if retention.audit is not None:
+                    await self.audit.flush()
+                    await self.store.erase_records(await self.age_selection(retention.audit), None)
+            except (BusError, StoreError) as error:
+                logger.warning("What is too old cannot be erased now: %s", error)
             await anyio.sleep(retention.every.total_seconds())
 
     # Events

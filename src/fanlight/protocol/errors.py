@@ -8,6 +8,7 @@ defined there. A test compares this drawing with the classes.
     ├── LocalError                         your program, its configuration or its command line is wrong
     │   ├── ArgumentError                  an argument has the wrong type or value
     │   ├── BrowserMissingError            no browser can be started
+    │   ├── BusError                       the bus between workers cannot be used
     │   ├── ConfigError                    the configuration of a server is invalid
     │   ├── JavaScriptError                a script of a View cannot be read
     │   ├── LocalProtocolError             the host's code breaks an order of the standard
@@ -25,7 +26,7 @@ defined there. A test compares this drawing with the classes.
     │   │       └── InvalidURIError
     │   ├── ServerStartError               the command of a server cannot be started
     │   ├── StateError                     a method is called too early, too late or twice
-    │   ├── StoreError                     the file of a store cannot be used
+    │   ├── StoreError                     a store cannot be used
     │   └── UsageError                     the arguments of a command are invalid
     ├── RemoteError                        the server, the View or the host at the other end failed
     │   ├── BadRequestError                the inspector's page sent an invalid request
@@ -41,6 +42,7 @@ defined there. A test compares this drawing with the classes.
     │   ├── NavigationError                a View reloaded itself, or left for another page
     │   ├── ReportError                    a report was not written by a probe
     │   ├── RequestError                   a request to or from a View failed or was refused
+    │   │   └── WorkerLostError            another worker of the host did not answer
     │   ├── ServerError                    the server answered with a JSON-RPC error
     │   │   └── InvalidResponseError       the server's response is not valid MCP
     │   ├── StageError                     a View could not be shown in a browser

@@ -183,8 +183,9 @@ class Workers:
             except RequestError as error:
                 logger.warning("A worker did not answer a %s: %s", type(message(worker)).__name__, error)
 
+        alive = await self.alive()  # not in the task group, which would wrap the BusError
         async with anyio.create_task_group() as group:
-            for worker in await self.alive():
+            for worker in alive:
                 if worker != self.id:
                     group.start_soon(ask, worker)
 

@@ -271,11 +271,17 @@ class Selection:
     """The time before which a View was opened or an audit record was written, in seconds since 1970."""
     keep: frozenset[str] = frozenset()
     """The ids of Views that are not selected."""
+    keep_held_by: frozenset[str] = frozenset()
+    """The workers whose Views are not selected."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is selected."""
         return (self.user, self.conversation, self.before) == (None, None, None)
+
+    def keeps(self, view: str, holder: str | None) -> bool:
+        """Return whether a View is not selected because it is one to keep."""
+        return view in self.keep or holder in self.keep_held_by
 
     def selects(self, record: AuditRecord) -> bool:
         """Return whether an audit record is selected."""

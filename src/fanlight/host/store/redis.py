@@ -405,8 +405,8 @@ class RedisStore:
             index = _view_indexes(selection.user, selection.conversation)[-1]
             for id in [each.decode() for each in await redis.zrangebyscore(index, "-inf", before)]:
                 owner = await redis.hmget(_key("view", id), ["user", "conversation", "owner", "holder"])
-                user, conversation = _value(owner[0]), _value(owner[1])
-                if id in selection.keep or selection.user not in (None, user):
+                user, conversation, holder = _value(owner[0]), _value(owner[1]), _value(owner[3])
+                if selection.keeps(id, holder) or selection.user not in (None, user):
                     continue
                 digests = [digest.decode() for digest in await redis.smembers(_key("tokens", id))]
                 async with redis.pipeline() as pipe:
@@ -416,7 +416,7 @@ class RedisStore:
                     pipe.zrem(owner[2] or _key("views", "of", user, conversation), id)
                     pipe.srem(_key("views", "unfinished"), id)
                     await pipe.execute()
-                erased.append(ErasedView(id, _value(owner[3])))
+                erased.append(ErasedView(id, holder))
         return erased
 
     async def erase_user(self, user: str) -> None:

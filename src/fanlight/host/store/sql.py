@@ -278,7 +278,7 @@ class SqlStore(ABC):
     async def erase_views(self, selection: Selection) -> list[ErasedView]:
         where, values = _selected(selection, "created")
         rows = await self._query(f"select id, holder from views where {where}", values)  # noqa: S608  constant names
-        erased = [ErasedView._make(row) for row in rows if row[0] not in selection.keep]
+        erased = [ErasedView(id, holder) for id, holder in rows if not selection.keeps(id, holder)]
         statements = [statement for each in erased for statement in erasure_of(each.view)]
         if selection.before is not None:
             statements.append(("delete from tokens where expires < ?", [selection.before]))

@@ -61,6 +61,13 @@ class ViewRegistry:
             for record, session in self:
                 if session.away_since is not None and now - session.away_since > self._linger:
                     self._end(record.id)
+                    await self._release(record.id)
+
+    async def _release(self, id: str) -> None:
+        """Let the other workers know that this one has no session of a View any more."""
+        if self._records.is_shared:
+            with suppress(StoreError):  # a page that opens the View asks this worker, which has nothing to hand over
+                await self._records.change_held(id, holder=None, shown=False)
 
     def stop(self) -> None:
         """End all sessions. Their Views can be restored from the store."""
