@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from support.browser import chromium, problems_of, view_frame
+from support.databases import RedisServer
 from support.deployed import uvicorn_process
 from support.docs import ROOT, blocks
 from support.nginx import nginx, write_certificate
@@ -123,6 +124,22 @@ async def test_a_view_is_shown_with_the_sandbox_in_a_process_of_its_own(tmp_path
     options = {**HOST, "store": f"sqlite:///{tmp_path / 'host.db'}"}
     async with uvicorn_process("sandbox", **options) as sandbox, uvicorn_process("app", **options) as port:
         configuration = documented("conf.d/sandbox-process.conf")
-        replace = {"http://127.0.0.1:8001;": f"http://127.0.0.1:{sandbox};"}
+        replace = {"http://127.0.0.1:8100;": f"http://127.0.0.1:{sandbox};"}
         async with proxied(tmp_path, port, configuration, replace) as browser:
             await assert_shown(browser, "https://chat.example.com/")
+
+
+async def test_a_view_is_shown_whichever_of_two_workers_nginx_chooses(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    """Goes red without the bus and the store: the page, its socket and the document are on different workers."""
+    redis_server.clear()
+    options = {**HOST, "store": f"sqlite:///{tmp_path / 'host.db'}", "bus": redis_server.url}
+    configuration = documented("conf.d/sandbox.conf", "conf.d/chat-upstream.conf")
+    chat = configuration["conf.d/chat.conf"]
+    configuration["conf.d/chat.conf"] = chat.replace(chat[chat.index("upstream chat") : chat.index("server {")], "")
+    async with uvicorn_process("app", **options) as first, uvicorn_process("app", **options) as second:
+        replace = {"server 127.0.0.1:8001;": f"server 127.0.0.1:{second};"}
+        async with proxied(tmp_path, first, configuration, replace) as browser:
+            for _ in range(3):
+                await assert_shown(browser, "https://chat.example.com/")

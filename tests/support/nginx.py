@@ -4,8 +4,8 @@ import getpass
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
@@ -72,22 +72,27 @@ def write_certificate(folder: Path, names: list[str]) -> tuple[Path, Path]:
 
 
 @asynccontextmanager
-async def nginx(folder: Path, configuration: Mapping[str, str], replace: Mapping[str, str]) -> AsyncIterator[int]:
-    """Run nginx with the files of a configuration, and yield the port that stands for 443.
+async def nginx(
+    folder: Path,
+    configuration: Mapping[str, str],
+    replace: Mapping[str, str],
+    ports: Sequence[str] = ("80;", "443 ssl;"),
+) -> AsyncIterator[int]:
+    """Run nginx with the files of a configuration, and yield the port that stands for the last one that it listens on.
 
     Args:
         folder: Where to write the files.
         configuration: The text of each file by its path. Those in conf.d are included.
         replace: What to replace in the texts, such as the addresses of programs. Each has to occur.
+        ports: What follows `listen` in the texts. Each becomes a free port of the loopback.
     """
     program = nginx_program()
-    with socket.create_server(("127.0.0.1", 0)) as plain, socket.create_server(("127.0.0.1", 0)) as tls:
-        ports = {name: listener.getsockname()[1] for name, listener in (("plain", plain), ("tls", tls))}
-        changes = {
-            "listen 80;": f"listen 127.0.0.1:{ports['plain']};",
-            "listen 443 ssl;": f"listen 127.0.0.1:{ports['tls']} ssl;",
-            **replace,
-        }
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in ports]
+        changes = dict(replace)
+        for port, listener in zip(ports, sockets, strict=True):
+            rest = port.lstrip("0123456789")
+            changes[f"listen {port}"] = f"listen 127.0.0.1:{listener.getsockname()[1]}{rest}"
         for old in changes:
             assert any(old in text for text in configuration.values()), f"the configuration lacks {old!r}"
         for path, text in configuration.items():
@@ -99,10 +104,10 @@ async def nginx(folder: Path, configuration: Mapping[str, str], replace: Mapping
         # Otherwise the worker of a root is another user, which may not enter the folder.
         user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
         main.write_text(_MAIN.format(user=user, folder=folder, includes=includes), encoding="utf-8")
-        listeners = [plain.fileno(), tls.fileno()]
+        listeners = [listener.fileno() for listener in sockets]
         # nginx takes over sockets that another process listens on already, so that no other program can get the ports.
         environment = {**os.environ, "NGINX": "".join(f"{number};" for number in listeners)}
         command = [program, "-p", str(folder), "-c", str(main), "-e", "stderr"]
         process = await anyio.open_process(command, env=environment, pass_fds=listeners, stdout=None, stderr=None)
         async with stopping(process):
-            yield ports["tls"]
+            yield sockets[-1].getsockname()[1]
