@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from fanlight.check.client import ConnectError as ConnectError
     from fanlight.check.finding import Finding as Finding
     from fanlight.check.report import Report as Report
     from fanlight.check.run import UsageError as UsageError
     from fanlight.check.run import check as check
-    from fanlight.check.visit import ConnectError as ConnectError
     from fanlight.rules.rule import Problem as Problem
     from fanlight.rules.rule import Rule as Rule
     from fanlight.rules.table import RULES as RULES
@@ -26,6 +26,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "finding": ["Finding", "Problem", "Rule"],
         "report": ["RULES", "Report"],
         "run": ["UsageError", "check"],
-        "visit": ["ConnectError"],
+        "client": ["ConnectError"],
     },
 )

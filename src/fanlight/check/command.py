@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fanlight import signals
+from fanlight.check.client import TIMEOUT, ConnectError
 from fanlight.check.progress import Progress
 from fanlight.check.report import Report, as_json, as_junit, as_sarif, listing, uses_colour, write
 from fanlight.check.run import check
-from fanlight.check.visit import TIMEOUT, ConnectError
 from fanlight.check.writable import why_not_writable
 from fanlight.dev.targets import parse_headers
 from fanlight.host.errors import ConfigError

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanlight.check.arguments import example_arguments
+from fanlight.check.client import TIMEOUT
 from fanlight.check.finding import Finding
 from fanlight.check.progress import OnProgress
 from fanlight.check.report import CheckedServer, Report
@@ -15,7 +16,8 @@ from fanlight.check.saved_views import read_saved_views
 from fanlight.check.scenes import made_up_result, play
 from fanlight.check.scripted_host import Respond, SceneSetup
 from fanlight.check.selection import mark_skipped, parse_skips, select_rules
-from fanlight.check.visit import TIMEOUT, Plan, Visitor, is_destructive, visit
+from fanlight.check.visit import Plan, is_destructive, visit
+from fanlight.check.visitor import Visitor
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers, with_diagnostics
 from fanlight.host.upstream.config import Target, parse_target
