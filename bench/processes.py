@@ -35,6 +35,11 @@ class Process:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    def kill(self) -> None:
+        """End it as a crash would, and wait for that."""
+        self._process.kill()
+        self._process.wait()
+
     def cpu(self) -> float:
         """Return the CPU seconds of all its threads."""
         # What clock_getcpuclockid(3) returns for another process on Linux, in nanoseconds.

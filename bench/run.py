@@ -56,6 +56,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         sockets,
         users,
         views,
+        workers,
     )
 
     return {
@@ -69,6 +70,7 @@ def _benchmarks() -> "dict[str, Callable[[Options], Report]]":
         "bridge": bridge.run,
         "socket": sockets.run,
         "views": views.run,
+        "workers": workers.run,
         "users": users.run,
         "flood": flood.run,
         "audit": audit.run,

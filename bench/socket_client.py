@@ -107,9 +107,9 @@ class Page:
         self._sent = 0
         self._seen = 0
         self.socket.send(framed(json.dumps({"type": "open", "view": view, "token": token}).encode()))
-        shown = json.loads(self.socket.receive())
-        if shown.get("type") != "show":
-            raise RuntimeError(f"the host does not show the View: {shown}")
+        self.shown: dict[str, Any] = json.loads(self.socket.receive())
+        if self.shown.get("type") != "show":
+            raise RuntimeError(f"the host does not show the View: {self.shown}")
         hello = {"protocolVersion": "2026-01-26", "appInfo": {"name": "bench", "version": "1"}, "appCapabilities": {}}
         self.ask({"jsonrpc": "2.0", "id": 0, "method": "ui/initialize", "params": hello})
         self.socket.send(self.frame({"jsonrpc": "2.0", "method": "ui/notifications/initialized", "params": {}}))

@@ -114,7 +114,7 @@ class Page:
         self._incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
         self._numbers = itertools.count(1)
-        self._received = -1  # the frame that shows the View has no number
+        self.received = -1  # the number of the last frame; the one that shows the View has none
         scope: dict[str, Any] = {
             "type": "websocket",
             "scheme": "ws",
@@ -137,7 +137,7 @@ class Page:
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message of the View. Frames are numbered, and acknowledge those that came."""
-        self.say({"type": "message", "message": message, "n": next(self._numbers), "ack": self._received})
+        self.say({"type": "message", "message": message, "n": next(self._numbers), "ack": self.received})
 
     async def ask(self, method: str, params: dict[str, Any]) -> str:
         """Send a request of the View and return the frame with its result."""
@@ -149,7 +149,7 @@ class Page:
 
     async def receive_text(self) -> str:
         """Return the next frame of the host."""
-        self._received += 1
+        self.received += 1
         return await self._outgoing.get()
 
     def arrived(self) -> list[str]:

@@ -52,6 +52,12 @@ class RedisServer:
         self._process = subprocess.Popen([program, *options, *durable], stdout=subprocess.DEVNULL)
         _wait(self._process, self._ping, program)
 
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def _ping(self) -> bool:
         with redis.Redis.from_url(self.url) as client:
             return bool(client.ping())
@@ -69,10 +75,16 @@ class RedisServer:
 
 
 class PostgresServer:
-    """A PostgreSQL server that can be stopped and started again, with what it had."""
+    """A PostgreSQL server that can be stopped and started again, with what it had.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: Where its files are.
+        fsync: Whether a commit waits for the disk. Without, what is committed survives a crash of the server only.
+    """
+
+    def __init__(self, folder: Path, *, fsync: bool = False) -> None:
         self._folder = folder
+        self._fsync = fsync
         self._port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         # It refuses to run as root.
@@ -94,10 +106,17 @@ class PostgresServer:
         """Start the server, and wait until it answers."""
         program = _program("postgres", "postgresql", "*/bin/postgres")
         options = ["-p", str(self._port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
-        fast = ["-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "log_min_messages=fatal"]
+        sync = f"fsync={'on' if self._fsync else 'off'}"
+        fast = ["-c", sync, "-c", "shared_buffers=16MB", "-c", "log_min_messages=fatal"]
         command = [program, "-D", str(self._folder), *options, *fast]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **self._as_user())
         _wait(self._process, self._ping, program)
+
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None
+        return self._process.pid
 
     def _as_user(self) -> dict[str, Any]:
         return {"user": self._user, "cwd": "/"} if os.geteuid() == 0 else {}
@@ -130,12 +149,12 @@ def running_redis(folder: Path) -> Iterator[RedisServer]:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
+def running_postgres(*, fsync: bool = False) -> Iterator[PostgresServer]:
     """Run a PostgreSQL server for a block."""
     # Not in a folder of pytest: each run of pytest by root, also a later one, makes those unreadable for other users.
     with tempfile.TemporaryDirectory(prefix="fanlight-postgres-") as folder:
         Path(folder).chmod(0o711)
-        server = PostgresServer(Path(folder) / "data")
+        server = PostgresServer(Path(folder) / "data", fsync=fsync)
         server.create()
         server.start()
         try:
