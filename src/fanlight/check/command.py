@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
         return _fail("stopped.", 130, progress)
     except ConnectError as error:
         return _fail(error, 3, progress)
-    except FanlightError as error:  # no browser, above all
+    except FanlightError as error:  # such as a missing browser
         return _fail(error, 3, progress)
     finally:
         logger.setLevel(level)

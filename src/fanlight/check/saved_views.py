@@ -10,7 +10,7 @@ from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.rules.observation import Document, Look, Response, ServerObservation, ToolCall, ViewObservation, ui_of
 
 SAVED: Final = "saved"
-"""The protocol version of the look at saved Views."""
+"""Stands for the protocol version, because saved Views come from no server."""
 
 
 def read_saved_views(name: str, folder: Path) -> ServerObservation:

@@ -52,10 +52,10 @@ _NUMBERS: Final = count(1)
 _RELOAD_TIMEOUT: Final = 5_000
 """How many milliseconds a used page may take to reload. After that a new page is opened."""
 AGE: Final = 3_000
-"""How many milliseconds a View is shown at least in a complete scene. Errors of later timers are ignored."""
+"""The least time in milliseconds that a complete scene takes. Errors of later timers are ignored."""
 
 Respond = Callable[[str, JSONObject], Awaitable[JSONObject]]
-"""Respond what a View asks of its server: method and params to `{"result": ...}` or `{"error": ...}`."""
+"""Answers a View's requests to its server: from method and params to `{"result": ...}` or `{"error": ...}`."""
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ class ScenePage:
         await self.notify("ui/notifications/tool-result", self.setup.result)
 
     async def evaluate(self, script: str, given: Any = None, frame: "Frame | None" = None) -> Any:
-        """Run something in the host's page, or in a frame; raise `ViewHangsError` if it does not get to it."""
+        """Run something in the host's page, or in a frame; raise `ViewHangsError` if it does not respond."""
         with anyio.move_on_after(_HANGS):
             return await (frame or self.page).evaluate(script, given)
         raise ViewHangsError

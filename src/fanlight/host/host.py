@@ -252,7 +252,7 @@ class Host:
         older_than: timedelta | None = None,
         audit: Literal["erase", "pseudonymise"] = "erase",
     ) -> None:
-        """Erase what is stored of a user or a conversation, or what is older than an age; or what is all of these.
+        """Erase what is stored of a user, of a conversation, or beyond an age; with several, what matches all of them.
 
         Views and tokens are erased, and open Views are closed. Grants, pinned documents, OAuth tokens and
         connections go with a whole user. Audit records are erased, too; with `audit="pseudonymise"`, they stay, without

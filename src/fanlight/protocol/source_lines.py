@@ -24,7 +24,7 @@ class Run(NamedTuple):
 
 
 def after(text: str, line: int, column: int) -> tuple[int, int]:
-    """Return the line and column behind a text that begins at a line and column."""
+    """Return the line and column at which a text ends that begins at a line and column."""
     count = text.count("\n")
     return (line + count, len(text) - text.rfind("\n")) if count else (line, column + len(text))
 

@@ -111,7 +111,7 @@ class Shot:
             result = await self._one(stage, 0, pictures, None)
             limit = anyio.CapacityLimiter(_AT_ONCE)
             failures: list[StageError] = []
-            # A View that fails to load once fails in every look, and each would take the whole timeout.
+            # A View that fails to load once fails in every picture, and each would take the whole timeout.
             is_shown = pictures[0].shown
 
             async def add(number: int) -> None:

@@ -26,10 +26,10 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 _MAX_TEXT: Final = 2_000
 _MAX_SENTENCE: Final = 400
-"""How many characters of a request are outside its details, so that it does not hide the next one."""
+"""The longest sentence about a request, in characters. The others are shortened, so that they hide nothing."""
 _MINUTE: Final = 60.0
 _MAX_REQUESTS: Final = 10
-"""How many requests are in one question."""
+"""The most requests that one question has."""
 _GATHER: Final = 0.05
 """How many seconds to wait for further requests of a View before its user is asked."""
 

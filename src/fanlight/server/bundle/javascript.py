@@ -44,7 +44,7 @@ _HEAD_WINDOW = 200
 
 
 class JavaScriptError(LocalError, ValueError):
-    """The lexer cannot read a script: at `pos` it expected something that does not come."""
+    """The lexer cannot read a script: what it expected at `pos` is missing."""
 
     def __init__(self, pos: int, message: str) -> None:
         super().__init__(message)

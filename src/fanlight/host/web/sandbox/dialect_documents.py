@@ -18,7 +18,7 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 _EXTERNAL_HEIGHT: Final = 400.0
 _MAX_FRAGMENT: Final = 1_500_000
-"""The longest fragment that a document's address is given. Browsers accept addresses of two million characters."""
+"""The longest fragment of a document's address, in characters. Browsers accept addresses of two million characters."""
 
 
 def served_html(document: ViewDocument) -> str:
