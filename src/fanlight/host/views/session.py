@@ -279,7 +279,7 @@ class Session:
     async def suspend(self) -> None:
         """End the session so that another process can continue with the View. Open requests are answered with an error.
 
-        What the page has not received is stored, and the page is told to connect again.
+        What the page has not received is stored, and the page is asked to connect again.
         """
         for id in list(self._bridge.open_requests):
             self._open_requests.stop_serving(id)
