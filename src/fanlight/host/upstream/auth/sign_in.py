@@ -1,10 +1,10 @@
-"""One sign-in of a user to a server: the link, what the browser brings back, and how it ends."""
+"""One sign-in of a user to a server: the link, and what the browser brings back."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
-from mcp.client.auth import AuthorizationCodeResult, OAuthFlowError
+from mcp.client.auth import AuthorizationCodeResult
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,3 @@ class PendingSignIn:
         if not self.settled.is_set():
             self.is_signed_in = is_signed_in
             self.settled.set()
-
-
-class SignInEndedError(OAuthFlowError):
-    """A sign-in ended without a token, and nothing is broken: the user refused it, or did not come back in time."""

@@ -9,11 +9,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
 import httpx2
-from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.oauth2 import PKCEParameters
 from mcp.shared.auth import OAuthClientMetadata
 
-from fanlight.host.upstream.auth.sign_in import PendingSignIn, SignIn, SignInEndedError
+from fanlight.host.upstream.auth.sign_in import PendingSignIn, SignIn
 from fanlight.host.upstream.auth.tokens import UserTokens
 
 logger = logging.getLogger(__name__)
@@ -34,13 +34,17 @@ current_sending: ContextVar[Sending | None] = ContextVar("current_sending", defa
 """Set by the task that makes a request. The SDK authenticates the request in another task with the same context."""
 
 
-class _RegistrationLostError(SignInEndedError):
+class _SignInEndedError(OAuthFlowError):
+    """A sign-in ended without a token, and nothing is broken: the user refused it, or did not come back in time."""
+
+
+class _RegistrationLostError(_SignInEndedError):
     """The authorization server does not know the registration of this program any more."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Return whether a record of the SDK's log is news: it has a traceback also for what users decide."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], SignInEndedError)
+    return record.exc_info is None or not isinstance(record.exc_info[1], _SignInEndedError)
 
 
 logging.getLogger("mcp.client.auth.oauth2").addFilter(_is_news)
@@ -125,7 +129,7 @@ class SignInAuth(OAuthClientProvider):
         try:
             sent = await flow.__anext__()
             if self._is_over:  # while this request waited for another one
-                raise SignInEndedError(f"{self.user} has to sign in again")
+                raise _SignInEndedError(f"{self.user} has to sign in again")
             while True:
                 if sent is not request:
                     sent = await flow.asend((yield sent))
@@ -171,7 +175,7 @@ class SignInAuth(OAuthClientProvider):
         if not self._may_begin():
             self._is_over = True
             self.context.clear_tokens()
-            raise SignInEndedError(f"{self.user} has to sign in again")
+            raise _SignInEndedError(f"{self.user} has to sign in again")
         await self._check_registration()
         if self._scopes:
             query["scope"] = " ".join(sorted(self._scopes))
@@ -186,9 +190,9 @@ class SignInAuth(OAuthClientProvider):
             with anyio.fail_after(self.timeout):
                 await pending.returned.wait()
         except TimeoutError:
-            raise SignInEndedError(f"{self.user} did not sign in within {self.timeout:g} seconds") from None
+            raise _SignInEndedError(f"{self.user} did not sign in within {self.timeout:g} seconds") from None
         finally:
             self._sign_ins.end(pending)
         if isinstance(pending.answer, str):
-            raise SignInEndedError(pending.answer)
+            raise _SignInEndedError(pending.answer)
         return pending.answer
