@@ -242,6 +242,31 @@ async def test_calls_of_a_worker_that_died_are_cancelled_for_all(start: Start, n
     assert [error.message for error in failed] == [record.cancelled]
 
 
+async def test_a_call_whose_beginning_failed_half_way_is_cancelled(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if a worker does not look for calls that are recorded as its own and that it does not have."""
+    host = await start()
+    runtime = runtime_of(host)
+
+    async def fail(view: str) -> str:
+        raise StoreError("no connection")
+
+    monkeypatch.setattr(runtime.tokens, "issue", fail)
+    chat = host.conversation("c1")
+    with pytest.raises(StoreError):
+        await chat.begin("notes__show")
+    monkeypatch.undo()
+    kept = await chat.begin("notes__show")
+
+    async def is_cancelled() -> bool:
+        return [view.call for view in await chat.views()] == ["cancelled", "running"]
+
+    assert not await is_cancelled()
+    await until(is_cancelled)
+    await kept.run({"text": "x"})
+
+
 async def partition(host: Host) -> None:
     """Cut a worker off from the bus: it renews no lease and receives nothing."""
     workers = runtime_of(host).workers

@@ -145,8 +145,13 @@ class ChatPage:
             [view, token],
         )
 
+    async def has_sent(self, method: str) -> None:
+        """Wait until a View of this page has sent a request."""
+        sent = "(method) => messages.some(({ from, message }) => from === 'view' && message.method === method)"
+        await eventually(lambda: self.page.evaluate(sent, method))
+
     async def sent_to_view(self, method: str) -> int:
-        """Return how often the host has sent a Views of this page a message with a method."""
+        """Return how often the host has sent Views of this page a message with a method."""
         count: int = await self.page.evaluate(
             "(method) => messages.filter(({ from, message }) => from === 'host' && message.method === method).length",
             method,

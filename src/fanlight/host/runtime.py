@@ -29,7 +29,7 @@ from fanlight.host.bus.messages import (
 )
 from fanlight.host.bus.open import open_bus
 from fanlight.host.bus.workers import Workers
-from fanlight.host.calls.call import Call
+from fanlight.host.calls.call import NOT_STORED, Call
 from fanlight.host.calls.model_tools import ModelTool, model_tools
 from fanlight.host.calls.runner import CallRunner
 from fanlight.host.consent.audit import Audit
@@ -131,6 +131,7 @@ class Runtime:
         self.tokens = ViewTokens(self.store, timeouts.token)
         self.begun: list[Call] = []
         """The calls that were begun, without those that ended a while ago."""
+        self._abandoned: set[str] = set()
         self.is_draining = False
         """Whether the host takes no new pages, because it stops."""
         self.audit = Audit(self.store, options.audit_arguments)
@@ -388,9 +389,19 @@ class Runtime:
                 if self.workers.id in alive and self.workers.connected_for > lease:
                     for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
                         await self._show_cancelled(view, holder)
+                await self._cancel_abandoned()
                 await self.views.refresh_unfinished()
             except (BusError, StoreError) as error:
                 logger.warning("The calls of ended workers cannot be cancelled now: %s", error)
+
+    async def _cancel_abandoned(self) -> None:
+        """Cancel calls that are recorded as this worker's and that it does not have: the store failed meanwhile."""
+        known = {call.view for call in self.begun if call.is_begun or call.is_running} | self.calls.unstored
+        unfinished = await self.store.unfinished()
+        abandoned = {view for view, caller in unfinished if caller == self.workers.id and view not in known}
+        for view in abandoned & self._abandoned:  # not at once: a call is recorded before it can be known here
+            await self.calls.show_cancelled(view, NOT_STORED)
+        self._abandoned = abandoned
 
     async def _show_cancelled(self, view: str, holder: str | None) -> None:
         if (session := self.views.session(view)) is not None:

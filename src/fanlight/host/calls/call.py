@@ -7,7 +7,7 @@ import anyio
 
 from fanlight.host import metrics
 from fanlight.host.calls.runner import CallRunner, CallView
-from fanlight.host.errors import CallCancelledError
+from fanlight.host.errors import CallCancelledError, StoreError
 from fanlight.host.validation import check_arguments, shown
 from fanlight.host.views.records import Owner
 from fanlight.protocol.content import embeds_view, joined_text
@@ -15,6 +15,8 @@ from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
 _NOT_RUN = "The call was begun but never run."
+NOT_STORED = "The host could not store the call."
+"""Why a call is cancelled if the store fails."""
 
 
 class Call:
@@ -142,6 +144,9 @@ class Call:
                 result = await self._execute(arguments)
             except CallCancelledError as error:
                 await self._runner.show_cancelled(self.view, error.user_message)
+                raise
+            except StoreError:
+                await self._runner.show_cancelled(self.view, NOT_STORED)
                 raise
             except anyio.get_cancelled_exc_class():
                 with anyio.CancelScope(shield=True):

@@ -75,6 +75,8 @@ class CallRunner:
         self._limits = limits
         self._dialects = dialects
         self._tokens = tokens
+        self.unstored: set[str] = set()
+        """The Views whose calls have an outcome that waits until it can be stored."""
 
     async def open_linked(self, server: str, name: str, owner: Owner) -> tuple[CallView, ...]:
         """Open the View that a tool links to, if any, and read its document in the background (DSC-03)."""
@@ -153,13 +155,17 @@ class CallRunner:
             return True
 
     async def _finish_later(self, view: str, outcome: Mapping[str, Any]) -> None:
-        for attempt in range(1, _MAX_ATTEMPTS):
-            await anyio.sleep(_BACKOFF.delay(attempt))
-            try:
-                await self._change(view, **outcome)
-                return
-            except StoreError:
-                continue
+        self.unstored.add(view)
+        try:
+            for attempt in range(1, _MAX_ATTEMPTS):
+                await anyio.sleep(_BACKOFF.delay(attempt))
+                try:
+                    await self._change(view, **outcome)
+                    return
+                except StoreError:
+                    continue
+        finally:
+            self.unstored.discard(view)
         logger.error("View %s: the outcome of its call could not be stored, and is lost with its session", view)
 
     async def _change(self, view: str, **changes: Any) -> bool:
