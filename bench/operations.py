@@ -16,10 +16,14 @@ from starlette.types import ASGIApp
 from bench.stage import HELLO, UNLIMITED, Page
 from bench.worker_process import SERVER, server
 from fanlight.host import Call, Host, RedisBus, SqliteStore
+from fanlight.host.consent.audit import INTERVAL
 
 REPEATS = 10
 # What a worker does at intervals, whether or not a View sends something.
-_BACKGROUND = {"run", "unfinished", "workers"}
+_BACKGROUND = {"run", "unfinished"}
+
+# What was buffered of the audit is written after this.
+_AUDIT_PAUSE = INTERVAL + 0.1
 
 Counts = dict[str, Counter[str]]
 
@@ -64,11 +68,11 @@ async def count(path: str, bus: str) -> Counts:
         app = holder.wrap(Starlette())
 
         async def counted(name: str, work: Callable[[], Awaitable[Any]]) -> list[Any]:
-            await anyio.sleep(0.5)  # what was buffered of the audit is written
+            await anyio.sleep(_AUDIT_PAUSE)
             store_counts.clear()
             bus_counts.clear()
             done = [await work() for _ in range(REPEATS)]
-            await anyio.sleep(0.5)
+            await anyio.sleep(_AUDIT_PAUSE)
             found[name] = Counter({f"store.{key}": value for key, value in store_counts.items()})
             found[name].update({f"bus.{key}": value for key, value in bus_counts.items()})
             return done
