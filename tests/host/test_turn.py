@@ -11,8 +11,10 @@ from mcp.server import MCPServer
 from mcp_types import EmbeddedResource, TextResourceContents
 
 from fanlight import Apps, View
-from fanlight.host import CallView, Conversation, Host
+from fanlight.host import Call, CallView, Conversation, Host, Turn
+from fanlight.host.calls.turn import Turns
 from fanlight.host.errors import NotConnectedError
+from fanlight.host.views.records import Owner
 from fanlight.protocol.errors import ArgumentError, StateError
 
 pytestmark = pytest.mark.anyio
@@ -162,3 +164,53 @@ async def test_wrong_uses_of_a_turn_say_what_to_do() -> None:
             await turn.feed("call_2", "notes__show", "{}")
         with pytest.raises(StateError, match="after the end of the turn"):
             await turn.run("call_2", "notes__show", {})
+
+
+async def test_a_call_runs_by_its_id_in_the_open_turn_that_was_fed_it() -> None:
+    async with conversation() as (host, chat):
+        async with chat.turn() as turn:
+            await turn.feed("call_1", "notes__show", '{"text": "mi')
+            async with host.conversation("c1", user="alice").turn():  # a newer one, which has other calls
+                call = await chat.run_call("call_1", "notes__show", {"text": "milk"})
+        assert [view.id for view in await chat.views()] == [call.view]
+        assert chat.views_of_call("call_1") == call.views
+        assert host.conversation("c1", user="bob").views_of_call("call_1") == ()
+
+
+async def test_a_call_without_a_turn_runs_by_its_id() -> None:
+    async with conversation() as (_, chat):
+        call = await chat.run_call("call_1", "notes__show", {"text": "milk"})
+        assert call.text == "first\nmilk"
+        assert chat.views_of_call("call_1") == call.views
+        assert (await chat.run_call("call_2", "notes__nothing", {})).result is not None
+
+
+async def test_a_turn_of_another_conversation_is_left_alone() -> None:
+    async with conversation() as (host, chat), host.conversation("c1", user="bob").turn() as turn:
+        await turn.feed("call_1", "notes__show", "{")
+        call = await chat.run_call("call_1", "notes__show", {})
+        assert call.user == "alice"
+
+
+async def test_pieces_that_come_late_or_twice_open_no_second_view() -> None:
+    async with conversation() as (_, chat), chat.turn() as turn:
+        await chat.run_call("call_1", "notes__show", {})
+        await turn.feed("call_1", "notes__show", "{}")
+        async with chat.turn() as second:
+            await second.feed("call_1", "notes__show", "{}")
+        assert len(await chat.views()) == 1
+
+
+async def test_a_call_that_runs_while_its_first_piece_arrives_is_one_call() -> None:
+    """Goes red without the lock around the beginning of a call."""
+    async with conversation() as (_, chat):
+
+        async def begin(name: str) -> Call:
+            await anyio.lowlevel.checkpoint()  # as a store in a database does
+            return await chat.begin(name)
+
+        turn = Turn(begin, begin, None, Turns(), Owner(chat.user, chat.id))
+        async with turn, anyio.create_task_group() as tasks:
+            tasks.start_soon(turn.feed, "call_1", "notes__show", "{}")
+            tasks.start_soon(turn.run, "call_1", "notes__show", {})
+        assert len(await chat.views()) == 1

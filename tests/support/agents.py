@@ -18,7 +18,7 @@ PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 
 
 class Weather:
-    """A server with a View, an app-only tool, a tool that returns an image, one that fails, and one that hangs."""
+    """A server with a View, an app-only tool, and tools that return an image or data only, fail, or hang."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -45,6 +45,11 @@ class Weather:
                 types.TextContent(type="text", text="A picture."),
                 types.ImageContent(type="image", data=PIXEL, mime_type="image/png"),
             ]
+
+        @self.server.tool()
+        def data() -> types.CallToolResult:
+            """Return structured content and no text."""
+            return types.CallToolResult(content=[], structured_content={"degrees": 21})
 
         @self.server.tool()
         def fail() -> str:
@@ -74,6 +79,57 @@ async def shown(host: Host, chat: Conversation, view: str) -> Page:
     await page.ask("ui/initialize", HELLO, id=0)
     await page.say({"method": "ui/notifications/initialized"})
     return page
+
+
+async def answer(page: Page, method: str, result: dict[str, Any]) -> None:
+    """Answer the next request of the host for the View."""
+    while (frame := await page.next()).get("message", {}).get("method") != method:
+        pass
+    await page.say({"id": frame["message"]["id"], "result": result})
+
+
+async def offer_tool(chat: Conversation, page: Page, name: str) -> str:
+    """Let a View offer a tool, and return the name that the model is given for it."""
+    await answer(page, "tools/list", {"tools": [{"name": name, "inputSchema": {"type": "object"}}]})
+    names: list[str] = await until(lambda: _view_tools(chat))
+    return names[0]
+
+
+async def _view_tools(chat: Conversation) -> list[str]:
+    return [tool.name for tool in await chat.tools() if tool.view is not None]
+
+
+async def tell_model(chat: Conversation, page: Page, text: str) -> None:
+    """Let a View say something that the model should know."""
+    params = {"content": [{"type": "text", "text": text}]}
+    await page.say({"id": 1, "method": "ui/update-model-context", "params": params})
+    await until(lambda: chat.context(everything=True))
+
+
+async def send_message(page: Page, text: str) -> None:
+    """Let a View send a message in the user's name."""
+    params = {"role": "user", "content": [{"type": "text", "text": text}]}
+    await page.say({"id": 2, "method": "ui/message", "params": params})
+
+
+class Shower:
+    """Shows the first View of a conversation in a page, as soon as there is one, while the model writes."""
+
+    def __init__(self, host: Host, chat: Conversation) -> None:
+        self._host = host
+        self._chat = chat
+        self.page: Page | None = None
+
+    async def __call__(self) -> None:
+        views = await until(self._chat.views)
+        if self.page is None:
+            self.page = await shown(self._host, self._chat, views[0].id)
+
+    async def arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the first partial arguments that the View was given, and the complete ones."""
+        assert self.page is not None
+        partial, complete = await received(self.page, "tool-input-partial", "tool-input")
+        return partial["arguments"], complete["arguments"]
 
 
 async def until(condition: Callable[[], Awaitable[Any]]) -> Any:

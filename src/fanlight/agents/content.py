@@ -3,16 +3,23 @@
 import base64
 import json
 from binascii import Error as Base64Error
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fanlight.host.calls.call import Call
+from fanlight.host.calls.runner import CallView
 from fanlight.host.conversation import ContextUpdate
 from fanlight.protocol.content import joined_text
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 HISTORY_KEY: Final = "fanlight"
 """The key under which the Views of a call are kept in the history of a framework."""
+
+
+NOT_RUN: Final = "The agent did not run this call, for example because its arguments were not valid."
+"""The reason that a View is given."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,10 @@ class Media:
     """The content."""
     mime_type: str
     """Its type, such as `image/png`."""
+
+    def __str__(self) -> str:
+        """Return the type and size, for models that take nothing but text."""
+        return f"({self.mime_type}, {len(self.data)} bytes)"
 
 
 Block = str | Media
@@ -40,12 +51,15 @@ def result_blocks(call: Call) -> list[Block]:
     return blocks
 
 
-def result_text(call: Call) -> str:
-    """Return the text of a call's result, for models that take nothing else. Media are named by their type."""
-    return "\n".join(
-        block if isinstance(block, str) else f"({block.mime_type}, {len(block.data)} bytes)"
-        for block in result_blocks(call)
-    )
+def parse_arguments(text: str) -> JSONObject:
+    """Return the arguments of a call from what the model wrote. Raise `ArgumentError`, in words for the model."""
+    try:
+        arguments = json.loads(text or "{}")
+    except ValueError as error:
+        raise ArgumentError(f"The arguments are not valid JSON: {error}. Write a JSON object.") from error
+    if not isinstance(arguments, dict):
+        raise ArgumentError(f"The arguments are {text[:100]}, not a JSON object. Write a JSON object.")
+    return arguments
 
 
 def _blocks(block: JSONObject) -> list[Block]:
@@ -93,9 +107,9 @@ def _facts(update: ContextUpdate) -> dict[str, Any]:
     return facts
 
 
-def history_entry(call: Call) -> dict[str, Any]:
+def history_entry(views: Iterable[CallView]) -> dict[str, Any]:
     """Return what the history of a framework keeps of a call, so that its Views come back: their ids, no tokens."""
-    return {HISTORY_KEY: {"views": [{"view": view.view, "uri": view.uri} for view in call.views]}}
+    return {HISTORY_KEY: {"views": [{"view": view.view, "uri": view.uri} for view in views]}}
 
 
 def views_in_entry(entry: object) -> list[str]:

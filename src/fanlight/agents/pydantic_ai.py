@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from fanlight.agents.content import Block, context_text, history_entry, result_blocks, views_in_entry
+from fanlight.agents.content import NOT_RUN, Block, context_text, history_entry, result_blocks, views_in_entry
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.runner import CallView
 from fanlight.host.calls.turn import Turn
@@ -38,9 +38,6 @@ __all__ = ["Apps", "ViewOpened", "views_of"]
 
 _OBJECT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 """The server validates the arguments; the model only has to write a JSON object."""
-
-
-_NOT_RUN: Final = "The agent did not run this call, for example because its arguments were not valid."
 
 
 @dataclass(kw_only=True)
@@ -101,7 +98,7 @@ class Apps(AbstractCapability[Any]):
                     await self._feed(ctx, call_id, None, piece)
             case FunctionToolResultEvent(part=part):
                 # A call that has a result and was not run had arguments that are not valid, or was denied.
-                await self._current_turn().cancel(part.tool_call_id, _NOT_RUN)
+                await self._current_turn().cancel(part.tool_call_id, NOT_RUN)
 
     def _current_turn(self) -> Turn:
         if self._turn is None:
@@ -171,7 +168,7 @@ class _Toolset(AbstractToolset[Any]):
 def _tool_return(call: Call) -> ToolReturn:
     contents = [_content(block) for block in result_blocks(call)]
     value: Any = contents[0] if len(contents) == 1 else contents
-    return ToolReturn(value if contents else "", metadata=history_entry(call))
+    return ToolReturn(value if contents else "", metadata=history_entry(call.views))
 
 
 def _content(block: Block) -> str | BinaryContent:

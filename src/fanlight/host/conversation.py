@@ -6,6 +6,7 @@ from functools import partial
 from fanlight.host.bus.messages import CancelBegun
 from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, find_by_name, plain_name
+from fanlight.host.calls.runner import CallView
 from fanlight.host.calls.turn import Turn, ViewHandler
 from fanlight.host.errors import NotConnectedError, RequestError, UnknownToolError, UnknownViewError
 from fanlight.host.runtime import Runtime
@@ -140,7 +141,22 @@ class Conversation:
         Args:
             on_view: Called with the id of a call and each `CallView` that it opens, as soon as a page can show it.
         """
-        return Turn(self.begin, self._begin_or_fail, on_view)
+        return Turn(self.begin, self._begin_or_fail, on_view, self._runtime.turns, self._owner)
+
+    async def run_call(self, call_id: str, name: str, arguments: JSONObject) -> Call:
+        """Run a call by the id that an agent framework gave it, in the open turn that was fed its arguments.
+
+        Without an open turn, the call is a turn of its own. Use it where a framework calls tools, and `Turn.feed` where
+        it streams what the model writes. A tool that does not exist becomes a result with `isError`.
+        """
+        if (turn := self._runtime.turns.find(self._owner, call_id)) is not None:
+            return await turn.run(call_id, name, arguments)
+        async with self.turn() as turn:
+            return await turn.run(call_id, name, arguments)
+
+    def views_of_call(self, call_id: str) -> tuple[CallView, ...]:
+        """Return the Views that one of the newest calls has opened in this process, by the id of its framework."""
+        return self._runtime.turns.views(self._owner, call_id)
 
     async def context(self, *, everything: bool = False) -> list[ContextUpdate]:
         """Return what open Views want the model to know since the last call of this method, the oldest View first.

@@ -32,6 +32,7 @@ from fanlight.host.bus.workers import Workers
 from fanlight.host.calls.call import NOT_STORED, Call
 from fanlight.host.calls.model_tools import ModelTool, model_tools
 from fanlight.host.calls.runner import CallRunner
+from fanlight.host.calls.turn import Turns
 from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
@@ -132,6 +133,7 @@ class Runtime:
         self.begun: list[Call] = []
         """The calls that were begun, without those that ended a while ago."""
         self._abandoned: set[str] = set()
+        self.turns = Turns()
         self.is_draining = False
         """Whether the host takes no new pages, because it stops."""
         self.audit = Audit(self.store, options.audit_arguments)
