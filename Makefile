@@ -11,7 +11,7 @@ PYTEST = $(VENV)/pytest $(PARALLEL)
 # Each of the static checks uses one core, so two run at once; make 3.81 of macOS cannot keep their output apart.
 TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
-.PHONY: help demo test quick unit fast js types lint format docs docs-serve coverage stress bench screenshots clean \
+.PHONY: help demo test quick unit fast js types lint format docs docs-serve coverage stress faults bench screenshots clean \
   setup-demo setup python
 
 help: ## List the commands
@@ -42,6 +42,9 @@ coverage: setup ## Line and branch coverage of each package, by all Python tests
 
 stress: setup ## The tests, three times on a busy machine; ARGS="tests/host --runs 5" runs others
 	$(VENV)/python scripts/stress.py $(PARALLEL) $(ARGS)
+
+faults: setup ## Random faults of workers and databases; RUNS=200 SEED=7 has 200 of them, with other random numbers
+	FAULT_RUNS=$(or $(RUNS),60) FAULT_SEED=$(or $(SEED),1) $(VENV)/pytest tests/workers/test_faults.py -k random
 
 js: setup ## The JavaScript tests, under Node
 	$(NODE) --test tests/js/*.test.js

@@ -2,32 +2,21 @@
 
 import re
 import shlex
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from support.browser import chromium, problems_of, view_frame
+from support.browser import problems_of, view_frame
 from support.databases import RedisServer
 from support.deployed import uvicorn_process
-from support.docs import ROOT, blocks
-from support.nginx import nginx, write_certificate
+from support.docs import blocks
+from support.nginx import HOW_TO, documented, documented_for_two_workers, proxied
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser, pytest.mark.process]
 
-NAMES = ["chat.example.com", "sandbox.example.net", "*.sandbox.example.net"]
 HOST: Any = {"sandbox_origin": "https://sandbox.example.net", "hosts": ["chat.example.com"]}
-PAGE = ROOT / "docs" / "how-to" / "run-in-production.md"
-
-
-def documented(*paths: str) -> dict[str, str]:
-    """Return files of the documentation by their paths."""
-    files = {name: code for language, name, code in blocks(PAGE) if language == "nginx"}
-    return {path: files[path] for path in ("snippets/chat-proxy.conf", "conf.d/chat.conf", *paths)}
 
 
 def without(header: str, configuration: dict[str, str]) -> dict[str, str]:
@@ -41,29 +30,10 @@ def without(header: str, configuration: dict[str, str]) -> dict[str, str]:
 def uvicorn_arguments() -> list[str]:
     """Return the settings of WebSockets in the command of the documentation."""
     command = next(
-        code for language, _, code in blocks(PAGE) if language == "sh" and code.startswith("uvicorn app:app")
+        code for language, _, code in blocks(HOW_TO) if language == "sh" and code.startswith("uvicorn app:app")
     )
     arguments = shlex.split(command)
     return arguments[arguments.index("--ws") :]
-
-
-@asynccontextmanager
-async def proxied(
-    folder: Path, port: int, configuration: dict[str, str], replace: Mapping[str, str] = MappingProxyType({})
-) -> AsyncIterator[Browser]:
-    """Run nginx in front of a port, and launch a browser in which the names of the documentation lead to it."""
-    pem, key = write_certificate(folder, NAMES)
-    changes = {
-        "server 127.0.0.1:8000;": f"server 127.0.0.1:{port};",
-        "include snippets/": f"include {folder}/snippets/",
-        **{f"/etc/ssl/{name}.pem": str(pem) for name in NAMES[:2]},
-        **{f"/etc/ssl/{name}.key": str(key) for name in NAMES[:2]},
-        **replace,
-    }
-    async with nginx(folder, configuration, changes) as tls:
-        names = ", ".join(f"MAP {name} 127.0.0.1:{tls}" for name in NAMES)
-        async with chromium(f"--host-resolver-rules={names}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as browser:
-            yield browser
 
 
 async def assert_shown(browser: Browser, url: str) -> None:
@@ -135,11 +105,8 @@ async def test_a_view_is_shown_whichever_of_two_workers_nginx_chooses(
     """Goes red without the bus and the store: the page, its socket and the document are on different workers."""
     redis_server.clear()
     options = {**HOST, "store": f"sqlite:///{tmp_path / 'host.db'}", "bus": redis_server.url}
-    configuration = documented("conf.d/sandbox.conf", "conf.d/chat-upstream.conf")
-    chat = configuration["conf.d/chat.conf"]
-    configuration["conf.d/chat.conf"] = chat.replace(chat[chat.index("upstream chat") : chat.index("server {")], "")
     async with uvicorn_process("app", **options) as first, uvicorn_process("app", **options) as second:
         replace = {"server 127.0.0.1:8001;": f"server 127.0.0.1:{second};"}
-        async with proxied(tmp_path, first, configuration, replace) as browser:
+        async with proxied(tmp_path, first, documented_for_two_workers(), replace) as browser:
             for _ in range(3):
                 await assert_shown(browser, "https://chat.example.com/")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import anyio
-from playwright.async_api import Browser, BrowserContext, Frame, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, Frame, Locator, Page, ViewportSize, expect
 
 from support.browser import problems_of
 from support.cluster import Cluster
@@ -162,19 +162,24 @@ class ChatPage:
 class Chat:
     """A conversation of a user. Names of executions begin with both, so that no test sees those of another."""
 
-    def __init__(self, cluster: Cluster, context: BrowserContext, user: str) -> None:
+    def __init__(self, cluster: Cluster, context: BrowserContext, user: str, address: str) -> None:
         self.cluster = cluster
+        self.address = address
         self.user = user
         self.id = f"{user}-{next(_conversations)}"
         self.context = context
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, cluster: Cluster, browser: Browser, user: str = "alice") -> AsyncIterator[Self]:
-        """Open a browser context in which a user is signed in."""
-        async with await browser.new_context(viewport={"width": 700, "height": 1200}) as context:
-            await context.add_cookies([{"name": "user", "value": user, "url": cluster.balancer.address}])
-            yield cls(cluster, context, user)
+    async def opened(
+        cls, cluster: Cluster, browser: Browser, user: str = "alice", *, address: str | None = None
+    ) -> AsyncIterator[Self]:
+        """Open a browser context in which a user is signed in. The default address is that of the balancer."""
+        address = address or cluster.balancer.address
+        size: ViewportSize = {"width": 700, "height": 1200}
+        async with await browser.new_context(viewport=size, ignore_https_errors=True) as context:
+            await context.add_cookies([{"name": "user", "value": user, "url": address}])
+            yield cls(cluster, context, user, address)
 
     def text(self, name: str) -> str:
         """Return a text that only this conversation has."""
@@ -207,7 +212,7 @@ class Chat:
         """Open a page with all Views of the conversation, or with one."""
         page = ChatPage(await self.context.new_page(), self.cluster.balancer)
         query = "" if view is None else f"?view={view}"
-        await page.page.goto(f"{self.cluster.balancer.address}/chat/{self.id}{query}")
+        await page.page.goto(f"{self.address}/chat/{self.id}{query}")
         return page
 
     async def shown(self, view: str) -> ShownView:

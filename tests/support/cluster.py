@@ -144,7 +144,8 @@ class WorkerProcess:
     async def control(self, operation: str, **arguments: Any) -> Any:
         """Let the program in this worker do something: an operation of `support.worker`."""
         url = f"http://127.0.0.1:{self.port}/control/{operation}"
-        answer = (await self.http.post(url, json=arguments)).json()
+        # On a connection of its own: a worker that stops closes those that are idle, and takes no new ones.
+        answer = (await self.http.post(url, json=arguments, headers={"connection": "close"})).json()
         if "error" in answer:
             raise ControlError(answer["error"], answer["message"])
         return answer["result"]
@@ -240,12 +241,11 @@ class Cluster:
             if worker.postgres is not None:
                 yield worker.postgres
 
-    async def close(self) -> None:
-        """End all workers."""
-        for worker in self.workers.values():
-            if worker.is_alive:
-                os.kill(worker.pid, signal.SIGKILL)
-        for worker in self.workers.values():
+    async def remove(self, *names: str) -> None:
+        """End workers, and forget them."""
+        for name in names:
+            self.balancer.remove(name)
+            worker = self.workers.pop(name)
             worker.kill()
             await worker.http.aclose()
 

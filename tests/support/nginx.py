@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio
 import pytest
@@ -16,8 +17,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from playwright.async_api import Browser
 
+from support.browser import chromium
 from support.child import stopping
+from support.docs import ROOT, blocks
 
 # The main process ends with its block, and no path is outside the folder.
 _MAIN = """
@@ -37,6 +41,11 @@ http {{
     {includes}
 }}
 """
+
+NAMES = ["chat.example.com", "sandbox.example.net", "*.sandbox.example.net"]
+"""The names of the documentation: of the program, of the sandbox and of Views."""
+
+HOW_TO = ROOT / "docs" / "how-to" / "run-in-production.md"
 
 
 def nginx_program() -> str:
@@ -111,3 +120,36 @@ async def nginx(
         process = await anyio.open_process(command, env=environment, pass_fds=listeners, stdout=None, stderr=None)
         async with stopping(process):
             yield sockets[-1].getsockname()[1]
+
+
+def documented(*paths: str) -> dict[str, str]:
+    """Return files of the documentation by their paths."""
+    files = {name: code for language, name, code in blocks(HOW_TO) if language == "nginx"}
+    return {path: files[path] for path in ("snippets/chat-proxy.conf", "conf.d/chat.conf", *paths)}
+
+
+def documented_for_two_workers() -> dict[str, str]:
+    """Return the files of the documentation for two workers. The second one is at port 8001."""
+    configuration = documented("conf.d/sandbox.conf", "conf.d/chat-upstream.conf")
+    chat = configuration["conf.d/chat.conf"]
+    configuration["conf.d/chat.conf"] = chat.replace(chat[chat.index("upstream chat") : chat.index("server {")], "")
+    return configuration
+
+
+@asynccontextmanager
+async def proxied(
+    folder: Path, port: int, configuration: dict[str, str], replace: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[Browser]:
+    """Run nginx in front of a port, and launch a browser in which the names of the documentation lead to it."""
+    pem, key = write_certificate(folder, NAMES)
+    changes = {
+        "server 127.0.0.1:8000;": f"server 127.0.0.1:{port};",
+        "include snippets/": f"include {folder}/snippets/",
+        **{f"/etc/ssl/{name}.pem": str(pem) for name in NAMES[:2]},
+        **{f"/etc/ssl/{name}.key": str(key) for name in NAMES[:2]},
+        **replace,
+    }
+    async with nginx(folder, configuration, changes) as tls:
+        names = ", ".join(f"MAP {name} 127.0.0.1:{tls}" for name in NAMES)
+        async with chromium(f"--host-resolver-rules={names}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as browser:
+            yield browser

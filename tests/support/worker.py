@@ -108,6 +108,12 @@ class Worker:
         call = await chat.call_tool(tool, arguments)
         return {"view": call.view, "result": call.result}
 
+    async def do_stream_tool(self, chat: Conversation, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        await chat.tools()
+        call = await chat.begin(tool)
+        call.feed(json.dumps(arguments)[:-5])
+        return {"view": call.view, "result": await call.run(arguments)}
+
     async def do_tools(self, chat: Conversation) -> list[str]:
         return [tool.name for tool in await chat.tools()]
 

@@ -1,5 +1,6 @@
 """Workers that tests share. A test may kill, freeze and cut off what it wants: the next one starts what is missing."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 
@@ -9,6 +10,19 @@ from playwright.async_api import Browser
 from support.chat import Chat
 from support.cluster import Cluster, Kind, cluster_parts
 from support.databases import PostgresServer, RedisServer, running_postgres, running_redis
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the random faults met."""
+    totals: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        totals.update(dict(report.user_properties).get("faults", {}))
+    if totals:
+        terminalreporter.write_line(
+            f"{totals['faults']} random faults: {totals['answered']} requests and calls had a result, "
+            f"{totals['failed']} an error"
+        )
+
 
 Clusters = Callable[[Kind], Cluster]
 
@@ -46,7 +60,7 @@ async def clusters(
 
         yield cluster_of
         for cluster in made.values():
-            await cluster.close()
+            await cluster.remove(*cluster.workers)
 
 
 @pytest.fixture(params=["postgres", "redis"])

@@ -377,8 +377,7 @@ async def counted(chat: Chat, worker: str) -> tuple[int, int]:
 async def test_all_calls_of_a_conversation_go_to_the_worker_that_owns_it(chat: Chat, cluster: Cluster) -> None:
     """And to another one after that worker has died."""
     for name in ("d", "e"):
-        if name not in cluster.workers:
-            cluster.add(name, servers={**cluster.servers, **local_server(cluster, affinity="conversation")})
+        cluster.add(name, servers={**cluster.servers, **local_server(cluster, affinity="conversation")})
     await cluster.start("d", "e")
     cluster.route(sockets_to("e"))
     try:
@@ -400,9 +399,7 @@ async def test_all_calls_of_a_conversation_go_to_the_worker_that_owns_it(chat: C
         assert new in children(cluster[other].pid)
         assert count > 0
     finally:
-        for name in ("d", "e"):
-            cluster.balancer.remove(name)
-            cluster[name].kill()
+        await cluster.remove("d", "e")
 
 
 @pytest.mark.parametrize("kind", ["redis"])
@@ -414,9 +411,7 @@ async def test_a_command_without_affinity_is_warned_about_at_the_start_of_a_work
         assert "affinity" in log
         assert "local" in log
     finally:
-        cluster.balancer.remove("f")
-        worker.kill()
-        del cluster.workers["f"]
+        await cluster.remove("f")
 
 
 def children(pid: int) -> set[int]:
