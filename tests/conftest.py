@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from fanlight.testing.browser import BrowserMissingError
-from support.browser import chromium
+from support.browser import PATIENCE, chromium
 from support.databases import PostgresServer, RedisServer, running_postgres, running_redis
 
 # The Node inside Playwright needs libatomic1, which a bare Debian lacks; the one that setup.py links needs nothing.
@@ -22,8 +22,7 @@ if (node := Path(sys.executable).with_name("node")).exists():
 if shell := shutil.which("chromium-headless-shell"):
     os.environ.setdefault("FANLIGHT_BROWSER", shell)
 
-# Generous, because the machine may be busy. A wait ends as soon as its condition holds.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 # Programs that tests start inherit this; under nohup they would ignore the signal.

@@ -402,7 +402,7 @@ async def test_no_message_freezes_the_page_or_another_view(what: str, stage: Are
     one, other = await stage.show(page, "strict", "compat")
     await one.evaluate(f"() => {{ const make = () => {{ {FREEZE[what]} }}; window.x = make() }}")
     await one.evaluate("() => { parent.postMessage(x, '*'); say({method: 'x', params: {x}}) }")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         assert (await other.evaluate("ask('ping')"))["result"] == {}
         assert (await one.evaluate("ask('ping')"))["result"] == {}
         assert await page.evaluate("1 + 1") == 2

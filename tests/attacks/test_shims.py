@@ -150,7 +150,7 @@ async def test_only_the_framed_page_sends_messages_for_an_external_view_and_only
         received = Received(host)
         with arena(host) as stage:
             await page.goto(f"{stage.origin}/show/mcpui")
-            with anyio.fail_after(15):
+            with anyio.fail_after(60):
                 while len(page.frames) < 4:
                     await page.evaluate("new Promise(requestAnimationFrame)")
             (proxy,) = page.main_frame.child_frames

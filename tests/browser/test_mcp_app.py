@@ -152,7 +152,7 @@ class Host:
     async def received(self, type_: str) -> dict[str, Any]:
         """Wait for the next frame of a type, and remove it."""
         assert type_ in {frame.TYPE for frame in PAGE_FRAMES} | {"(lost)"}
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while True:
                 for frame in self.frames:
                     if frame["type"] == type_:
@@ -188,7 +188,7 @@ class Host:
 
     async def view_frame(self) -> Frame:
         """Return the View's frame. Playwright may know of it only after the host has received its first message."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while True:
                 found = [frame for frame in self.page.frames if frame.url.startswith(self.view_origin)]
                 if len(found) == 1:
@@ -675,14 +675,14 @@ async def test_frames_are_acknowledged_at_once_on_request_and_otherwise_every_32
     await host.send("message", message={"n": 1}, n=1, ackNow=True)
     await host.send("message", message={"n": 2}, n=2)
     await until(view, "got.length === 2")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not host.acks:
             await host.page.wait_for_timeout(20)
     assert host.acks == [1]
     for n in range(3, 40):
         await host.send("message", message={"n": n}, n=n)
     await until(view, "got.length === 39")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while len(host.acks) < 2:
             await host.page.wait_for_timeout(20)
     assert host.acks == [1, 33]

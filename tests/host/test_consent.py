@@ -388,7 +388,7 @@ async def decisions(host: Host) -> list[tuple[str, str | None, str | None]]:
 
 
 async def ended_question(host: Host) -> None:
-    with anyio.fail_after(10):  # a question has two minutes
+    with anyio.fail_after(60):  # a question has two minutes
         while not await decisions(host):  # noqa: ASYNC110  there is no event for it
             await anyio.sleep(0.01)
 

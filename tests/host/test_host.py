@@ -368,7 +368,7 @@ async def test_a_view_reloaded_while_its_tool_runs_still_gets_the_result() -> No
 
 
 async def gone(host: Host, view: str | None) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while runtime_of(host).views.session(view) is not None:  # noqa: ASYNC110  there is no event for it
             await anyio.sleep(0.01)
 

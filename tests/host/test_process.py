@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 
 async def test_a_missing_command_is_named_and_calls_fail_immediately() -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Servers({"it": "no-such-command --now"}, call_wait=60) as servers:
             await servers.wait_until_settled()
             with pytest.raises(

@@ -8,7 +8,7 @@ import pytest
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
-from fanlight.host import Host, Profile, ServerError
+from fanlight.host import Host, Profile, ServerError, Timeouts
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.web.origins import HostNames
 from support.calls import call_tool
@@ -45,7 +45,7 @@ async def shown(host: Host) -> tuple[Page, dict[str, Any], str]:
 
 
 async def received(page: Page, method: str) -> dict[str, Any]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while True:
             frame = await page.next()
             if frame["type"] == "message" and frame["message"].get("method") == method:
@@ -76,11 +76,11 @@ async def test_a_profile_restricts_the_capabilities_of_a_view() -> None:
 
 async def test_a_suppressed_method_is_never_sent_and_teardown_does_not_wait_for_it() -> None:
     profile = Profile(suppressed=["ui/notifications/tool-input", "ui/resource-teardown"])
-    async with Host({"counter": counter()}, profile=profile) as host:
+    async with Host({"counter": counter()}, profile=profile, timeouts=Timeouts(teardown=300)) as host:
         page, _, view = await shown(host)
         first = await page.next()
         assert first["message"]["method"] == "ui/notifications/tool-result"
-        with anyio.fail_after(1):
+        with anyio.fail_after(60):
             await host.close_view(view)
         assert (await page.next())["type"] == "closed"
 
@@ -105,7 +105,7 @@ async def test_without_the_extension_a_server_offers_no_views() -> None:
         await connection.ready()
         assert "ui" in connection.tools[0]["_meta"]
         host.profile = Profile(extension=False)
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while "ui" in connection.tools[0].get("_meta", {}):  # noqa: ASYNC110 (there is no event for it)
                 await anyio.sleep(0.01)
         assert "ui" not in connection.tools[0].get("_meta", {})

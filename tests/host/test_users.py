@@ -89,7 +89,7 @@ async def opens(host: Host, view: str | None, token: str | None, user: str | Non
 
 
 async def until(is_true: Callable[[], bool | Awaitable[bool]]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while not (await result if inspect.isawaitable(result := is_true()) else result):  # noqa: ASYNC110
             await anyio.sleep(0.02)
 
@@ -416,7 +416,7 @@ async def test_a_turn_in_a_message_handler_goes_on_when_the_page_is_reloaded() -
             await page.open(host, view.call.view, view.call.token, user="alice")
             tasks.cancel_scope.cancel()
         release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await finished.wait()
 
 

@@ -156,9 +156,9 @@ async def test_arguments_in_the_place_of_a_conversation_are_refused() -> None:
 
 async def test_a_host_that_does_not_run_says_so_at_once() -> None:
     host = Host({"shop": build("MCPServer")})
-    with anyio.fail_after(5), pytest.raises(RuntimeError, match=r"This host is not running.*with TestClient\(app\)"):
+    with anyio.fail_after(60), pytest.raises(RuntimeError, match=r"This host is not running.*with TestClient\(app\)"):
         await host.conversation().tools()
-    with anyio.fail_after(5), pytest.raises(RuntimeError, match="is not running"):
+    with anyio.fail_after(60), pytest.raises(RuntimeError, match="is not running"):
         await host.conversation().call_tool("shop__plain", {})
     with pytest.raises(RuntimeError, match="is not running"):
         await host.conversation().begin("shop__plain")

@@ -18,7 +18,7 @@ from fanlight.probe.server import probe_server
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.headers import policy, view_directives
 from fanlight.rules.table import HOST_RULES
-from support.browser import until
+from support.browser import PATIENCE, until
 from support.node import bundled
 from support.wire import serving
 
@@ -87,7 +87,7 @@ def _beside(pages: ASGIApp, mcp: ASGIApp) -> ASGIApp:
 
 async def probe_frame(page: Page) -> Frame:
     """Wait until the probe is shown, and return its frame."""
-    with anyio.fail_after(90):
+    with anyio.fail_after(PATIENCE):
         while True:
             for frame in page.frames:
                 if frame is not page.main_frame and await _is_probe(frame):
@@ -104,13 +104,13 @@ async def _is_probe(frame: Frame) -> bool:
 
 async def finished(frame: Frame, report: Path) -> dict[str, Any]:
     """Wait for the end of a run, and return its report."""
-    await until(frame, "document.body.dataset.state !== 'running'", 60)
+    await until(frame, "document.body.dataset.state !== 'running'", 2 * PATIENCE)
     return await until_report(report, lambda found: bool(found["finished"]))
 
 
 async def until_report(report: Path, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """Wait until a condition holds for the report, and return the report."""
-    for _ in range(300):
+    for _ in range(1200):
         if report.exists():
             found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
             if holds(found):

@@ -13,7 +13,7 @@ from fanlight.host import Host, Policy, Profile
 from fanlight.probe.report import summarize, validate_report
 from fanlight.probe.server import probe_server
 from probe.other_hosts import finished, ids, probe_frame, rules_tested_by, shown_by, until_report
-from support.browser import until, view_frame
+from support.browser import PATIENCE, until, view_frame
 from support.calls import context_of
 from support.program import program_of
 
@@ -211,7 +211,7 @@ async def test_each_fault_of_a_host_is_found_and_nothing_else(
 async def test_a_host_that_does_not_respond_is_tested_only_for_its_frame(browser: Browser, report: Path) -> None:
     async with shown_by(browser, report, "scripted.js", faults=["mute"]) as page:
         frame = await probe_frame(page)
-        await until(frame, "document.body.dataset.state !== 'running'", 60)
+        await until(frame, "document.body.dataset.state !== 'running'", 2 * PATIENCE)
         found = validate_report(await frame.evaluate("probe.report()"))
     assert set(failures(found)) == {"INI-02", "INI-03"}
     assert {"SBX-01", "SBX-02", "CSP-03"} <= ids(found, "pass")

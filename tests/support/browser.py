@@ -11,6 +11,9 @@ from playwright.async_api import Browser, BrowserContext, Frame, Page, async_pla
 
 from fanlight.testing.browser import launch_browser
 
+PATIENCE = 60
+"""How many seconds to wait for a browser. A busy machine may need them; a wait ends as soon as its condition holds."""
+
 # No request leaves this machine, whatever a page asks for.
 LOOPBACK_ONLY = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1"
 
@@ -55,6 +58,7 @@ async def profile(folder: Path, *switches: str) -> AsyncIterator[BrowserContext]
             args=[*_PROFILE_SWITCHES, LOOPBACK_ONLY, *switches],
             ignore_default_args=["--disable-background-networking"],
         )
+        context.set_default_timeout(1000 * PATIENCE)
         yield context
         await context.close()
 
@@ -67,7 +71,7 @@ def problems_of(page: Page) -> list[str]:
     return problems
 
 
-async def until(frame: Frame, expression: str, seconds: float = 15) -> None:
+async def until(frame: Frame, expression: str, seconds: float = PATIENCE) -> None:
     """Wait until an expression is true in a frame.
 
     Playwright's own waiting calls `eval` in the frame from its second look on, and a View's policy forbids that.
@@ -82,7 +86,7 @@ def _is_document(frame: Frame) -> bool:
 
 
 async def view_frames(
-    page: Page, count: int = 1, *, seconds: float = 20, is_view: Callable[[Frame], bool] = _is_document
+    page: Page, count: int = 1, *, seconds: float = PATIENCE, is_view: Callable[[Frame], bool] = _is_document
 ) -> list[Frame]:
     """Wait until the page shows exactly this many Views, and return their frames.
 
@@ -106,7 +110,7 @@ async def view_frame(page: Page) -> Frame:
     return frame
 
 
-async def frame_at(page: Page, url: str, seconds: float = 15) -> Frame:
+async def frame_at(page: Page, url: str, seconds: float = PATIENCE) -> Frame:
     """Wait until a frame of the page is at an address, and return it.
 
     Playwright learns of a navigation after the page does: right after `onload` a frame can still have its old `url`.

@@ -151,7 +151,7 @@ def watch(pids: list[int]) -> list[int]:
 async def assert_gone(watched: list[int]) -> None:
     for descriptor in watched:
         # A killed process needs a moment to end.
-        with anyio.fail_after(1):
+        with anyio.fail_after(60):
             await anyio.wait_readable(descriptor)
         os.close(descriptor)
 

@@ -136,6 +136,6 @@ class Browser:
         async def send(message: Any) -> None:
             received.append(json.loads(message["text"]) if "text" in message else message)
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await self.app(self.scope, receive, send)
         return received

@@ -96,7 +96,7 @@ class Page:
 
     async def next(self) -> dict[str, Any]:
         """Return the next frame, without its numbers."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             frame = await self.frames.get()
             while frame["type"] == "ack":
                 frame = await self.frames.get()

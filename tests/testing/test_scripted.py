@@ -94,7 +94,7 @@ async def test_the_model_gets_the_context_of_a_view_and_calls_its_tools() -> Non
                 "content": [{"type": "text", "text": "Seen"}],
                 "structuredContent": {"page": 1},
             }
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 while not app_tools_of(host):  # noqa: ASYNC110 (the host has no event for it)
                     await anyio.sleep(0.01)
             result = await call_app_tool(host, str(view.call.view), "zoom", {})
