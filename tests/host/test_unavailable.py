@@ -24,6 +24,7 @@ from fanlight.host import (
 )
 from fanlight.host.errors import CallCancelledError, CallTimeoutError, ViewUnavailableError
 from fanlight.host.host import runtime_of
+from fanlight.host.upstream.events import ServerEvent, StatusChanged
 from fanlight.testing.scripted import HostError, scripted_view
 from support.browser import view_frame
 from support.page import Page
@@ -83,10 +84,16 @@ async def lose(host: Host, outage: Outage, user: str = "alice") -> None:
     """Let the server go down, and wait until the host has noticed."""
     outage.is_down = True
     connection = await runtime_of(host).servers.connect("crm", user)
+    noticed = anyio.Event()
+
+    def listen(event: ServerEvent) -> None:
+        if isinstance(event, StatusChanged) and event.status.state == "retrying" and event.status.delay is not None:
+            noticed.set()
+
+    connection.add_listener(listen)
     connection.restart()
     with anyio.fail_after(60):
-        while connection.status.state != "retrying":  # noqa: ASYNC110
-            await anyio.sleep(0.01)
+        await noticed.wait()
 
 
 async def test_a_page_gets_the_reason_in_words_and_the_program_all_of_it() -> None:
