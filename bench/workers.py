@@ -46,8 +46,8 @@ UNTIL = {
     "answered": "its next tools/call is answered",
     "cancelled": "the call of the dead worker is shown as cancelled",
 }
-# `Timeouts.handover` is 2 seconds. A lease is 10, and dead workers are looked for every 10 seconds.
-LIMITS = {"resumed": 3.0, "cancelled": 21.0}
+# `Timeouts.handover` is 2 seconds. A lease is 10, and dead workers are looked for three times in a lease.
+LIMITS = {"resumed": 3.0, "cancelled": 15.0}
 
 MESSAGES: dict[str, dict[str, Any]] = {
     "ping": {"method": "ping"},

@@ -383,16 +383,23 @@ class Runtime:
     async def _cancel_calls_of_the_dead(self) -> None:
         """Cancel the calls of workers that have ended without a word, and notify their Views, until cancelled."""
         lease = self.timeouts.lease
+        seen: frozenset[str] = frozenset()
+        checked = monotonic()
         while True:
-            await anyio.sleep(lease)
+            await anyio.sleep(lease / 3)
             try:
-                alive = await self.workers.alive()
+                alive = frozenset(await self.workers.alive())
                 # After a failure of the bus, others may need as long as this worker to renew their leases.
-                if self.workers.id in alive and self.workers.connected_for > lease:
-                    for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
-                        await self._show_cancelled(view, holder)
-                await self._cancel_abandoned()
-                await self.views.refresh_unfinished()
+                knows_the_dead = self.workers.id in alive and self.workers.connected_for > lease
+                if (knows_the_dead and seen - alive) or monotonic() - checked >= lease:
+                    if knows_the_dead:
+                        for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
+                            await self._show_cancelled(view, holder)
+                    await self._cancel_abandoned()
+                    await self.views.refresh_unfinished()
+                    checked = monotonic()
+                if knows_the_dead:
+                    seen = alive
             except (BusError, StoreError) as error:
                 logger.warning("The calls of ended workers cannot be cancelled now: %s", error)
 
