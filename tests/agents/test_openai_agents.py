@@ -22,7 +22,7 @@ from openai import AsyncOpenAI
 from fanlight.agents.content import NOT_RUN
 from fanlight.agents.openai_agents import AppsAgent, ViewOpened, ViewsSession, follow, turn_input, views_of
 from fanlight.host import Conversation, Message
-from support.agents import Shower, answer, offer_tool, received, send_message, shown, tell_model, weather_host
+from support.agents import Shower, answer, offer_tool, received, send_message, shown, tell_model, until, weather_host
 from support.openai_server import OpenAIServer, Step, ToolCall, openai_server
 
 pytestmark = pytest.mark.anyio
@@ -224,8 +224,8 @@ async def test_a_call_that_the_framework_never_runs_is_cancelled() -> None:
         chat = host.conversation("c1")
 
         async def stop() -> None:
-            if await chat.views():
-                result.cancel()
+            await until(chat.views)
+            result.cancel()
 
         async with scripted(chat, ToolCall("weather__show", {"city": "Reykjavik"}, stop)) as (agent, _server):
             result = Runner.run_streamed(agent, "The weather?")

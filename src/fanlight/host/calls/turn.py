@@ -135,6 +135,11 @@ class Turn:
         self._show(call_id, call.views[known:])
         return call
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call waits for `run` or `cancel`."""
+        return any(call.is_begun for _, call in self._calls.values())
+
     def has(self, call_id: str) -> bool:
         """Return whether the turn has a call with this id."""
         return call_id in self._calls
