@@ -279,19 +279,36 @@ async def test_a_frozen_worker_that_lost_its_lease_changes_nothing_when_it_comes
 async def test_the_pages_of_a_worker_without_redis_go_on_at_another_one(
     chat: Chat, cluster: Cluster, view: ShownView
 ) -> None:
-    """The worker itself lives, and its pages are still connected to it."""
+    """The worker itself lives, and reaches the store and the server."""
     cluster["b"].redis.flow.refuse()
-    slow = chat.text("slow")
-    await view.start("write", slow, slow)
-
-    async def is_not_ready() -> bool:
-        return not await cluster["b"].is_ready()
-
-    await eventually(is_not_ready)
-    cluster.record.open_gate(slow)
-    await view.outcome(slow)
-    cluster["b"].redis.flow.go_on()
+    cluster.route()  # the workers take turns, and `b` refuses the pages that come to it
+    await eventually(lambda: cluster.balancer.sockets("a") + cluster.balancer.sockets("c") > 0)
     await goes_on(chat, view)
+    assert not await cluster["b"].is_ready()
+
+
+@pytest.mark.parametrize("kind", ["postgres"])
+async def test_a_worker_that_reaches_the_store_late_does_not_overwrite_what_another_has_written(
+    chat: Chat, cluster: Cluster, view: ShownView
+) -> None:
+    store = cluster["b"].postgres
+    assert store is not None
+    store.flow.pause(back=False)
+    await view.start("share", chat.text("old"))
+    await view.page.has_sent("ui/update-model-context")
+    cluster.route(sockets_to("c"))
+    cluster.balancer.flow("b").cut()
+    await view.outcome(chat.text("old"))
+    await view.start("share", chat.text("new"))
+    assert await view.outcome(chat.text("new")) == "ok: "
+    store.flow.go_on()
+
+    async def has_written() -> bool:
+        return bool((await cluster["b"].control("view", view=view.id))["state"] == "shown")
+
+    await eventually(has_written)
+    await goes_on(chat, view)
+    assert await chat.control("a", "context") == [chat.text("new")]
 
 
 @pytest.mark.parametrize("kind", ["postgres"])
