@@ -391,7 +391,8 @@ class Runtime:
                 alive = frozenset(await self.workers.alive())
                 # After a failure of the bus, others may need as long as this worker to renew their leases.
                 knows_the_dead = self.workers.id in alive and self.workers.connected_for > lease
-                if (knows_the_dead and seen - alive) or monotonic() - checked >= lease:
+                has_changed = knows_the_dead and (not seen or bool(seen - alive))
+                if has_changed or monotonic() - checked >= lease:
                     if knows_the_dead:
                         for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
                             await self._show_cancelled(view, holder)
