@@ -30,7 +30,7 @@ from support.examples import server_of
 from support.published import Published
 from support.wire import serving
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.anyio
 
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/server.py"))
 

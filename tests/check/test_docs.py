@@ -8,7 +8,7 @@ from playwright.async_api import Browser
 from fanlight.check import check
 from support.docs import ROOT, blocks, write_files
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.anyio
 
 
 async def test_the_how_to_shows_the_actual_output(browser: Browser, tmp_path: Path) -> None:

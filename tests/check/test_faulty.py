@@ -17,7 +17,7 @@ from fanlight.check.schema_errors import schema_errors_in
 from fanlight.check.visit import VERSIONS
 from fanlight.cli import main
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 FAULTY = Path(__file__).parent / "faulty.py"
 ALL = ("first", "second", "third")

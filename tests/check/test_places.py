@@ -12,7 +12,7 @@ from fanlight.check import check
 from fanlight.check.report import Report, as_json, as_sarif
 from support.inspecting import ROOT
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120), pytest.mark.process]
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 SERVER = """
 from pathlib import Path

@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from support.wire import serving
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.anyio
 
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1400, "height": 900}

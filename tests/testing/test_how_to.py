@@ -14,8 +14,6 @@ import yaml
 from fanlight.cli import main
 from support.docs import ROOT, write_files
 
-pytestmark = pytest.mark.timeout(500)  # several runs of pytest, with a browser
-
 CI = ROOT / "docs" / "how-to" / "test-your-app-in-ci.md"
 SHOT = ROOT / "docs" / "how-to" / "take-pictures.md"
 REFERENCE = ROOT / "docs" / "reference" / "testing.md"

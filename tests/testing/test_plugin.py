@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.timeout(500)  # each test is several runs of pytest, some with a browser
 
 ROOT = Path(__file__).parents[2]
 
