@@ -633,7 +633,9 @@ async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
     start: Start, counter: dict[str, Any], redis_server: RedisServer
 ) -> None:
     """Goes red if requests are sent to the process of the worker that they come from."""
-    a, b = await start(servers={"counter": counter}), await start(servers={"counter": counter})
+    # A worker that is too busy to renew its lease would lose the conversation.
+    options = {"servers": {"counter": counter}, "timeouts": Timeouts(lease=60.0)}
+    a, b = await start(**options), await start(**options)
 
     async def count(host: Host, conversation: str, text: str) -> str:
         return (await host.conversation(conversation).call_tool("counter__count", {"text": text})).text
