@@ -48,7 +48,7 @@ def waits_for_servers(program: dict[str, Any]) -> ASGIApp:
     return app
 
 
-@pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents", "langchain"])
+@pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents", "langchain", "ag-ui"])
 async def test_the_page_shows_a_view_while_the_model_writes_its_arguments(
     framework: str, page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

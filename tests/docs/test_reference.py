@@ -28,7 +28,7 @@ api_pages = script("api_pages")
 site_markdown = script("site_markdown")
 
 REFERENCE = ROOT / "docs" / "reference"
-AGENTS = tuple(f"fanlight.agents.{name}" for name in ("pydantic_ai", "openai_agents", "langchain"))
+AGENTS = tuple(f"fanlight.agents.{name}" for name in ("pydantic_ai", "openai_agents", "langchain", "ag_ui"))
 PACKAGES = ("fanlight", "fanlight.host", "fanlight.mcpui", "fanlight.check", *AGENTS)
 NOT_PUBLIC = {"permissive", "shot_command"}
 """Modules of fanlight.testing that only its other modules and the command line use."""

@@ -144,6 +144,13 @@ class Turn:
         """Return whether the turn has a call with this id."""
         return call_id in self._calls
 
+    async def show_result(self, call_id: str, arguments: JSONObject, result: JSONObject) -> None:
+        """Show a result that the framework got by other means. Does nothing if the call was run here, or not begun."""
+        if call_id in self._calls and self._calls[call_id][1].is_begun:
+            call = self._calls[call_id][1]
+            await call.show_result(arguments, result)
+            self._show(call_id, call.views[1:])
+
     async def cancel(self, call_id: str, reason: str | None = None) -> None:
         """Cancel a call that the framework will not run, as with invalid arguments. Does nothing if it has run."""
         if call_id in self._calls and self._calls[call_id][1].is_begun:
