@@ -89,8 +89,7 @@ class Conversation:
             return await self._runtime.begin(tool.server, tool.tool, self._owner)
         execute = partial(self._call_view, tool.view, tool.tool)
         call = Call(self._runtime.calls, tool.server, tool.tool, self._owner, execute, brings_views=False)
-        self._runtime.begun.append(call)
-        return call
+        return self._runtime.begun.add(call)
 
     async def _call_view(self, view: str, name: str, arguments: JSONObject) -> JSONObject:
         """Call a tool that a View offers. A failure becomes a result with `isError`, as with a server's tool."""
@@ -186,7 +185,7 @@ class Conversation:
 
     async def close(self) -> None:
         """End the conversation: cancel its calls that were begun and never run, and close its Views for good."""
-        await self._runtime.cancel_begun(self._owner)
+        await self._runtime.begun.cancel_begun(self._owner)
         await self._runtime.workers.request_all(lambda _: CancelBegun(*self._owner), self._runtime.timeouts.handover)
         for summary in await self._runtime.records.summaries(self._owner):
             await self._runtime.closer.close(summary.id)

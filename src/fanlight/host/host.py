@@ -272,9 +272,9 @@ class Host:
         selection = (
             Selection(user, conversation)
             if older_than is None
-            else await self._runtime.age_selection(older_than, user, conversation)
+            else await self._runtime.erasure.age_selection(older_than, user, conversation)
         )
-        await self._runtime.erase(selection, pseudonymise=audit == "pseudonymise")
+        await self._runtime.erasure.erase(selection, pseudonymise=audit == "pseudonymise")
 
     async def disconnect(self, user: str) -> None:
         """Disconnect the pages of a user, as after a sign-out.

@@ -7,13 +7,9 @@ with `runtime_of(host)`.
 import inspect
 import logging
 import math
-import secrets
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 from functools import partial
-from time import monotonic
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -21,31 +17,31 @@ import anyio
 
 from fanlight.host.bus.messages import (
     CallAppTool,
-    EndErased,
     PagesDisconnected,
     ShowAs,
-    UserErased,
     ViewsReloaded,
 )
 from fanlight.host.bus.open import open_bus
+from fanlight.host.bus.peers import PeerRequests
 from fanlight.host.bus.workers import Workers
-from fanlight.host.calls.call import NOT_STORED, Call
+from fanlight.host.calls.begun import BegunCalls
+from fanlight.host.calls.call import Call
 from fanlight.host.calls.model_tools import ModelTool, model_tools
+from fanlight.host.calls.orphans import OrphanedCalls
 from fanlight.host.calls.runner import CallRunner
 from fanlight.host.calls.turn import Turns
 from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
 from fanlight.host.documents.reader import DocumentReader
+from fanlight.host.erasure import Erasure
 from fanlight.host.errors import BusError, StoreError
 from fanlight.host.handlers import Handlers
 from fanlight.host.limits import Limits
 from fanlight.host.metrics import measure_loop_delay, measured
 from fanlight.host.options import HostOptions
-from fanlight.host.peers import PeerRequests
 from fanlight.host.profile import Profile
-from fanlight.host.retention import Retention
-from fanlight.host.store.base import Selection, ViewSummary
+from fanlight.host.store.base import ViewSummary
 from fanlight.host.store.open import open_store
 from fanlight.host.tasks import HostTasks
 from fanlight.host.timeouts import Timeouts
@@ -77,13 +73,11 @@ from fanlight.host.web.origins import HostNames
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
-_SWEEP: Final = 5.0
 logger = logging.getLogger(__name__)
 
 _STOPPING: Final = "The host was stopped before the call finished."
 _DRAIN_INTERVAL: Final = 0.05
 _SUSPEND_TIMEOUT: Final = 5.0
-_RESTARTED: Final = "The host was restarted before the call finished."
 _LISTS = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
 
 
@@ -130,9 +124,7 @@ class Runtime:
         self.records = ViewRecords(self.store, self.workers, self._view_lost)
         self.holders = ViewHolders(self.records, self.workers, timeouts)
         self.tokens = ViewTokens(self.store, timeouts.token)
-        self.begun: list[Call] = []
-        """The calls that were begun, without those that ended a while ago."""
-        self._abandoned: set[str] = set()
+        self.begun = BegunCalls(timeouts.begun)
         self.turns = Turns()
         self.is_draining = False
         """Whether the host takes no new pages, because it stops."""
@@ -203,6 +195,26 @@ class Runtime:
             dialects=dialects,
             report_errors=options.report_errors,
         )
+        self.erasure = Erasure(
+            self.store,
+            self.views,
+            self.opener.documents,
+            self.servers,
+            self.sign_ins,
+            self.audit,
+            self.workers,
+            timeouts,
+        )
+        self._orphans = OrphanedCalls(
+            self.store,
+            self.records,
+            self.views,
+            self.holders,
+            self.workers,
+            self.begun,
+            self.calls,
+            timeouts.lease,
+        )
         self._identify = options.user
         self._authorize = options.authorize
         self._retention = options.retention
@@ -218,16 +230,16 @@ class Runtime:
         await self.workers.start(PeerRequests(self))
         if self.workers.has_bus:
             self._warn_of_processes()
-            self.tasks.start_soon(self._cancel_calls_of_the_dead)
+            self.tasks.start_soon(self._orphans.run)
         else:
-            await self.records.cancel_unfinished((), _RESTARTED)
+            await self._orphans.cancel_all()
         self.tasks.start_soon(self.views.run)
         self.tasks.start_soon(self.audit.run)
-        self.tasks.start_soon(self._cancel_forgotten)
+        self.tasks.start_soon(self.begun.run)
         self.tasks.start_soon(measure_loop_delay)
         self.tasks.start_soon(self._renew_tokens)
         if self._retention is not None:
-            self.tasks.start_soon(self._retain, self._retention)
+            self.tasks.start_soon(self.erasure.run, self._retention)
         await self._stack.enter_async_context(self.servers)
         return self
 
@@ -271,11 +283,10 @@ class Runtime:
         with anyio.move_on_after(seconds):
             while True:
                 await self.views.suspend_all(idle_only=True)
-                if not len(self.views) and not any(call.is_running for call in self.begun):
+                if not len(self.views) and not self.begun.has_running:
                     return
                 await anyio.sleep(_DRAIN_INTERVAL)
-        for call in self.begun:
-            await call.cancel(_STOPPING)
+        await self.begun.cancel_all(_STOPPING)
         await self.views.suspend_all()
 
     def web(self, path: str) -> Web:
@@ -327,8 +338,7 @@ class Runtime:
         """Begin a call of a server's tool, whether or not the model may call it."""
         execute = partial(self.calls.call_server, server, tool, owner)
         call = Call(self.calls, server, tool, owner, execute, await self.calls.open_linked(server, tool, owner))
-        self.begun.append(call)
-        return call
+        return self.begun.add(call)
 
     async def model_tools(self, servers: Mapping[str, Sequence[JSONObject]], owner: Owner) -> list[ModelTool]:
         """Return the tools of servers and of the open Views of a conversation, for the model."""
@@ -380,59 +390,6 @@ class Runtime:
         else:
             await self.views.show_as(view, mode)
 
-    async def _cancel_calls_of_the_dead(self) -> None:
-        """Cancel the calls of workers that have ended without a word, and notify their Views, until cancelled."""
-        lease = self.timeouts.lease
-        seen: frozenset[str] = frozenset()
-        checked = monotonic()
-        while True:
-            await anyio.sleep(lease / 3)
-            try:
-                alive = frozenset(await self.workers.alive())
-                # After a failure of the bus, others may need as long as this worker to renew their leases.
-                knows_the_dead = self.workers.id in alive and self.workers.connected_for > lease
-                has_changed = knows_the_dead and (not seen or bool(seen - alive))
-                if has_changed or monotonic() - checked >= lease:
-                    if knows_the_dead:
-                        for view, holder in await self.records.cancel_unfinished(alive, _RESTARTED):
-                            await self._show_cancelled(view, holder)
-                    await self._cancel_abandoned()
-                    await self.views.refresh_unfinished()
-                    checked = monotonic()
-                if knows_the_dead:
-                    seen = alive
-            except (BusError, StoreError) as error:
-                logger.warning("The calls of ended workers cannot be cancelled now: %s", error)
-
-    async def _cancel_abandoned(self) -> None:
-        """Cancel calls that are recorded as this worker's and that it does not have: the store failed meanwhile."""
-        known = {call.view for call in self.begun if call.is_begun or call.is_running} | self.calls.unstored
-        unfinished = await self.store.unfinished()
-        abandoned = {view for view, caller in unfinished if caller == self.workers.id and view not in known}
-        for view in abandoned & self._abandoned:  # not at once: a call is recorded before it can be known here
-            await self.calls.show_cancelled(view, NOT_STORED)
-        self._abandoned = abandoned
-
-    async def _show_cancelled(self, view: str, holder: str | None) -> None:
-        if (session := self.views.session(view)) is not None:
-            session.tool_cancelled(_RESTARTED)
-        await self.holders.call_changed(view, holder)
-
-    async def cancel_begun(self, owner: Owner) -> None:
-        """Cancel the calls of a conversation that this worker has begun and never run."""
-        for call in [call for call in self.begun if (call.user, call.conversation) == owner]:
-            await call.cancel_if_begun()
-
-    async def _cancel_forgotten(self) -> None:
-        """Cancel the calls that were begun and not run within `Timeouts.begun`, until cancelled."""
-        while True:
-            await anyio.sleep(min(max(self.timeouts.begun / 4, 0.05), _SWEEP))
-            oldest = monotonic() - self.timeouts.begun
-            for call in self.begun:
-                if call.is_begun and call.waiting_since < oldest:
-                    await call.cancel_if_begun()
-            self.begun = [call for call in self.begun if call.is_begun or call.is_running]
-
     async def _renew_tokens(self) -> None:
         """Renew the tokens of pages that stay connected, until cancelled."""
         while math.isfinite(self.tokens.renewal_interval):
@@ -443,57 +400,6 @@ class Runtime:
                         await self.tokens.renew(record.id)
                     except StoreError:
                         logger.warning("The token of View %s cannot be renewed now", record.id)
-
-    # Erasing
-
-    async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
-        """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""
-        erased = await self.store.erase_views(selection)
-        await self.end_erased([each.view for each in erased])
-        await self.workers.request_all(
-            lambda worker: EndErased([each.view for each in erased if each.holder == worker]),
-            self.timeouts.teardown + self.timeouts.handover,
-        )
-        if selection.user is not None and selection.conversation is None and selection.before is None:
-            await self.store.erase_user(selection.user)
-            await self.drop_user(selection.user)
-            await self.workers.broadcast(UserErased(selection.user))
-        if audit:
-            await self.store.erase_records(selection, f"erased-{secrets.token_hex(6)}" if pseudonymise else None)
-
-    async def end_erased(self, views: Sequence[str]) -> None:
-        """End the sessions that this worker has of erased Views, and store what the audit has buffered."""
-        await self.views.erase(views)
-        await self.opener.documents.forget_views(views)
-        await self.audit.flush()
-
-    async def drop_user(self, user: str) -> None:
-        """Drop what this worker has of a user who was erased: sign-ins, documents, connections."""
-        if self.sign_ins is not None:
-            self.sign_ins.forget(user)
-        self.opener.documents.forget(user)
-        await self.servers.disconnect(user)
-
-    async def age_selection(
-        self, age: timedelta, user: str | None = None, conversation: str | None = None
-    ) -> Selection:
-        """Select what is older than an age, except Views that have a session. Raise BusError if that is not known."""
-        here = frozenset(record.id for record, _ in self.views)
-        others = frozenset(await self.workers.alive()) - {self.workers.id}
-        return Selection(user, conversation, time.time() - age.total_seconds(), here, others)
-
-    async def _retain(self, retention: Retention) -> None:
-        """Erase what is too old, on a schedule, until cancelled."""
-        while True:
-            try:
-                if retention.views is not None:
-                    await self.erase(await self.age_selection(retention.views), audit=False)
-                if retention.audit is not None:
-                    await self.audit.flush()
-                    await self.store.erase_records(await self.age_selection(retention.audit), None)
-            except (BusError, StoreError) as error:
-                logger.warning("What is too old cannot be erased now: %s", error)
-            await anyio.sleep(retention.every.total_seconds())
 
     # Events
 

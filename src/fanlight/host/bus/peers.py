@@ -31,10 +31,10 @@ class PeerRequests:
             case messages.PartialInput(view, arguments):
                 runtime.views.show_partial(view, arguments)
             case messages.ViewHeld(view):
-                if any(call.view == view and call.is_begun for call in runtime.begun):
+                if view in runtime.begun.views:
                     runtime.holders.held_by(view, sender)
             case messages.UserErased(user):
-                await runtime.drop_user(user)
+                await runtime.erasure.drop_user(user)
             case messages.SignedIn(user, server):
                 runtime.servers.close_waiting(server, user)
             case messages.PagesDisconnected(user):
@@ -62,10 +62,10 @@ class PeerRequests:
                     finished = await runtime.sign_ins.finish_here(user, query)
                     return {"is_signed_in": finished.is_signed_in, "message": finished.message}
                 case messages.EndErased(views):
-                    await runtime.end_erased(views)
+                    await runtime.erasure.end_views(views)
                     return {}
                 case messages.CancelBegun(user, conversation):
-                    await runtime.cancel_begun(Owner(user, conversation))
+                    await runtime.begun.cancel_begun(Owner(user, conversation))
                     return {}
                 case messages.CallAppTool(view, name, arguments):
                     return await runtime.requests.call_app_tool(runtime.views.live(view), name, arguments)
