@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pydantic_ai as ai
 from fastapi import BackgroundTasks, Depends, FastAPI, Form, Header, HTTPException, Response
@@ -14,7 +14,8 @@ from fastapi.requests import HTTPConnection
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from model import MODEL
 
-from fanlight.host import CallView, Host
+from fanlight.agents.pydantic_ai import Apps, ViewOpened
+from fanlight.host import Host
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 SERVERS = {name: [sys.executable, str(EXAMPLES / name / "server.py")] for name in ("chart", "wizard", "game")}
@@ -31,7 +32,7 @@ host = Host(SERVERS, user=identify)
 class Room:  # the conversation of a user: the elements of the page, with Views by their ids, and what the model knows
     def __init__(self, user: str) -> None:
         self.chat = host.conversation("main", user=user)
-        self.agent = ai.Agent(MODEL, toolsets=[self.tools])  # a real one: ai.Agent("anthropic:claude-sonnet-5", ...)
+        self.agent = ai.Agent(MODEL, capabilities=[Apps(self.chat)])  # a real one: "anthropic:claude-sonnet-5"
         self.history: list[ai.ModelMessage] = []
         self.log = [{"tag": "h1", "id": user, "textContent": f"Hello {user.title()}"}]
         self.busy, self.posted = asyncio.Lock(), asyncio.Event()
@@ -42,32 +43,19 @@ class Room:  # the conversation of a user: the elements of the page, with Views 
         self.posted = asyncio.Event()
 
     async def answer(self, text: str, sender: str = "you") -> None:
-        async with self.busy, self.chat.turn(on_view=self.show) as self.turn:
+        async with self.busy:
             self.post(tag="p", textContent=text, title=f"From {sender}")
-            news = [f"[From the View of {new.tool}, not from the user] {new.text}" for new in await self.chat.context()]
-            prompt = [text if sender == "you" else f"[From {sender}, in the user's name] {text}", *news]
+            prompt = text if sender == "you" else f"[From {sender}, in the user's name] {text}"
             result = await self.agent.run(prompt, message_history=self.history, event_stream_handler=self.follow)
             self.history = result.all_messages()
-
-    def show(self, call_id: str, view: CallView) -> None:
-        self.post(tag="mcp-app", src="/apps", view=view.view)
 
     async def follow(self, ctx: ai.RunContext, events: AsyncIterable[ai.AgentStreamEvent]) -> None:
         async for event in events:
             match event:
                 case ai.PartStartEvent(part=ai.TextPart(text)) | ai.PartDeltaEvent(delta=ai.TextPartDelta(text)):
                     self.post(tag="span", textContent=text)
-                case ai.PartStartEvent(part=ai.ToolCallPart(name, args, id) as part):
-                    await self.turn.feed(id, name, part.args_as_json_str() if args else "")
-                case ai.PartDeltaEvent(delta=ai.ToolCallPartDelta(args_delta=str(piece), tool_call_id=str(id))):
-                    await self.turn.feed(id, None, piece)
-
-    async def tools(self, ctx: ai.RunContext) -> ai.FunctionToolset:  # for each step: an open View can offer tools
-        listed = [(tool.name, tool.description, tool.input_schema) for tool in await self.chat.tools()]
-        return ai.FunctionToolset([ai.Tool.from_schema(self.run, *schema, takes_ctx=True) for schema in listed])
-
-    async def run(self, ctx: ai.RunContext, /, **arguments: Any) -> str:
-        return (await self.turn.run(ctx.tool_call_id or "", ctx.tool_name or "", arguments)).text
+                case ViewOpened(view=view):
+                    self.post(tag="mcp-app", src="/apps", view=view)
 
 
 rooms = {user: Room(user) for user in ("alice", "bob")}

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pydantic_ai import ModelMessage, RetryPromptPart, ToolReturnPart, UserPromptPart
+from pydantic_ai import ModelMessage, ModelResponse, RetryPromptPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 PEAKS = {"Everest": 8849, "K2": 8611, "Kangchenjunga": 8586, "Lhotse": 8516, "Makalu": 8485}
@@ -19,15 +19,22 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def _since_the_last_response(messages: list[ModelMessage]) -> list[ModelMessage]:
+    last = max((index for index, message in enumerate(messages) if isinstance(message, ModelResponse)), default=-1)
+    return messages[last + 1 :]
+
+
 async def write(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
     """Write a call of the tool that fits the prompt, or text, in small pieces as models do."""
-    part = messages[-1].parts[-1]
-    prompt = [str(item) for item in part.content or ()] if isinstance(part, UserPromptPart) else []
-    suffix, arguments = next((TOOLS[word] for word in TOOLS if prompt and word in prompt[0].lower()), (None, {}))
+    parts = [part for message in _since_the_last_response(messages) for part in message.parts]
+    prompt = [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
+    returned = [str(part.content) for part in parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
+    words = [word for word in TOOLS if not returned and word in "".join(prompt[:1]).lower()]
+    suffix, arguments = TOOLS[words[0]] if words else (None, {})
     tool = next((each.name for each in info.function_tools if suffix and each.name.endswith(suffix)), None)
     pieces = ["I am a demo without a language model. This is what a model would get:", *prompt]
-    if isinstance(part, ToolReturnPart | RetryPromptPart):
-        pieces = str(part.content).splitlines()[:1]
+    if returned:
+        pieces = returned[0].splitlines()[:1]
     if tool is not None:
         yield {0: DeltaToolCall(tool)}
         pieces = re.findall(".{1,8}", json.dumps(arguments))

@@ -196,7 +196,7 @@ async def test_a_message_of_a_view_starts_a_turn_and_its_context_is_in_the_promp
         await allow.click()  # the move
         await expect(view.locator(".cell .user")).to_have_count(1)
         await say(page, "Hello")
-        await expect(page.locator("#log")).to_contain_text("[From the View of start_game, not from the user]")
+        await expect(page.locator("#log")).to_contain_text("The user did not write it")
         await view.get_by_role("button", name="Ask the model to move").click()
         await allow.click()  # the message
         await expect(page.locator("#log > p").last).to_have_attribute("title", "From a View of game")
