@@ -92,3 +92,25 @@ async def test_the_host_runs_as_long_as_the_application(backend: FakeBackend, ap
     await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
     assert messages == [("lifespan.startup.complete", 1), ("lifespan.shutdown.complete", 0)]
     assert backend.running == 0
+
+
+async def test_an_error_of_an_application_that_has_started_is_raised_and_ends_the_host(backend: FakeBackend) -> None:
+    """Goes red if every error of a lifespan counts as "this application has none"."""
+
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "lifespan.startup.complete"})
+        raise RuntimeError("out of cheese")
+
+    messages: list[str] = []
+
+    async def receive() -> Any:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        messages.append(message["type"])
+
+    app = Web(backend, HostNames(), backend.lifetime).wrap(fails)
+    with pytest.raises(RuntimeError, match="out of cheese"):
+        await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+    assert messages == ["lifespan.startup.complete"]
+    assert backend.running == 0

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fanlight.host import CredentialsRejectedError, Host, Limits, NotConnectedError, Policy, Timeouts
 from fanlight.host.errors import ViewUnavailableError
 from fanlight.host.host import runtime_of
+from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Status
 from fanlight.protocol.extension import MIME_TYPE
 from fanlight.testing.scripted import HostError, scripted_view
@@ -311,6 +312,18 @@ async def test_the_least_recently_used_connection_is_closed_if_there_are_too_man
         for user in ("alice", "bob", "alice", "carol"):
             await (await servers.connect("crm", user)).ready()
         assert own_connections(host) == ["alice", "carol"]
+
+
+async def test_a_connection_in_use_is_not_closed_for_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Goes red if the least recently used connection is closed whatever it does."""
+    async with hosted(limits=Limits(user_connections=2)) as (host, _):
+        servers = runtime_of(host).servers
+        for user in ("alice", "bob"):
+            await (await servers.connect("crm", user)).ready()
+        monkeypatch.setattr(Connection, "is_busy", True)
+        with pytest.raises(NotConnectedError, match=r"all 2 connections of users are in use.*Limits\.user_connections"):
+            await servers.connect("crm", "carol")
+        assert own_connections(host) == ["alice", "bob"]
 
 
 async def test_forgetting_a_user_closes_their_connections() -> None:

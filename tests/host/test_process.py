@@ -22,6 +22,11 @@ async def test_a_missing_command_is_named_and_calls_fail_immediately() -> None:
                 await servers["it"].call_tool("echo")
 
 
+async def test_the_error_for_a_missing_python_names_the_running_one(tmp_path: Path) -> None:
+    reason = await failure({"command": "python", "env": {"PATH": str(tmp_path)}})
+    assert f"The command 'python' was not found. Write {sys.executable!r}" in reason
+
+
 async def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
     reason = await failure({"command": sys.executable, "cwd": str(tmp_path / "nowhere")})
     assert f"The folder {tmp_path / 'nowhere'} does not exist" in reason

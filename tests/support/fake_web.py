@@ -58,8 +58,10 @@ class FakeBackend:
     @asynccontextmanager
     async def lifetime(self) -> AsyncIterator[None]:
         self.running += 1
-        yield
-        self.running -= 1
+        try:
+            yield
+        finally:
+            self.running -= 1
 
     async def open(self, request: OpenView, origins: Origins, socket: Socket, user: str | None) -> "Echo":
         if request.view in UNAVAILABLE:
