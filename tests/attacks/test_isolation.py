@@ -534,7 +534,7 @@ async def test_a_page_that_replaced_a_view_while_it_loaded_is_mistaken_for_it(co
         with arena(host_of(), html=early, csp={"frameDomains": [evil.origin]}) as stage:
             page = await context.new_page()
             await page.goto(f"{stage.origin}/message/1")
-            await page.wait_for_function("JSON.stringify(heard).includes('foreign page')", timeout=10_000)
+            await page.wait_for_function("JSON.stringify(heard).includes('foreign page')", timeout=60_000)
             await page.close()
 
 

@@ -80,7 +80,7 @@ class Stage:
 
     async def messages(self, count: int) -> list[Any]:
         """Wait for a number of messages to the host page. All must come from the proxy and its origin."""
-        await self.page.wait_for_function(f"messages.length >= {count}", timeout=10_000)
+        await self.page.wait_for_function(f"messages.length >= {count}", timeout=60_000)
         received = await self.page.evaluate("messages")
         assert {(message["origin"], message["proxy"]) for message in received} <= {(self.origins.proxy, True)}
         return [message["data"] for message in received]

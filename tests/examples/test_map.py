@@ -212,7 +212,7 @@ async def test_failed_tiles_are_requested_again_when_the_map_moves(browser: Brow
         asked = "messages.filter(m => m.method === 'tools/call').length"
         before = await stage.page.evaluate(asked)
         await canvas.press("ArrowUp")
-        await stage.page.wait_for_function(f"{asked} > {before}", timeout=15_000)
+        await stage.page.wait_for_function(f"{asked} > {before}", timeout=60_000)
         await expect(stage.view.get_by_role("status")).to_have_text(re.compile("^In view: "))
 
 

@@ -50,7 +50,7 @@ class Program:
     port: int
 
     async def get(self, path: str, name: str = "localhost") -> httpx2.Response:
-        async with httpx2.AsyncClient(timeout=30) as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             headers = {"host": f"{name}:{self.port}"}
             return await client.get(f"http://127.0.0.1:{self.port}{path}", headers=headers)
 

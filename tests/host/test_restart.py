@@ -294,7 +294,7 @@ async def test_a_program_that_ends_and_is_started_again_continues_in_the_browser
         await first.wait()
     await view.evaluate("void write('queued')")
     async with program(tmp_path, port):
-        await expect(view.locator("#answer")).to_have_text("written: queued", timeout=60_000)
+        await expect(view.locator("#answer")).to_have_text("written: queued")
         await expect(view.locator("#typed")).to_have_value("not saved anywhere")
         assert await view.evaluate("window.loads") == 1
         await view.evaluate("write('again')")

@@ -242,6 +242,6 @@ async def test_a_view_in_a_page_says_that_its_server_is_down_and_comes_back_with
                 await expect(alert.get_by_role("button", name="Try again")).to_be_visible()
                 await expect(page.get_by_role("status")).to_have_text("Trying again…")
                 outage.is_down = False
-                await expect((await view_frame(page)).get_by_role("heading")).to_have_text("Deals", timeout=60_000)
+                await expect((await view_frame(page)).get_by_role("heading")).to_have_text("Deals")
                 await expect(alert).to_be_empty()
     assert [address in record.getMessage() for record in caplog.records if "cannot show a View" in record.getMessage()]

@@ -73,7 +73,7 @@ class Stage:
     async def sent(self, method: str, count: int) -> list[dict[str, Any]]:
         """Wait until the View has sent `count` messages of a method, and return their params."""
         those = f"messages.filter(message => message.method === {method!r})"
-        await self.page.wait_for_function(f"{those}.length >= {count}", timeout=15_000)
+        await self.page.wait_for_function(f"{those}.length >= {count}", timeout=60_000)
         params: list[dict[str, Any]] = await self.page.evaluate(f"{those}.map(message => message.params)")
         assert len(params) == count
         return params
@@ -134,7 +134,7 @@ async def on_stage(
             "platform": "web",
         }
         await page.evaluate("([url, context]) => start(url, context)", [view_url, defaults | (context or {})])
-        await page.wait_for_function("initialized", timeout=15_000)
+        await page.wait_for_function("initialized", timeout=60_000)
         try:
             yield stage
         finally:

@@ -89,7 +89,7 @@ class Remote:
 
 @pytest.fixture
 async def remote(host: HostUnderTest) -> AsyncIterator[Remote]:
-    async with host.serve() as url, httpx2.AsyncClient(timeout=20) as client:
+    async with host.serve() as url, httpx2.AsyncClient(timeout=60) as client:
         yield Remote(client, url, host.token)
 
 
@@ -233,7 +233,7 @@ async def test_the_documented_program_serves_the_probe(tmp_path: Path) -> None:
         with anyio.fail_after(60):
             line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1000)
             url, token = line.decode().split()
-            async with httpx2.AsyncClient(timeout=30) as client:
+            async with httpx2.AsyncClient(timeout=60) as client:
                 shown = await Remote(client, url, token)("displayTestApp", suite="probe/probe_host")
                 assert shown["url"].startswith(url)
             await process.stdin.aclose()
