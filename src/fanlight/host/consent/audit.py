@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import anyio
 
+from fanlight.host.errors import StoreError
 from fanlight.host.json_text import encode_json
 from fanlight.host.store.base import AuditQuery, AuditRecord, Store
 from fanlight.protocol.errors import ArgumentError
@@ -43,6 +44,8 @@ class Audit:
             await anyio.sleep(INTERVAL)
             try:
                 await self.flush()
+            except StoreError as error:
+                logger.warning("The audit cannot be written; %d records are buffered: %s", len(self._buffer), error)
             except Exception:
                 logger.exception("The audit cannot be written; %d records are buffered", len(self._buffer))
 

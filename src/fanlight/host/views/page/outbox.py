@@ -8,6 +8,7 @@ from typing import Final
 import anyio
 import orjson
 
+from fanlight.host.errors import StoreError
 from fanlight.host.json_text import byte_length, encode_json
 from fanlight.host.views.interfaces import Tasks
 from fanlight.host.views.page.channel import PageChannel
@@ -82,6 +83,9 @@ class Outbox:
         except anyio.get_cancelled_exc_class():  # this task was cancelled, not those with the other messages
             self._continue_after(0.0)
             raise
+        except StoreError as error:
+            logger.warning("View %s: a response waits until it can be recorded: %s", self._requests.app.view, error)
+            self._continue_after(_RETRY_PAUSE)
         except Exception:
             logger.exception("View %s: a response waits until it can be recorded", self._requests.app.view)
             self._continue_after(_RETRY_PAUSE)

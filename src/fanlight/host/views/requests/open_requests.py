@@ -83,11 +83,14 @@ class OpenRequests:
                 if request is not None:
                     request.failure = failed.reason
                 self._bridge.respond_error(id, str(failed), failed.code, failed.data)
+            except StoreError as error:
+                logger.warning("View %s: a request failed with the store: %s", self.app.view, error)
+                mark_crashed(span, error)
+                self._bridge.respond_error(id, _NO_STORE, INTERNAL_ERROR)
             except Exception as error:
                 logger.exception("View %s: unhandled error while serving a request", self.app.view)
                 mark_crashed(span, error)
-                message = _NO_STORE if isinstance(error, StoreError) else "The host failed to answer."
-                self._bridge.respond_error(id, message, INTERNAL_ERROR)
+                self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
             else:
                 mark_ok(span)
                 self._bridge.respond(id, result)
