@@ -315,7 +315,7 @@ async def test_a_model_call_is_cancelled_when_the_server_dies_and_later_calls_wo
         assert await logged(view, "ontoolinput") == {"arguments": {"delayMs": 100_000}}
         await refreshed(view)
         published[server].kill()
-        assert "connection was lost" in (await logged(view, "ontoolcancelled"))["reason"]
+        assert f"The connection to {server} was lost" in (await logged(view, "ontoolcancelled"))["reason"]
         with pytest.raises(ConnectionLostError):
             await call
         await expect(view.locator(".log-type.ontoolresult")).to_have_count(0)
