@@ -50,7 +50,7 @@ class ConnectError(RemoteError):
     """The server cannot be connected on any protocol version. The message says why."""
 
 
-class OtherVersionError(Exception):
+class OtherVersionError(RemoteError):
     """The server does not support the requested protocol version."""
 
 

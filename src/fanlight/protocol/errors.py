@@ -40,6 +40,7 @@ defined there. A test compares this drawing with the classes.
     │   ├── HandshakeError                 a View does not finish the handshake with `fanlight check`
     │   ├── HostError                      the host answered a scripted View with a JSON-RPC error
     │   ├── NavigationError                a View reloaded itself, or left for another page
+    │   ├── OtherVersionError              a server does not support the version that `fanlight check` tries
     │   ├── ReportError                    a report was not written by a probe
     │   ├── RequestError                   a request to or from a View failed or was refused
     │   │   └── WorkerLostError            another worker of the host did not answer
