@@ -1,9 +1,12 @@
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fanlight.host import Host, SqliteStore, StoreError
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.origins import HostNames
 from support.fake_web import APPLICATION, HTML, OPEN, PROXY_NAME, VIEW_NAME, Browser, FakeBackend, client
@@ -114,3 +117,25 @@ async def test_an_error_of_an_application_that_has_started_is_raised_and_ends_th
         await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
     assert messages == ["lifespan.startup.complete"]
     assert backend.running == 0
+
+
+async def test_a_host_that_cannot_start_fails_the_lifespan(tmp_path: Path) -> None:
+    """Goes red if the exception leaves the lifespan without a message: uvicorn would serve the program without it."""
+    store = SqliteStore(tmp_path / "host.db")
+
+    async def fail(*arguments: object) -> None:
+        raise StoreError("The database was written by a newer Fanlight.")
+
+    store.unfinished = fail  # type: ignore[method-assign, assignment]
+    app = Host({}, store=store).wrap(Starlette())
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with pytest.raises(StoreError):
+        await app({"type": "lifespan", "asgi": {"version": "3.0"}}, receive, send)
+    assert sent == [{"type": "lifespan.startup.failed", "message": "The database was written by a newer Fanlight."}]

@@ -716,5 +716,12 @@ def test_a_bus_is_a_redis() -> None:
         Host({}, store="sqlite:///x.db", bus="amqp://localhost")
 
 
+@pytest.mark.parametrize("option", ["store", "bus"])
+def test_errors_have_no_password(option: str) -> None:
+    options: dict[str, Any] = {"store": "sqlite:///x.db", option: "amqp://chat:p@ss/word@localhost"}
+    with pytest.raises(ArgumentError, match=r"is 'amqp://\.\.\.@localhost', expected"):
+        Host({}, **options)
+
+
 def test_a_store_in_redis_is_the_bus_too(redis_server: RedisServer) -> None:
     assert runtime_of(Host({}, store=redis_server.url)).workers.has_bus

@@ -226,13 +226,15 @@ class Runtime:
 
     async def __aenter__(self) -> Self:
         self.is_draining = False
+        if self.workers.has_bus:
+            await self._check_store()
+            self._warn_of_processes()
+        else:
+            await self._orphans.cancel_all()
         await self._stack.enter_async_context(self.tasks)
         await self.workers.start(PeerRequests(self))
         if self.workers.has_bus:
-            self._warn_of_processes()
             self.tasks.start_soon(self._orphans.run)
-        else:
-            await self._orphans.cancel_all()
         self.tasks.start_soon(self.views.run)
         self.tasks.start_soon(self.audit.run)
         self.tasks.start_soon(self.begun.run)
@@ -257,6 +259,10 @@ class Runtime:
                 await self.audit.flush()
                 await self.workers.leave()
                 await self.store.close()
+
+    async def _check_store(self) -> None:
+        """Raise StoreError if the store cannot be used."""
+        await self.store.has_token("", "", 0.0)
 
     def _warn_of_processes(self) -> None:
         if commands := self.router.unrouted_commands:
@@ -311,7 +317,7 @@ class Runtime:
         """Return the reasons why pages cannot be served now; none if they can. Raise if the store fails."""
         if not self.tasks.running:
             return ["The host is not running."]
-        await self.store.has_token("", "", 0.0)
+        await self._check_store()
         try:
             await self.workers.check()
         except BusError:

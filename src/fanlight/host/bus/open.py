@@ -4,7 +4,7 @@ from typing import Final
 
 from fanlight.host.bus.base import Bus
 from fanlight.host.store.base import Store
-from fanlight.host.store.open import extra, is_redis
+from fanlight.host.store.open import extra, is_redis, without_password
 from fanlight.host.validation import check_methods
 from fanlight.protocol.errors import ArgumentError
 
@@ -29,7 +29,7 @@ def open_bus(bus: Bus | str | None, store: Store | str | None, lease: float) -> 
         check_methods("bus", bus, Bus, f"Write {_EXPECTED}.")
         return bus
     if not is_redis(bus):
-        raise ArgumentError(f"bus is {bus!r}, expected {_EXPECTED}.")
+        raise ArgumentError(f"bus is {without_password(bus)!r}, expected {_EXPECTED}.")
     with extra("redis", "A bus in Redis"):
         from fanlight.host.bus.redis import RedisBus
     return RedisBus(bus, lease)

@@ -1,5 +1,6 @@
 """Opens the store of `Host(store=...)`."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -34,7 +35,12 @@ def _open_url(url: str) -> Store:
         with extra("redis", "A store in Redis"):
             from fanlight.host.store.redis import RedisStore
         return RedisStore(url)
-    raise ArgumentError(f"store is {url!r}, expected {_EXPECTED}.")
+    raise ArgumentError(f"store is {without_password(url)!r}, expected {_EXPECTED}.")
+
+
+def without_password(url: str) -> str:
+    """Return a URL for an error message."""
+    return re.sub(r"//.*@", "//...@", url)
 
 
 def is_redis(url: str) -> bool:

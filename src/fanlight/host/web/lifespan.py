@@ -1,6 +1,6 @@
 """The ASGI lifespan of an application together with the lifetime of the host."""
 
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,7 +28,14 @@ async def run_lifespan(
         else:
             await send(message)
 
-    async with lifetime:
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(lifetime)
+        except Exception as error:
+            # Without this message, an ASGI server takes an exception for a program without a lifespan, and serves it.
+            await receive()
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            raise
         try:
             await app(scope, receive_noting_start, send_holding_last)
         except Exception:
