@@ -3,10 +3,13 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, expect
+from sniffio import current_async_library_cvar
 
 from fanlight.testing.browser import BrowserMissingError
 from support.browser import PATIENCE, chromium
@@ -90,6 +93,33 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     yield
     if _processes.started:
         pytest.fail(f"starts a process, so mark it with @pytest.mark.process: {_processes.started[0]}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[Any]:
+    """Let tests run an event loop of their own, as commands do.
+
+    As long as the loop of the other tests exists, the plugin of anyio says that asyncio runs, if sniffio is installed.
+    """
+    with _no_event_loop():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Iterator[Any]:
+    """Let fixtures do the same."""
+    with _no_event_loop():
+        return (yield)
+
+
+@contextmanager
+def _no_event_loop() -> Iterator[None]:
+    known = current_async_library_cvar.get()
+    current_async_library_cvar.set(None)
+    try:
+        yield
+    finally:
+        current_async_library_cvar.set(known)
 
 
 @pytest.fixture(scope="session")

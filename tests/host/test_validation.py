@@ -89,7 +89,8 @@ def test_the_origins_of_pages_are_normalized_as_browsers_write_them() -> None:
 def test_timeouts_are_seconds(name: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=f"{name} is {value!r}.*expected seconds. Write a number"):
         Timeouts(**{name: value})
-    assert getattr(Timeouts(**{name: math.inf}), name) == math.inf
+    if name != "lease":  # a lease ends
+        assert getattr(Timeouts(**{name: math.inf}), name) == math.inf
 
 
 @pytest.mark.parametrize("value", [-1, math.inf, math.nan, "5", None, True])
