@@ -8,8 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from fanlight.host.bus import peers
-from fanlight.host.bus import messages, redis, workers
+from fanlight.host.bus import messages, peers, redis, workers
 from fanlight.host.bus.messages import WorkerMessage
 from support.docs import ROOT
 

@@ -191,7 +191,7 @@ class Load:
         ended = Counter(event["text"] for event in record.events() if event["event"] == "end")
         handled = Counter(message["text"] for message in self.cluster.messages)
         audited = await self._audited(person)
-        found += [f"{text} was executed {count} times" for text, count in starts.items() if count > 1]
+        found += [f"{text} was executed more than once" for text in chat.repeated()]
         for view in person.views:
             found += await self._view_violations(person, view)
             outcomes = await view.outcomes()
