@@ -35,6 +35,38 @@ def test_an_unknown_name_is_an_attribute_error(package: str) -> None:
         importlib.import_module(package).nothing  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("missing", "name", "extra"),
+    [
+        ("orjson", "Host", "host"),
+        ("redis", "RedisBus", "redis"),
+        ("redis", "RedisStore", "redis"),
+        ("psycopg", "PostgresStore", "postgres"),
+        ("psycopg_pool", "PostgresStore", "postgres"),
+    ],
+)
+@pytest.mark.process
+def test_an_import_without_the_extra_says_in_one_line_what_to_install(missing: str, name: str, extra: str) -> None:
+    script = f"import sys; sys.modules[{missing!r}] = None; from fanlight.host import {name}"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+
+    said = f"ModuleNotFoundError: fanlight.host needs {missing}. Run: pip install 'fanlight[{extra}]'"
+    assert done.stderr.splitlines()[-1] == said
+    assert "orjson" not in done.stderr.replace(said, "")  # no second traceback before it
+
+
+@pytest.mark.process
+def test_the_tools_need_neither_a_database_nor_its_packages() -> None:
+    modules = ", ".join(f"fanlight.{name}" for name in ("cli", "inspector.inspector", "check", "probe", "testing.shot"))
+    missing = "redis psycopg psycopg_pool"
+    script = f"import sys; sys.modules |= dict.fromkeys({missing!r}.split()); import {modules}; print('imported')"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.stdout.strip() == "imported", done.stderr
+
+
 @pytest.mark.process
 def test_importing_the_package_does_not_import_the_sdk() -> None:
     script = "import sys, fanlight, fanlight.host, fanlight.check; print({'mcp', 'pydantic', 'anyio'} & {*sys.modules})"

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import pydantic_ai as ai
 from fastapi import BackgroundTasks, Depends, FastAPI, Form, Header, HTTPException, Response
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.requests import HTTPConnection
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from model import MODEL
@@ -26,7 +27,11 @@ def identify(connection: HTTPConnection) -> str | None:
     return sessions.get(connection.cookies.get("session", ""))
 
 
-host = Host(SERVERS, user=identify)
+async def credentials(user: str, server: str) -> dict[str, str]:
+    return {}  # the environment of each user's own processes: these servers keep state in memory
+
+
+host = Host(SERVERS, user=identify, credentials=credentials)
 
 
 class Room:  # the conversation of a user: the elements of the page, with Views by their ids, and what the model knows
@@ -60,6 +65,7 @@ class Room:  # the conversation of a user: the elements of the page, with Views 
 
 rooms = {user: Room(user) for user in ("alice", "bob")}
 web = FastAPI()
+web.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1"])  # yours are the names you serve
 host.on_message(lambda message: rooms[message.user or ""].answer(message.text, f"a View of {message.server}"))
 
 

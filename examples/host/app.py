@@ -14,6 +14,8 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -95,7 +97,9 @@ app = host.wrap(
             Route("/questions", questions),
             Route("/ask", ask, methods=["POST"]),
             Route("/model", model),
-        ]
+        ],
+        # One user, on this machine: a page whose name was made to resolve to it must not read the conversation.
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1"])],
     )
 )
 

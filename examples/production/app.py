@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent
 SECRET = os.environ["CHAT_SECRET"].encode()
 TOOLS = ("clock__get_time", "todo__show_todos")
+SANDBOX = os.environ.get("CHAT_SANDBOX_ORIGIN") or None
+HOSTS = os.environ.get("CHAT_HOSTS", "").split() or None
 
 
 def server(name: str) -> dict[str, object]:
@@ -45,12 +47,19 @@ def identify(connection: HTTPConnection) -> str | None:
     return user if user and hmac.compare_digest(cookie.encode(), signed(user).encode()) else None
 
 
+async def credentials(user: str, server: str) -> dict[str, str] | None:
+    """Give each user a process of `todo`, whose list is in its memory. All users share that of `clock`."""
+    return {} if server == "todo" else None
+
+
 host = Host(
     {"clock": server("clock"), "todo": server("todo")},
     user=identify,
+    credentials=credentials,
     store=os.environ["CHAT_STORE"],
     bus=os.environ["CHAT_BUS"],
-    sandbox_origin=os.environ.get("CHAT_SANDBOX_ORIGIN") or None,
+    sandbox_origin=SANDBOX,
+    hosts=HOSTS,
     retention=Retention(views=timedelta(days=30), audit=timedelta(days=365)),
 )
 
@@ -73,7 +82,9 @@ async def sign_in(request: Request) -> Response:
     if not (user.isascii() and user.isalpha()):
         return JSONResponse({"error": "A name has the letters a to z."}, 400)
     response = RedirectResponse("/", 303)
-    response.set_cookie("user", signed(user), httponly=True, samesite="strict")  # a demo, without a password
+    is_secure = SANDBOX is not None and SANDBOX.startswith("https:")
+    # A demo, without a password.
+    response.set_cookie("user", signed(user), httponly=True, samesite="strict", secure=is_secure)
     return response
 
 

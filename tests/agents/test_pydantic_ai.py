@@ -18,8 +18,7 @@ from pydantic_ai import (
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from fanlight.agents.pydantic_ai import Apps, ViewOpened, views_of
-from fanlight.host import Message
-from support.agents import Shower, answer, offer_tool, received, send_message, shown, tell_model, weather_host
+from support.agents import Shower, received, shown, tell_model, weather_host
 
 pytestmark = pytest.mark.anyio
 
@@ -146,21 +145,6 @@ async def test_what_a_view_wants_the_model_to_know_is_in_the_next_turn_and_marke
         assert len([prompt for prompt in prompts if "Bergen" in prompt]) == 1
 
 
-async def test_tools_of_an_open_view_can_be_called() -> None:
-    async with weather_host() as (host, _):
-        chat = host.conversation("c1")
-        model = Model(("weather__show", {"city": "Oslo"}), "Done.")
-        agent = Agent(model.model, capabilities=[Apps(chat)])
-        first = await agent.run("The weather?")
-        ((_, view),) = views_of(first.all_messages())
-        page = await shown(host, chat, view)
-        model.steps += [(await offer_tool(chat, page, "wave"), {}), "It waved."]
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(answer, page, "tools/call", {"content": [{"type": "text", "text": "waved"}]})
-            await agent.run("Wave!")
-        assert parts(model.prompts[-1], ToolReturnPart)[-1].content == "waved"
-
-
 async def test_a_call_with_invalid_json_is_cancelled_in_its_view() -> None:
     """Goes red if the result event of an invalid call is not followed."""
     async with weather_host() as (host, weather):
@@ -170,17 +154,6 @@ async def test_a_call_with_invalid_json_is_cancelled_in_its_view() -> None:
         assert parts(model.prompts[1], ToolReturnPart)[0].outcome == "retried"
         assert result.output == "I give up."
         assert weather.calls == []
-        assert [view.call for view in await chat.views()] == ["cancelled"]
-
-
-async def test_a_cancelled_run_cancels_its_calls() -> None:
-    async with weather_host() as (host, weather):
-        chat = host.conversation("c1")
-        model = Model(("weather__hang", {}), "Never.")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Agent(model.model, capabilities=[Apps(chat)]).run, "Wait.")
-            await weather.is_called.wait()
-            tasks.cancel_scope.cancel()
         assert [view.call for view in await chat.views()] == ["cancelled"]
 
 
@@ -202,25 +175,3 @@ async def test_two_runs_of_one_agent_at_once_do_not_share_their_calls() -> None:
             tasks.start_soon(agent.run, "b")
         assert sorted(weather.calls) == ["Oslo", "Rome"]
         assert [view.call for view in await chat.views()] == ["done", "done"]
-
-
-async def test_a_message_of_a_view_starts_a_turn() -> None:
-    async with weather_host() as (host, _):
-        chat = host.conversation("c1")
-        model = Model(("weather__show", {"city": "Oslo"}), "Done.", "You are welcome.")
-        agent = Agent(model.model, capabilities=[Apps(chat)])
-        first = await agent.run("The weather?")
-        outputs: list[str] = []
-        answered = anyio.Event()
-
-        @host.on_message
-        async def start_turn(message: Message) -> None:
-            outputs.append((await agent.run(message.text, message_history=first.all_messages())).output)
-            answered.set()
-
-        ((_, view),) = views_of(first.all_messages())
-        await send_message(await shown(host, chat, view), "Thanks!")
-        with anyio.fail_after(20):
-            await answered.wait()
-        assert outputs == ["You are welcome."]
-        assert parts(model.prompts[-1], UserPromptPart)[-1].content == "Thanks!"

@@ -381,7 +381,7 @@ ISOLATION: Final = (
         "isolation",
         "in-host-header",
         "confuse names by the `Host` header",
-        "a name has one role, and other names are answered with 421",
+        "a name has one role, and the host's routes answer 421 under other names",
     ),
     _other(
         "isolation",

@@ -4,7 +4,8 @@ import anyio
 import pytest
 from mcp.server import MCPServer
 
-from fanlight.host import CallCancelledError, Host, Timeouts
+from fanlight.host import CallCancelledError, Host, StoreError, Timeouts
+from fanlight.host.host import runtime_of
 from fanlight.protocol.errors import StateError
 from host.test_host import open_view, running
 from support.calls import begin
@@ -65,3 +66,35 @@ async def test_a_call_that_took_too_long_does_not_delay_the_end_of_the_host() ->
         assert call.cancelled
         with anyio.fail_after(20):
             await host.drain(300)
+
+
+async def test_a_call_that_has_ended_cannot_be_cancelled() -> None:
+    async with running() as host:
+        call = await begin(host, "counter", "add")
+        await call.run({"a": 1, "b": 2})
+        await call.cancel("too late")
+        assert call.cancelled is None
+        other = await begin(host, "counter", "add")
+        await other.cancel("first")
+        await other.cancel("second")
+        assert other.cancelled == "first"
+
+
+async def test_a_call_whose_arguments_cannot_be_stored_does_not_run_and_is_shown_as_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Goes red if the tool runs although nothing would be known of it after a crash."""
+    async with running() as host:
+        call = await begin(host, "counter", "add")
+        page = await open_view(host, call.view, call.token)
+        executed: list[object] = []
+
+        async def fail(*arguments: object, **options: object) -> None:
+            raise StoreError("The database is locked.")
+
+        monkeypatch.setattr(runtime_of(host).calls, "show_input", fail)
+        monkeypatch.setattr(call, "_execute", executed.append)
+        with pytest.raises(StoreError):
+            await call.run({"a": 1, "b": 2})
+        assert (await page.message())["method"] == "ui/notifications/tool-cancelled"
+        assert executed == []

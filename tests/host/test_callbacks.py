@@ -1,14 +1,17 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve, Sample
 from pydantic import BaseModel
 
+from fanlight.host import Host
 from fanlight.host.errors import DeclinedError, ServerError
 from fanlight.host.upstream.callbacks import ServerRequest
+from fanlight.host.upstream.callers import Caller, Callers
 from support.connected import connected, modes
 from support.wire import serving
 
@@ -123,6 +126,24 @@ async def misunderstands(request: ServerRequest) -> dict[str, Any]:
     return {"a secret": 1}
 
 
+@pytest.mark.parametrize("declines", [False, True], ids=["answered", "declined"])
+async def test_a_lone_surrogate_in_what_a_handler_says_is_replaced(raw: list[str], declines: bool) -> None:
+    """Goes red if it reaches the SDK, which encodes it in a task that the whole connection shares."""
+
+    async def elicit(request: ServerRequest) -> dict[str, Any]:
+        if declines:
+            raise DeclinedError("no\ud800", code=-32000, data={"why\udc00": 1})
+        return {"action": "accept", "content": {"size": "a\ud800"}}
+
+    async with connected(raw, on_elicitation=elicit) as connection:
+        arguments = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": FORM}}
+        answer = (await connection.call_tool("ask", arguments))["answer"]
+    if declines:
+        assert answer["error"] == {"code": -32000, "message": "no\ufffd", "data": {"why\ufffd": 1}}
+    else:
+        assert answer["result"]["content"] == {"size": "a\ufffd"}
+
+
 @pytest.mark.parametrize(
     ("handler", "code", "message", "data"),
     [
@@ -148,3 +169,62 @@ async def test_a_call_with_a_declined_request_fails_with_the_reason() -> None:
             with pytest.raises(ServerError, match=r"Not today\.") as refused:
                 await connection.call_tool("think")
     assert refused.value.data == {"until": "tomorrow"}
+
+
+@modes
+async def test_a_request_of_a_server_that_all_users_share_names_the_user_of_its_call_and_no_other(mode: str) -> None:
+    """Goes red if the user of another call that runs at the same time is asked."""
+    sizes = {"alice": 1, "bob": 2}
+    asked: list[tuple[str | None, str | None]] = []
+    both = anyio.Event()
+    results: dict[str, str] = {}
+
+    async def answer(request: ServerRequest) -> dict[str, Any]:
+        asked.append((request.user, request.conversation))
+        if len(asked) == 2:
+            both.set()
+        await both.wait()
+        if request.user is None:
+            return {"action": "decline"}
+        return {"action": "accept", "content": {"size": sizes[request.user]}}
+
+    async with connected(asking(), mode=mode, on_elicitation=answer) as connection:
+
+        async def call(user: str) -> None:
+            with connection.callers.running(Caller(user, f"chat of {user}")):
+                results[user] = text(await connection.call_tool("order"))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call, "alice")
+                tasks.start_soon(call, "bob")
+    assert results["alice"] in ("size 1", "decline")
+    assert results["bob"] in ("size 2", "decline")
+    assert {"chat of alice", "chat of bob", None} >= {conversation for _, conversation in asked}
+
+
+async def test_a_request_of_a_server_says_for_which_user_and_conversation_it_is() -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    async def answer(request: ServerRequest) -> dict[str, Any]:
+        asked.append((request.user, request.conversation))
+        return {"action": "accept", "content": {"size": 3}}
+
+    async with Host({"asks": asking()}, on_elicitation=answer) as host:
+        await host.servers["asks"].ready()
+        for user in ("alice", "bob"):
+            await host.conversation("c1", user=user).call_tool("asks__order", {})
+    assert asked == [("alice", "c1"), ("bob", "c1")]
+
+
+def test_who_is_asked_is_certain_or_nobody() -> None:
+    callers = Callers(None)
+    assert callers.find() == Caller()
+    callers._running = [Caller("alice", "c1")]
+    assert callers.find() == Caller("alice", "c1")
+    callers._running = [Caller("alice", "c1"), Caller("alice", "c2")]
+    assert callers.find() == Caller("alice", None)
+    callers._running = [Caller("alice", "c1"), Caller("bob", "c1")]
+    assert callers.find() == Caller()
+    own = Callers("alice")
+    assert own.find() == Caller("alice")

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from fanlight.host.views.page.channel import ACK_EVERY, PageChannel
-from fanlight.host.views.page.frames import CloseView, PageAck, PageFrame, ReceivedFrame, Resize, Status
+from fanlight.host.views.page.frames import CloseView, PageAck, PageFrame, ReceivedFrame, Resize, StatusText
 from support.page import SHOW
 
 pytestmark = pytest.mark.anyio
@@ -94,7 +94,7 @@ async def test_ack_frames_are_sent_only_when_no_other_frame_carries_the_acknowle
 async def test_a_channel_that_had_to_drop_frames_cannot_be_resumed() -> None:
     channel, socket = await begun(max_kept=1000)
     for _ in range(100):
-        await channel.send(Status("y" * 50))
+        await channel.send(StatusText("y" * 50))
     assert not channel.can_resume(SHOW.epoch, 0)
     assert channel._kept_size <= 1000
     await channel.begin(socket, SHOW)

@@ -160,5 +160,8 @@ def test_affinity_is_read_from_entries_of_commands_and_urls() -> None:
     assert isinstance(command, Command)
     assert isinstance(url, Url)
     assert command.affinity == url.affinity == "conversation"
+    stateless = parse_target({"command": "python", "affinity": "none"})
+    assert isinstance(stateless, Command)
+    assert stateless.affinity == "none"
     with pytest.raises(ConfigError, match=r"server\.affinity is 'user' \(str\), expected \"conversation\""):
         parse_target({"command": "python", "affinity": "user"})

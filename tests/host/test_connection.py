@@ -1,11 +1,16 @@
 import json
 import runpy
 import sys
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 
 from fanlight.host.backoff import Backoff
 from fanlight.host.errors import (
@@ -18,6 +23,7 @@ from fanlight.host.errors import (
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import PromptsChanged, ResourcesChanged, ServerEvent, StatusChanged, ToolsChanged
 from fanlight.host.upstream.servers import Servers
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.extension import EXTENSION_ID, MIME_TYPE
 from support.connected import ERAS, connected, hung, modes
 from support.raw_web import Exchange, raw_web
@@ -192,6 +198,55 @@ async def test_a_server_error_keeps_its_code_message_and_data(raw: list[str]) ->
         with pytest.raises(ServerError) as refused:
             await connection.call_tool("refuse")
     assert (refused.value.code, refused.value.message, refused.value.data) == (-32000, "Refused", {"why": "because"})
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+async def test_a_lone_surrogate_in_one_call_leaves_the_calls_of_others_alone(raw: list[str], over: str) -> None:
+    """Goes red if the request reaches the SDK, which encodes it in a task that the whole connection shares."""
+    server: MCPServer[Any] = MCPServer("echoes")
+
+    @server.tool()
+    async def hang(context: Context[Any]) -> None:
+        await context.report_progress(1)
+        await anyio.sleep_forever()
+
+    @server.tool()
+    def echo(text: str, more: dict[str, Any]) -> dict[str, Any]:
+        return {"text": text, "more": more}
+
+    broken = json.loads('{"text": "a\\ud800b", "more": {"key\\udfff": ["\\ud83d\\ude00", NaN]}}')
+    async with AsyncExitStack() as stack:
+        given: object = raw
+        if over == "http":
+            given = f"{stack.enter_context(serving(server.streamable_http_app()))}/mcp"
+        connection = await stack.enter_async_context(connected(given))
+        running = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(connection.call_tool, "hang", on_progress=hung(running)))
+            await running.wait()
+            result = await connection.call_tool("echo", broken, meta={"x/y": "\ud800"})
+            echoed = result["params"]["arguments"] if over == "stdio" else result["structuredContent"]
+            assert echoed == {"text": "a\ufffdb", "more": {"key\ufffd": ["😀", None]}}
+            with suppress(ServerError):
+                await connection.call_tool("\ud800")
+            with suppress(ServerError):
+                await connection.read_resource("ui://\udc00")
+            with suppress(ServerError):
+                await connection.list_prompts("\ud800")
+            with pytest.raises(ArgumentError, match="nested too deeply"):
+                await connection.call_tool("echo", nested(300))
+            with pytest.raises(ArgumentError, match="not JSON"):
+                await connection.call_tool("echo", {"text": {1, 2}})
+            assert connection.status.state == "ready"
+            assert connection.is_busy  # the other call still runs
+            tasks.cancel_scope.cancel()
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"more": value}
+    return value
 
 
 async def test_an_invalid_response_is_a_server_error(raw: list[str]) -> None:

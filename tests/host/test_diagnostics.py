@@ -43,7 +43,7 @@ def test_lines_that_a_program_wrote_long_before_it_exited_are_not_quoted(monkeyp
 @pytest.mark.process
 async def test_a_program_that_is_not_mcp_is_reported_with_what_it_wrote() -> None:
     program = "print('Welcome!', flush=True)\nwhile True: input()"
-    reason = await failure([sys.executable, "-c", program], connect_timeout=1)
+    reason = await failure([sys.executable, "-c", program], start_timeout=1)
     assert "did not answer as an MCP server within 1 seconds" in reason
     assert "It wrote to stdout what is not MCP: Welcome!" in reason
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,7 +13,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from starlette.applications import Starlette
 
-from fanlight.host import Host, MemoryStore
+from fanlight.host import Host, MemoryStore, Timeouts
 from fanlight.host.host import runtime_of
 from support.calls import begin, call_tool
 from support.page import Page
@@ -58,11 +59,11 @@ async def test_a_host_that_runs_is_ready_whatever_name_it_is_asked_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "reason"), [("slow", "The store did not answer in 2 seconds."), ("broken", "The store failed.")]
+    ("problem", "reason"), [("slow", "The store did not answer in 0.2 seconds."), ("broken", "The store failed.")]
 )
 async def test_a_host_without_its_store_is_live_and_not_ready(problem: str, reason: str) -> None:
     store = Store()
-    async with client(Host({}, store=store)) as http:
+    async with client(Host({}, store=store, timeouts=Timeouts(health=0.2))) as http:
         store.problem = problem
         response = await http.get("/apps/health")
         assert (response.status_code, response.json()) == (503, {"status": "not ready", "reasons": [reason]})
@@ -104,9 +105,9 @@ def value(name: str, **attributes: str) -> float:
     return sum(float(count) for found, count in points if attributes.items() <= found.items())
 
 
-async def test_views_messages_calls_and_the_store_are_measured() -> None:
+async def test_views_messages_calls_and_the_store_are_measured(tmp_path: Path) -> None:
     sessions, pages = value("fanlight.sessions"), value("fanlight.pages")
-    async with Host({"shop": build("MCPServer")}) as host:
+    async with Host({"shop": build("MCPServer")}, store=f"sqlite:///{tmp_path}/host.db") as host:
         call = await call_tool(host, "shop", "show_cart", {})
         page = await Page().open(host, call.view, call.token)
         await page.next()

@@ -88,6 +88,15 @@ async def running(**options: Any) -> AsyncIterator[Host]:
         yield host
 
 
+def test_a_host_is_made_of_an_mcp_servers_file(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"clock": {"command": "python", "args": ["server.py"]}}}))
+    host = Host.from_config(config, timeouts=Timeouts(tools=1.0))
+    assert list(host.servers) == ["clock"]
+    with pytest.raises(TypeError, match="timeouts is 1"):
+        Host.from_config(config, timeouts=1)
+
+
 async def test_the_model_gets_exactly_the_tools_that_are_visible_to_it() -> None:
     async with running() as host:
         names = {tool.name for tool in await host.conversation().tools()}
@@ -374,7 +383,7 @@ async def gone(host: Host, view: str | None) -> None:
 
 
 async def test_a_session_without_a_page_ends_and_its_view_is_restored_from_the_store() -> None:
-    async with running(linger=0.05) as host:
+    async with running(timeouts=Timeouts(linger=0.05)) as host:
         call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
         assert call.view is not None
         page = await open_view(host, call.view, call.token)
@@ -388,7 +397,7 @@ async def test_a_session_without_a_page_ends_and_its_view_is_restored_from_the_s
 
 
 async def test_a_result_without_a_session_is_stored() -> None:
-    async with running(linger=0.02) as host:
+    async with running(timeouts=Timeouts(linger=0.02)) as host:
         call = await begin(host, "counter", "add")
         await gone(host, call.view)
         await call.run({"a": 1, "b": 2})

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from fanlight.host import Host, Limits, Policy
-from fanlight.host.limits import RateLimit
+from fanlight.host.views.rate_limit import RateLimit
 from host.test_consent import board, call, opened, view
 from support.calls import context_of
 

@@ -1,4 +1,4 @@
-"""Responses that cannot be parsed: their requests fail at once, and other requests are not affected."""
+"""Responses that cannot be parsed or are too large: their requests fail at once, and others are not affected."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from pydantic import ValidationError
 
-from fanlight.host.errors import CallTimeoutError, InvalidResponseError
+from fanlight.host.errors import CallTimeoutError, InvalidResponseError, ServerError
 from fanlight.host.upstream.connection import Connection
-from fanlight.host.upstream.transport.malformed import replace_malformed
+from fanlight.host.upstream.transport.malformed import replace_malformed, replace_oversized
 from support.connected import connected
 from support.raw_web import Exchange, raw_web
 
@@ -86,3 +86,56 @@ def test_the_id_of_the_request_is_found_in_the_text(id: str, read: object) -> No
         types.jsonrpc_message_adapter.validate_json(text)
     message = replace_malformed(text, failed.value)
     assert (None if message is None else getattr(message.message, "id", ...)) == read
+
+
+LARGE = "a" * 200_000
+OVERSIZED = {
+    "the id first": f'{{"jsonrpc": "2.0", "id": ID, "result": {{"content": [], "a": "{LARGE}"}}}}',
+    "the id at the end": f'{{"result": {{"content": [], "a": "{LARGE}"}}, "jsonrpc": "2.0", "id": ID}}',
+}
+oversized = pytest.mark.parametrize("line", OVERSIZED.values(), ids=OVERSIZED)
+
+
+async def assert_is_refused(connection: Connection, arguments: dict[str, Any]) -> None:
+    with anyio.fail_after(20), pytest.raises(InvalidResponseError) as error:
+        await connection.call_tool("write", arguments)
+    expected = "it: The response of the tool write is larger than 100,000 bytes, the limit of this host."
+    assert str(error.value).startswith(expected)
+    assert connection.status.state == "ready"
+
+
+@oversized
+async def test_a_response_over_stdio_that_is_too_large_fails_its_call_at_once(raw: list[str], line: str) -> None:
+    async with connected(raw, max_bytes=100_000) as connection:
+        await assert_is_refused(connection, {"line": line})
+        assert (await connection.call_tool("echo"))["content"]
+
+
+@oversized
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_response_over_http_that_is_too_large_fails_its_call_at_once(line: str, kind: str, status: int) -> None:
+    async def write(exchange: Exchange) -> None:
+        body = line.replace("ID", str(exchange.message["id"])).encode()
+        if status == 400:
+            body = body.replace(b'"result"', b'"error"')
+        await exchange.answer(status, b"data: %s\n\n" % body if "event" in kind else body, kind)
+
+    async def echo(exchange: Exchange) -> None:
+        await exchange.result({"content": []})
+
+    async with raw_web(write=write, echo=echo) as web, connected(web.url, max_bytes=100_000) as connection:
+        if status == 200:
+            await assert_is_refused(connection, {})
+        else:
+            with anyio.fail_after(20), pytest.raises(ServerError, match=r"HTTP 400|larger than"):
+                await connection.call_tool("write", {})
+        assert (await connection.call_tool("echo"))["content"] == []
+
+
+@pytest.mark.parametrize(
+    "end", ['a"}, "y": {"id": 4}}', 'a"}, "id": [4]}', 'a"}}'], ids=["an id inside", "not an id", "no id"]
+)
+def test_a_large_message_without_the_id_of_a_request_fails_no_request(end: str) -> None:
+    assert replace_oversized(b'{"result": {"a": "aaa', end.encode(), 5) is None
+    assert replace_oversized(b'{"method": "x", "params": {"a": "aaa', b'a"}, "id": 4}', 5) is None

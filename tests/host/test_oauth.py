@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection
 
 from fanlight.host import (
     Call,
+    CredentialsRejectedError,
     Host,
     NotConnectedError,
     OAuthClient,
@@ -252,6 +253,75 @@ async def test_a_program_whose_registration_was_lost_registers_again(tmp_path: P
         assert {credentials["client"]["client_id"]} == set(crm.accounts.clients)
 
 
+@pytest.mark.parametrize("needs_handshake", [False, True], ids=["2026", "handshake"])
+async def test_a_user_signs_in_to_a_server_that_needs_a_token_for_calls_only(needs_handshake: bool) -> None:
+    """Goes red if a sign-in begins only when a connection is rejected: such a server never rejects one."""
+    with protected_server(only_calls_need_tokens=True, needs_handshake=needs_handshake) as crm:
+        async with running(crm) as program:
+            chat = program.host.conversation("c", user="alice")
+            assert [tool.name for tool in await chat.tools()] == ["crm__whoami", "crm__delete"]
+            assert not program.asked
+            with pytest.raises(SignInRequiredError):
+                await chat.call_tool("crm__whoami", {})
+            sign_in = await program.sign_in_of("alice")
+            assert (await program.visit(await account(sign_in.url, "alice"), "alice")).status_code == 200
+            assert await program.whoami("alice") == "alice"
+            assert len(program.asked) == 1
+
+
+async def test_a_call_that_is_rejected_again_after_the_sign_in_says_so() -> None:
+    """Goes red if the second rejection is a lost connection, as if nobody knew why."""
+    with protected_server(only_calls_need_tokens=True) as crm:
+        crm.accounts.rejects_calls = True
+        async with running(crm, timeouts=Timeouts(connect=PATIENCE)) as program:
+            rejections: list[CredentialsRejectedError] = []
+            program.host.on_credentials_rejected(rejections.append)
+            chat = program.host.conversation("c", user="alice")
+            await chat.tools()
+            found: list[CredentialsRejectedError] = []
+
+            async def call() -> None:
+                with pytest.raises(CredentialsRejectedError) as error:
+                    await chat.call_tool("crm__whoami", {})
+                found.append(error.value)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call)
+                sign_in = await program.sign_in_of("alice")
+                await program.visit(await account(sign_in.url, "alice"), "alice")
+            words = "crm: the server rejected the credentials of alice (HTTP 401). Sign in again."
+            assert [str(error) for error in found] == [words]
+            assert found[0].user_message == "crm does not accept your sign-in any more. Sign in again."
+            assert (found[0].user, found[0].status, rejections) == ("alice", 401, found)
+
+
+async def test_an_authorization_server_that_is_silent_does_not_hold_up_a_sign_in(tmp_path: Path) -> None:
+    """Goes red if the check of a registration does not end after `Timeouts.authorization`."""
+    store = f"sqlite:///{tmp_path}/host.db"
+    with protected_server() as crm:
+        async with running(crm, store=store) as program:
+            await program.sign_in("alice")
+        stored = SqliteStore(tmp_path / "host.db")
+        credentials = await stored.credentials("alice", "crm")
+        assert credentials is not None
+        del credentials["tokens"]
+        await stored.set_credentials("alice", "crm", credentials)
+        crm.accounts.is_silent = True
+        timeouts = Timeouts(connect=0.2, tools=PATIENCE, authorization=0.05)
+        async with running(crm, store=store, timeouts=timeouts) as program:
+            await program.host.conversation("c", user="alice").tools()
+            assert (await program.sign_in_of("alice")).user == "alice"
+
+
+async def test_a_sign_in_that_is_never_accepted_is_reported() -> None:
+    """The browser waits for `Timeouts.exchange` at most."""
+    with protected_server() as crm:
+        async with running(crm, timeouts=Timeouts(connect=0.2, tools=PATIENCE, exchange=0.05)) as program:
+            crm.accounts.is_silent = True
+            page = await program.sign_in("alice")
+            assert "You are not signed in to crm: its authorization server did not accept the sign-in" in page.text
+
+
 async def test_a_registration_that_is_known_is_kept_for_the_next_sign_in() -> None:
     with protected_server() as crm:
         async with running(crm) as program:
@@ -398,11 +468,37 @@ async def test_a_connection_that_still_closes_stores_nothing_of_a_forgotten_user
         assert runtime.sign_ins is not None
         auth = await runtime.sign_ins.credentials("alice", "crm")
         assert isinstance(auth, SignInAuth)
-        await auth.tokens.set_tokens(OAuthToken(access_token="before"))
+        await auth.context.storage.set_tokens(OAuthToken(access_token="before"))
         assert await runtime.store.credentials("alice", "crm") is not None
         await program.host.forget(user="alice")
-        await auth.tokens.set_tokens(OAuthToken(access_token="refreshed meanwhile"))
+        await auth.context.storage.set_tokens(OAuthToken(access_token="refreshed meanwhile"))
         assert await runtime.store.credentials("alice", "crm") is None
+
+
+async def test_forgetting_a_user_leaves_the_tokens_of_others_alone() -> None:
+    program = Program("https://crm.example/mcp")
+    async with program.host:
+        runtime = runtime_of(program.host)
+        assert runtime.sign_ins is not None
+        bob = await runtime.sign_ins.credentials("bob", "crm")
+        await runtime.sign_ins.credentials("alice", "crm")
+        assert isinstance(bob, SignInAuth)
+        await program.host.forget(user="alice")
+        await bob.context.storage.set_tokens(OAuthToken(access_token="of bob"))
+        assert await runtime.store.credentials("bob", "crm") is not None
+
+
+async def test_servers_without_oauth_get_the_credentials_of_the_program() -> None:
+    async def credentials(user: str, server: str) -> dict[str, str]:
+        return {"Authorization": f"{user} at {server}"}
+
+    servers = {"crm": "https://crm.example/mcp", "wiki": "https://wiki.example/mcp"}
+    oauth = UserOAuth({"crm"}, REDIRECT_URI)
+    for given, expected in ((credentials, {"Authorization": "alice at wiki"}), (None, None)):
+        sign_ins = runtime_of(Host(servers, user=identify, oauth=oauth, credentials=given)).sign_ins
+        assert sign_ins is not None
+        assert await sign_ins.credentials("alice", "wiki") == expected
+        assert isinstance(await sign_ins.credentials("alice", "crm"), SignInAuth)
 
 
 async def test_a_forgotten_user_cannot_finish_a_sign_in() -> None:
@@ -544,9 +640,9 @@ async def test_the_example_of_the_how_to_signs_a_user_in(tmp_path: Path, monkeyp
             chat = host.conversation("c1", user="alice")
             assert await chat.tools() == []
             with anyio.fail_after(PATIENCE):
-                while "alice" not in names["links"]:
+                while ("alice", "crm") not in names["links"]:
                     await anyio.lowlevel.checkpoint()
-            back = await account(names["links"]["alice"].url, "alice")
+            back = await account(names["links"]["alice", "crm"].url, "alice")
             transport = httpx2.ASGITransport(app=app)
             async with httpx2.AsyncClient(transport=transport, cookies={"session": "s1"}) as browser:
                 assert (await browser.get(back)).status_code == 200

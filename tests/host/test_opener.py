@@ -113,9 +113,11 @@ async def test_a_profile_can_leave_the_sandbox_out(profile: Profile) -> None:
 
 async def test_the_policy_of_each_view_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """CSP-05."""
-    caplog.set_level(logging.INFO, "fanlight.host.web.opener")
+    caplog.set_level(logging.INFO, "fanlight.host.documents.admission")
     async with Host({"map": server(CSP, [])}) as host:
         await greeting(host)
-    (message,) = [record.getMessage() for record in caplog.records if record.name == "fanlight.host.web.opener"]
+    (message,) = [
+        record.getMessage() for record in caplog.records if record.name == "fanlight.host.documents.admission"
+    ]
     assert "of map: ui://map/view has the Content-Security-Policy: default-src 'none'; " in message
     assert "connect-src 'self' https://api.example.com https://denied.example" in message

@@ -5,9 +5,10 @@ from typing import Any
 import anyio
 import pytest
 
-from fanlight.host import Host
-from fanlight.host.errors import ElsewhereError
+from fanlight.host import Host, RequestError, Timeouts
+from fanlight.host.errors import ElsewhereError, ViewRefusedError
 from fanlight.host.host import runtime_of
+from fanlight.host.views.page.frames import OpenView, SetDisplayMode
 from host.test_host import counter, initialize, open_view, running
 from support.calls import call_tool, context_of
 from support.page import Page
@@ -128,7 +129,7 @@ async def test_a_page_that_is_too_slow_to_receive_anything_does_not_hold_up_the_
 
 async def test_a_view_that_was_let_go_comes_back_with_its_data_and_what_it_shared_with_the_model() -> None:
     """Its page left, and its session ended; the View is not closed."""
-    async with running(linger=0.0) as host:
+    async with running(timeouts=Timeouts(linger=0.0)) as host:
         call = await call_tool(host, "counter", "add", {"a": 1, "b": 2}, conversation="c1")
         first = await open_view(host, call.view, call.token)
         await skip_data(first)
@@ -152,3 +153,87 @@ async def test_a_view_that_shared_nothing_shows_nothing_as_shared() -> None:
         page = await open_view(host, call.view, call.token)
         await skip_data(page)
         assert page.frames.empty()
+
+
+async def test_a_page_closes_its_view_and_changes_its_display_mode() -> None:
+    async with running() as host:
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        page = await open_view(host, call.view, call.token)
+        await skip_data(page)
+        await page.tell({"type": "display-mode", "mode": "pip"})
+        assert (await page.message())["params"] == {"displayMode": "pip"}
+        await page.tell({"type": "close"})
+        teardown = await page.message()
+        assert teardown["method"] == "ui/resource-teardown"
+        await page.say({"id": teardown["id"], "result": {}})
+        assert (await page.next())["type"] == "closed"
+        assert (await host.view(str(call.view))).state == "closed"
+
+
+async def test_a_page_closes_a_view_that_it_does_not_show_with_its_token_only() -> None:
+    async with running() as host:
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        opener = runtime_of(host).opener
+        with pytest.raises(ViewRefusedError):
+            await opener.close(OpenView(str(call.view), "wrong"))
+        assert (await host.view(str(call.view))).state != "closed"
+        await opener.close(OpenView(str(call.view), call.token))
+        assert (await host.view(str(call.view))).state == "closed"
+
+
+async def test_the_views_of_a_server_are_reloaded() -> None:
+    async with running() as host:
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        page = await open_view(host, call.view, call.token)
+        await skip_data(page)
+        gone = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        (await open_view(host, gone.view, gone.token)).disconnect()
+        await host.reload_views("shop")
+        await host.reload_views("counter", changed=True)
+        assert page.frames.empty()
+        await host.reload_views("counter")
+        assert (await page.next())["type"] == "reload"
+
+
+async def test_a_command_fails_if_no_page_can_run_it() -> None:
+    async with running() as host:
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        page = await open_view(host, call.view, call.token)
+        page.disconnect(closed=True)
+        with pytest.raises(RequestError, match="No page shows this View now"):
+            await host.show_as(str(call.view), "pip")
+
+
+async def test_a_command_fails_if_its_page_does_not_come_back_in_time() -> None:
+    async with running(timeouts=Timeouts(browser=0.1)) as host:
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        page = await open_view(host, call.view, call.token)
+        await skip_data(page)
+        session = runtime_of(host).views.live(str(call.view))
+        failures: list[str] = []
+
+        async def change() -> None:
+            try:
+                await session._command(SetDisplayMode(mode="pip"), 3600)
+            except RequestError as error:
+                failures.append(str(error))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(change)
+                assert (await page.next())["type"] == "set-display-mode"
+                page.disconnect()
+        assert failures == ["The page was lost."]
+
+
+async def test_a_second_page_is_not_disconnected_by_the_end_of_the_first() -> None:
+    async with running() as host:
+        call = await call_tool(host, "counter", "add", {"a": 1, "b": 2})
+        first = await open_view(host, call.view, call.token)
+        second = await open_view(host, call.view, call.token)
+        first.disconnect(closed=True)
+        session = runtime_of(host).views.live(str(call.view))
+        assert session.attached
+        assert session.away_since is None
+        second.disconnect()
+        assert not session.attached

@@ -1,13 +1,19 @@
 import json
+from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 from starlette.types import ASGIApp
 
+from fanlight.host import StoreError
+from fanlight.host.errors import ElsewhereError
+from fanlight.host.views.page.frames import Answer, AskUser, OpenView, StatusText
 from fanlight.host.web.asgi import Web
-from fanlight.host.web.origins import HostNames
+from fanlight.host.web.origins import HostNames, Origins
+from fanlight.host.web.page_socket import Socket
 from fanlight.host.web.sandbox.routes import proxy_url
-from support.fake_web import APPLICATION, LABEL, OPEN, ORIGINS, PROXY_NAME, VIEW_NAME, Browser, FakeBackend
+from support.fake_web import APPLICATION, LABEL, OPEN, ORIGINS, PROXY_NAME, VIEW_NAME, Browser, Echo, FakeBackend
 
 pytestmark = pytest.mark.anyio
 
@@ -173,3 +179,89 @@ async def test_a_frame_with_too_many_bytes_closes_the_socket(backend: FakeBacken
     messages = await Browser(app).talk(OPEN, json.dumps({"x": text}, ensure_ascii=False), '{"b":2}')
     assert messages[-1] == {"type": "websocket.close", "code": 1009, "reason": ""}
     assert backend.disconnected == 1
+
+
+class Asking(FakeBackend):
+    """A host that asks the user before it shows a View, and closes the socket of a View called "bye"."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[Answer | None] = []
+
+    async def open(self, request: OpenView, origins: Origins, socket: Socket, user: str | None) -> Echo:
+        match request.view:
+            case "locked":
+                raise StoreError("The database is locked: /var/lib/host.db")
+            case "elsewhere":
+                raise ElsewhereError
+            case "bye":
+                await socket.close_socket(1012)
+                await socket.close_socket(1012)  # the second time, it is closed
+                await socket.send_frame(StatusText("dropped"))
+        if request.view == "asks":
+            self.answers.append(await socket.question(AskUser(id=0, app="Clock", server="clock", requests=[])))
+        return await super().open(request, origins, socket, user)
+
+
+def asked(view: str) -> str:
+    return json.dumps({"type": "open", "view": view})
+
+
+def answered(answer: object, id: int = 0) -> str:
+    return json.dumps({"type": "command-result", "id": id, "result": {"answer": answer}})
+
+
+@pytest.mark.parametrize(
+    ("frames", "answer"),
+    [
+        ([answered("once")], "once"),
+        ([answered("always")], "always"),
+        ([answered("deny")], "deny"),
+        ([answered("yes")], "deny"),
+        ([answered("once", id=1), '{"type":"message","message":{}}', answered("deny")], "deny"),
+        (['{"type":"command-result","id":0,"error":"No dialog."}'], "deny"),
+    ],
+)
+async def test_a_question_before_the_view_is_shown_counts_only_its_own_answer(frames: list[str], answer: str) -> None:
+    """Goes red if the result of another command, or a message of a View, is taken for the user's consent."""
+    backend = Asking()
+    messages = await Browser(Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)).talk(asked("asks"), *frames)
+    assert messages[1]["type"] == "question"
+    assert backend.answers == [answer]
+
+
+async def test_a_question_that_is_not_answered_in_time_has_no_answer() -> None:
+    backend = Asking()
+    app = Web(backend, HostNames(), backend.lifetime, question_timeout=0.01).wrap(APPLICATION)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(Browser(app).talk, asked("asks"), hang_up=False))
+        with anyio.fail_after(60):
+            while not backend.answers:  # noqa: ASYNC110  there is no event for it
+                await anyio.sleep(0.01)
+        assert backend.answers == [None]
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_host_that_stops_sends_pages_to_another_process(backend: FakeBackend) -> None:
+    app = Web(backend, HostNames(), backend.lifetime, is_draining=lambda: True).wrap(APPLICATION)
+    assert await Browser(app).talk(OPEN) == [{"type": "websocket.close", "code": 1012, "reason": ""}]
+    assert backend.opened == []
+
+
+async def test_a_page_tries_again_if_the_store_fails_and_gets_no_details(caplog: pytest.LogCaptureFixture) -> None:
+    backend = Asking()
+    messages = await Browser(Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)).talk(asked("locked"))
+    assert messages[1:] == [{"type": "websocket.close", "code": 1013, "reason": ""}]
+    assert "A View cannot be opened now: The database is locked" in caplog.text
+
+
+async def test_a_page_whose_view_is_elsewhere_does_not_try_again() -> None:
+    backend = Asking()
+    messages = await Browser(Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)).talk(asked("elsewhere"))
+    assert messages[1:] == [{"type": "elsewhere"}, {"type": "websocket.close", "code": 1008, "reason": ""}]
+
+
+async def test_nothing_is_sent_on_a_socket_that_the_host_has_closed() -> None:
+    backend = Asking()
+    messages = await Browser(Web(backend, HostNames(), backend.lifetime).wrap(APPLICATION)).talk(asked("bye"))
+    assert messages[1:] == [{"type": "websocket.close", "code": 1012, "reason": ""}]

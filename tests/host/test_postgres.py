@@ -144,6 +144,29 @@ async def test_tables_of_a_newer_version_are_rejected_and_left_as_they_are(
     assert version_of(postgres_server) == 99
 
 
+async def test_the_error_for_a_user_without_rights_says_which_it_needs(
+    opened: OpenStore, postgres_server: PostgresServer
+) -> None:
+    """Goes red if the schema is created although it is there, which needs a right on the whole database."""
+    execute(postgres_server, "drop role if exists guest; create role guest login password 'sesame'")
+    store = PostgresStore(f"postgresql://guest:sesame@{postgres_server.url.partition('@')[2]}")
+    try:
+        with pytest.raises(StoreError, match=r"permission denied .*create schema fanlight authorization <user>"):
+            await store.load("v1")
+        execute(postgres_server, "create schema fanlight authorization guest")
+        assert await store.load("v1") is None
+    finally:
+        await store.close()
+        execute(postgres_server, "drop owned by guest cascade; drop role guest")
+
+
+async def test_a_database_that_does_not_exist_is_named_at_once(postgres_server: PostgresServer) -> None:
+    store = PostgresStore(postgres_server.url.rpartition("/")[0] + "/unknown", timeout=60)
+    with anyio.fail_after(30), pytest.raises(StoreError, match=r'database "unknown" does not exist\.$'):
+        await store.load("v1")
+    await store.close()
+
+
 async def test_a_migration_that_fails_changes_nothing(
     opened: OpenStore, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

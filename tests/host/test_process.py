@@ -4,9 +4,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from fanlight.host import Host, Timeouts
 from fanlight.host.errors import ConnectionLostError, NotConnectedError
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.upstream.transport.process import STOP_TIMEOUT
+from fanlight.host.upstream.transport.process import KILL_TIMEOUT
+from support.chat import eventually
 from support.connected import assert_gone, connected, failure, pids_of, watch
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
@@ -45,11 +47,37 @@ async def test_lines_on_stdout_that_are_not_json_are_ignored(raw: list[str]) -> 
 @pytest.mark.parametrize("behaviour", [[], ["ignore-sigterm"], ["leave-a-child"], ["ignore-sigterm", "leave-a-child"]])
 async def test_stopping_ends_every_child_process(child: list[str], behaviour: list[str]) -> None:
     with anyio.fail_after(30):
-        async with Servers({"a": [*child, *behaviour], "b": [*child, *behaviour]}) as servers:
+        async with Servers({"a": [*child, *behaviour], "b": [*child, *behaviour]}, exit_timeout=2.0) as servers:
             watched = watch([*(await pids_of(servers, "a")), *(await pids_of(servers, "b"))])
             began = anyio.current_time()
-        assert anyio.current_time() - began < STOP_TIMEOUT
+        assert anyio.current_time() - began < 2.0 + KILL_TIMEOUT
         await assert_gone(watched)
+
+
+SLOW_TO_STOP = """
+import pathlib, sys, time
+pathlib.Path("started").touch()
+sys.stdin.read()
+time.sleep(2.5)
+pathlib.Path("stopped").touch()
+"""
+
+
+async def test_a_process_may_take_as_long_to_exit_as_the_host_allows(tmp_path: Path) -> None:
+    """Goes red with the default of two seconds, after which the process is terminated."""
+    server = {"command": sys.executable, "args": ["-c", SLOW_TO_STOP], "cwd": str(tmp_path)}
+    with anyio.fail_after(60):
+        async with Host({"slow": server}, timeouts=Timeouts(exit=30.0)):
+            await eventually((tmp_path / "started").exists)
+    assert (tmp_path / "stopped").exists()
+
+
+async def test_an_attempt_to_connect_may_take_as_long_as_the_host_allows() -> None:
+    silent = [sys.executable, "-c", "import signal; signal.pause()"]
+    reason = "did not answer as an MCP server within 0.2 seconds"
+    with anyio.fail_after(60):
+        async with Host({"silent": silent}, timeouts=Timeouts(start=0.2, exit=0.0)) as host:
+            await eventually(lambda: reason in str(host.servers["silent"].status.reason))
 
 
 async def test_cancelling_the_block_ends_every_child_process(child: list[str]) -> None:

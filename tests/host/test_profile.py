@@ -9,6 +9,7 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 from fanlight.host import Host, Profile, ServerError, Timeouts
+from fanlight.host.host import runtime_of
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.web.origins import HostNames
 from support.calls import call_tool
@@ -87,15 +88,15 @@ async def test_a_suppressed_method_is_never_sent_and_teardown_does_not_wait_for_
 
 async def test_pinned_context_overrides_the_page_until_it_is_unpinned() -> None:
     async with Host({"counter": counter()}) as host:
-        host.pin_context(theme="dark")
+        runtime_of(host).views.pin_context({"theme": "dark"})
         page, welcome, _ = await shown(host)
         assert welcome["hostContext"]["theme"] == "dark"
         await page.receive_by_host({"type": "context", "context": {"theme": "light", "locale": "de"}, "n": 3})
         assert await received(page, "ui/notifications/host-context-changed") == {"locale": "de"}
-        host.pin_context(safeAreaInsets={"top": 40, "right": 0, "bottom": 0, "left": 0})
+        runtime_of(host).views.pin_context({"safeAreaInsets": {"top": 40, "right": 0, "bottom": 0, "left": 0}})
         changed = await received(page, "ui/notifications/host-context-changed")
         assert changed["safeAreaInsets"]["top"] == 40
-        host.pin_context(theme=None)
+        runtime_of(host).views.pin_context({"theme": None})
         assert await received(page, "ui/notifications/host-context-changed") == {"theme": "light"}
 
 
@@ -104,7 +105,7 @@ async def test_without_the_extension_a_server_offers_no_views() -> None:
         connection = host.servers["counter"]
         await connection.ready()
         assert "ui" in connection.tools[0]["_meta"]
-        host.profile = Profile(extension=False)
+        runtime_of(host).set_profile(Profile(extension=False))
         with anyio.fail_after(60):
             while "ui" in connection.tools[0].get("_meta", {}):  # noqa: ASYNC110 (there is no event for it)
                 await anyio.sleep(0.01)

@@ -326,7 +326,7 @@ async def test_a_document_that_changes_while_it_is_read_is_not_cached() -> None:
 async def test_a_failure_is_not_cached_and_its_type_says_whether_to_retry() -> None:
     fake, views = Fake(item()), DocumentReader()
     fake.error = ServerError("fake", -32002, "Resource not found")
-    with pytest.raises(ViewError, match="fake cannot give the View ui://a/b: Resource not found"):
+    with pytest.raises(ViewError, match=r"fake cannot give the View ui://a/b: Resource not found\. Register the View"):
         await views.read(fake, URI)
     fake.error = ConnectionLostError("fake", "the connection was lost.")
     with pytest.raises(ViewUnavailableError, match="could not be read from fake: the connection was lost"):

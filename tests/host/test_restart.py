@@ -19,16 +19,16 @@ from starlette.applications import Starlette
 import fanlight
 from fanlight import Apps, View
 from fanlight.host import AuditRecord, CallCancelledError, Host, Policy, SqliteStore
+from fanlight.host.host import runtime_of
 from fanlight.host.views.page.channel import RESTARTING
 from support.browser import problems_of, view_frame
 from support.calls import begin, call_tool
 from support.child import stopping
-from support.page import Page
+from support.page import WITH_TOOLS, Page, continued, shown
 
 pytestmark = pytest.mark.anyio
 
 OPEN = Policy({"tools": "allow", "messages": "allow"})
-HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
 LOST = "The host was restarted before it answered this request. It may have been carried out, so it was not repeated."
 
 
@@ -69,24 +69,6 @@ async def hosting(notes: Notes, path: Path, **options: Any) -> AsyncIterator[Hos
         yield host
 
 
-async def shown(host: Host, view: str | None, token: str | None, hello: dict[str, Any] = HELLO) -> Page:
-    page = await Page().open(host, view, token)
-    assert (await page.next())["type"] == "show"
-    await page.ask("ui/initialize", hello, id=0)
-    await page.say({"method": "ui/notifications/initialized"})
-    return page
-
-
-async def continued(host: Host, page: Page, view: str | None, token: str | None, **changes: Any) -> Page:
-    """Open the View again in a page whose host has ended, with what the page knows."""
-    again = Page()
-    resume = {"seen": page.seen, "epoch": page.epoch, "sent": page._last, "mode": "inline", "requests": [], **changes}
-    await again.open(host, view, token, **resume)
-    again._last, again.seen, again.epoch = page._last, page.seen, page.epoch
-    again.shown = await again.next()
-    return again
-
-
 async def messages_of(page: Page, count: int) -> list[dict[str, Any]]:
     return [await page.message() for _ in range(count)]
 
@@ -100,7 +82,7 @@ async def test_a_view_goes_on_and_a_request_without_a_response_is_not_repeated(t
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host:
         call = await call_tool(host, "notes", "show", {"text": "a"}, "c1")
-        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        page = await shown(host, call.view, call.token)
         assert methods(await messages_of(page, 2)) == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
         request = {"id": "w", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "hang"}}}
         await page.say(request)
@@ -128,7 +110,7 @@ async def test_a_view_gets_what_it_had_not_received(missing: int, tmp_path: Path
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host:
         call = await begin(host, "notes", "show", "c1")
-        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        page = await shown(host, call.view, call.token)
         await call.run({"text": "a"})
         sent = methods(await messages_of(page, 2))
         assert sent == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
@@ -142,7 +124,7 @@ async def test_notifications_that_were_not_acknowledged_are_carried_out(tmp_path
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host:
         call = await call_tool(host, "notes", "show", {}, "c1")
-        page = await shown(host, call.view, call.token)
+        page = await shown(host, call.view, call.token, WITH_TOOLS)
         await messages_of(page, 3)
     async with hosting(notes, tmp_path / "host.db") as other:
         again = await continued(other, page, call.view, call.token, sent=10)
@@ -152,13 +134,43 @@ async def test_notifications_that_were_not_acknowledged_are_carried_out(tmp_path
         assert {"type": "resize", "height": 321} in frames
 
 
+async def test_what_the_page_did_for_the_former_process_is_not_applied_to_this_one(tmp_path: Path) -> None:
+    """Goes red if an answer to a question of the former process can be taken for one to a question of this process."""
+    notes = Notes()
+    async with hosting(notes, tmp_path / "host.db") as host:
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, call.view, call.token, WITH_TOOLS)
+        await messages_of(page, 3)
+        # Another process, which has only the file; this one does not notice that it "ended".
+        async with hosting(notes, tmp_path / "host.db") as other:
+            again = await continued(other, page, call.view, call.token, sent=10)
+            session = runtime_of(other).views.live(str(call.view))
+            done: list[object] = []
+            session.receive_command_result = done.append  # type: ignore[method-assign,assignment]
+            await again.receive_by_host(
+                {"type": "command-result", "id": 1, "result": {"answer": "once"}, "n": 4, "ack": 0}
+            )
+            assert done == []
+            await again.receive_by_host({"type": "close", "n": 5, "ack": 0})
+            assert not session.is_closed
+            # What it reports about its surroundings is still true.
+            await again.receive_by_host({"type": "display-mode", "mode": "fullscreen", "n": 6, "ack": 0})
+            await again.receive_by_host({"type": "context", "context": {"locale": "de"}, "n": 7, "ack": 0})
+            assert (session.context["displayMode"], session.context["locale"]) == ("fullscreen", "de")
+            # And what it does from now on counts.
+            await again.receive_by_host(
+                {"type": "command-result", "id": 1, "result": {"answer": "deny"}, "n": 11, "ack": 0}
+            )
+            assert len(done) == 1
+
+
 async def test_ids_of_another_process_are_never_those_of_this_one(tmp_path: Path) -> None:
     """Goes red if ids begin at 1 again: an answer to the question of another process would decide this one's."""
     notes = Notes()
     path = tmp_path / "host.db"
     async with Host({"notes": notes.server}, store=SqliteStore(path)) as host:
         call = await call_tool(host, "notes", "show", {}, "c1")
-        page = await shown(host, call.view, call.token)
+        page = await shown(host, call.view, call.token, WITH_TOOLS)
         first = next(message for message in await messages_of(page, 3) if message.get("method") == "tools/list")
         await page.say({"id": "w", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "x"}}})
         question = await page.next()
@@ -181,7 +193,7 @@ async def test_a_page_that_cannot_prove_that_it_shows_the_view_loads_it(change: 
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host:
         call = await call_tool(host, "notes", "show", {}, "c1")
-        page = await shown(host, call.view, call.token)
+        page = await shown(host, call.view, call.token, WITH_TOOLS)
     async with hosting(notes, tmp_path / "host.db") as other:
         again = await continued(other, page, call.view, call.token, **change)
         assert again.shown["type"] == "show"
@@ -193,7 +205,7 @@ async def test_a_view_that_was_not_initialized_is_loaded_again(tmp_path: Path) -
         call = await call_tool(host, "notes", "show", {}, "c1")
         page = await Page().open(host, call.view, call.token)
         await page.next()
-        await page.ask("ui/initialize", HELLO, id=0)
+        await page.ask("ui/initialize", WITH_TOOLS, id=0)
     async with hosting(notes, tmp_path / "host.db") as other:
         assert (await continued(other, page, call.view, call.token)).shown["type"] == "show"
 
@@ -271,6 +283,11 @@ async def program(folder: Path, port: int) -> AsyncIterator[anyio.abc.Process]:
         yield process
 
 
+def read(path: Path) -> str:
+    """Return what is in a file, or nothing if there is none yet."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 async def test_a_program_that_ends_and_is_started_again_continues_in_the_browser(
@@ -288,7 +305,7 @@ async def test_a_program_that_ends_and_is_started_again_continues_in_the_browser
         await view.locator("#typed").fill("not saved anywhere")
         await view.evaluate("void write('slow')")
         with anyio.fail_after(60):
-            while not (tmp_path / "written").exists():  # noqa: ASYNC110
+            while "slow" not in read(tmp_path / "written"):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
         first.send_signal(end)
         await first.wait()
@@ -323,7 +340,7 @@ async def test_a_host_that_stops_hands_over_a_response_that_is_just_being_record
     async with Host({"notes": notes.server}, store=store, policy=OPEN) as host:
         await host.servers["notes"].ready()
         call = await call_tool(host, "notes", "show", {}, "c1")
-        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        page = await shown(host, call.view, call.token)
         await messages_of(page, 2)
         store.is_slow = True
         await page.say({"id": "n", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "now"}}})
@@ -338,7 +355,7 @@ async def test_a_host_that_stops_hands_over_what_the_page_has_not_received(tmp_p
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host:
         call = await begin(host, "notes", "show", "c1")
-        page = await shown(host, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        page = await shown(host, call.view, call.token)
         await call.run({"text": "a"})
         await page.say({"id": "n", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "now"}}})
         await page.say({"id": "h", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "hang"}}})
@@ -364,7 +381,7 @@ async def test_a_process_that_crashes_after_it_continued_for_another_repeats_not
     path = tmp_path / "host.db"
     async with hosting(notes, path) as first:
         call = await call_tool(first, "notes", "show", {}, "c1")
-        page = await shown(first, call.view, call.token, {**HELLO, "appCapabilities": {}})
+        page = await shown(first, call.view, call.token)
         await messages_of(page, 2)
     async with hosting(notes, path) as second:
         again = await continued(second, page, call.view, call.token)
@@ -387,9 +404,9 @@ async def test_draining_waits_for_requests_and_calls_and_takes_no_new_pages(tmp_
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host, anyio.create_task_group() as tasks:
         idle = await call_tool(host, "notes", "show", {}, "c1")
-        idle_page = await shown(host, idle.view, idle.token, {**HELLO, "appCapabilities": {}})
+        idle_page = await shown(host, idle.view, idle.token)
         busy = await call_tool(host, "notes", "show", {}, "c1")
-        page = await shown(host, busy.view, busy.token, {**HELLO, "appCapabilities": {}})
+        page = await shown(host, busy.view, busy.token)
         await messages_of(page, 2)
         await page.say({"id": "s", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "slow"}}})
         while not notes.calls:  # noqa: ASYNC110

@@ -13,7 +13,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.os.win32 import utilities as win32
 from mcp.shared.message import SessionMessage
 
-from fanlight.host.upstream.transport.sdk import is_http_failure, parse_failure, release_process, terminate_process_tree
+from fanlight.host.upstream.transport.sdk import (
+    is_http_failure,
+    is_oversized_event,
+    parse_failure,
+    release_process,
+    terminate_process_tree,
+)
 from support.connected import assert_gone, watch
 from support.raw_web import Exchange, Tool, raw_web
 
@@ -45,6 +51,15 @@ async def an_event_that_is_cut(exchange: Exchange) -> None:
     await exchange.begin("text/event-stream")
     await exchange.more(b'data: {"jsonrpc": "2.0", "id": 7, "result": {\n\n')
     await exchange.finish()
+
+
+async def an_event_that_is_too_large(exchange: Exchange) -> None:
+    await exchange.begin("text/event-stream")
+    await exchange.more(b'data: {"jsonrpc": "2.0", "id": 7, "result": {"a": "%s"}}\n\n' % (b"a" * 2_000_000))
+
+
+async def test_the_sdk_reports_an_event_that_is_too_large_in_these_words() -> None:
+    assert is_oversized_event(await sdk_error(an_event_that_is_too_large))
 
 
 @pytest.mark.parametrize(

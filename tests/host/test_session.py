@@ -7,8 +7,8 @@ import pytest
 
 from fanlight.host.consent.policy import App
 from fanlight.host.errors import RequestError
+from fanlight.host.settings import Timeouts
 from fanlight.host.tasks import HostTasks
-from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.interfaces import Progress
 from fanlight.host.views.page.frames import CommandResult, LostRequest, PageAck, ReceivedFrame
 from fanlight.host.views.requests.message import ViewMessage

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fanlight.host import Host
 from fanlight.host.errors import StoreError
 from fanlight.host.store.base import (
     AuditQuery,
@@ -107,7 +108,7 @@ async def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatc
     await SqliteStore(path).close()
     steps = (*MIGRATIONS, ("alter table views add column added text", "this is not SQL"))
     monkeypatch.setattr("fanlight.host.store.schema.MIGRATIONS", steps)
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(StoreError, match="syntax error"):
         SqliteStore(path)
     monkeypatch.undo()
     assert version_of(path) == len(MIGRATIONS)
@@ -141,3 +142,16 @@ async def test_what_is_erased_is_in_none_of_the_files(tmp_path: Path) -> None:
     await store.erase_records(Selection(user="alice"), None)
     assert b"alice" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
     await store.close()
+
+
+def test_a_sqlite_file_in_a_folder_that_is_missing_is_a_store_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"missing/x\.db: unable to open .* There is no folder '.*missing': create it"):
+        Host({}, store=f"sqlite:///{tmp_path}/missing/x.db")
+
+
+def test_a_file_that_is_not_a_database_is_a_store_error_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("Buy milk. " * 100, encoding="utf-8")
+    with pytest.raises(StoreError, match=r"notes\.txt: file is not a database\."):
+        Host({}, store=f"sqlite:///{path}")
+    assert path.read_text(encoding="utf-8") == "Buy milk. " * 100

@@ -142,7 +142,7 @@ async def test_a_stream_that_is_opened_again_reports_what_may_have_changed_to_it
     capabilities = SimpleNamespace(resources=None)
     client = SimpleNamespace(protocol_version="2026-07-28", server_capabilities=capabilities, listen=listen)
     subscriptions = Subscriptions(
-        "crm", "alice", cast(Client, client), Attempt(), WatchedResources(), reported.append, lambda number: 0.0
+        "crm", "alice", cast(Client, client), Attempt(), WatchedResources(), reported.append, lambda number: 0.0, 60.0
     )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(subscriptions.run)

@@ -12,8 +12,9 @@ from mcp_types import EmbeddedResource, TextResourceContents
 
 from fanlight import Apps, View
 from fanlight.host import Call, CallView, Conversation, Host, Turn
-from fanlight.host.calls.turn import Turns
+from fanlight.host.calls.turn import _REMEMBERED_CALLS, Turns
 from fanlight.host.errors import NotConnectedError
+from fanlight.host.host import runtime_of
 from fanlight.host.views.records import Owner
 from fanlight.protocol.errors import ArgumentError, StateError
 
@@ -130,6 +131,49 @@ async def test_a_call_that_was_fed_and_never_run_is_cancelled_at_the_end_of_the_
                 await turn.feed("left", "notes__show", '{"text": ')
                 json.loads("{")  # what the model wrote
         assert [(await host.view(view)).call for view in seen] == ["done", "cancelled"]
+
+
+async def test_a_call_that_the_framework_rejects_is_cancelled_once() -> None:
+    async with conversation() as (host, chat), chat.turn() as turn:
+        await turn.feed("call_1", "notes__show", "{")
+        assert turn.is_waiting
+        await turn.cancel("call_1", "The arguments are not JSON.")
+        await turn.cancel("call_1", "again")
+        await turn.cancel("unknown")
+        assert not turn.is_waiting
+        (view,) = await chat.views()
+        record = await runtime_of(host).records.find(view.id)
+        assert record is not None
+        assert record.cancelled == "The arguments are not JSON."
+
+
+async def test_a_result_that_the_framework_got_by_other_means_is_shown_once() -> None:
+    async with conversation() as (host, chat), chat.turn() as turn:
+        await turn.feed("call_1", "notes__show", "{}")
+        await turn.show_result("call_1", {}, {"content": [{"type": "text", "text": "from the cache"}]})
+        await turn.show_result("call_1", {}, {"content": []})
+        await turn.show_result("unknown", {}, {"content": []})
+        call = await turn.run("call_2", "notes__plain", {})
+        assert call.text == "no View"
+        (view,) = await chat.views()
+        record = await runtime_of(host).records.find(view.id)
+        assert record is not None
+        assert record.result == {"content": [{"type": "text", "text": "from the cache"}]}
+
+
+async def test_a_first_piece_without_a_name_is_ignored() -> None:
+    async with conversation() as (_, chat), chat.turn() as turn:
+        await turn.feed("call_1", None, "{}")
+        assert not turn.is_waiting
+        assert (await turn.run("call_1", "notes__plain", {})).text == "no View"
+
+
+async def test_only_the_views_of_the_newest_calls_are_remembered() -> None:
+    turns, owner = Turns(), Owner("alice", "c1")
+    for number in range(_REMEMBERED_CALLS + 1):
+        turns.keep_view(owner, str(number), CallView(f"v{number}", URI, "token"))
+    assert turns.views(owner, "0") == ()
+    assert [view.view for view in turns.views(owner, "1")] == ["v1"]
 
 
 async def test_the_calls_of_a_cancelled_turn_are_cancelled_too() -> None:

@@ -149,8 +149,7 @@ async def test_all_views_of_a_user_fail_together() -> None:
         assert reads == 1
 
 
-async def test_credentials_that_never_come_fail_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanlight.host.upstream.servers._CREDENTIALS_TIMEOUT", 0.1)
+async def test_credentials_that_never_come_fail_together_too() -> None:
     asked: list[str] = []
 
     async def credentials(user: str, server: str) -> dict[str, str]:
@@ -158,7 +157,7 @@ async def test_credentials_that_never_come_fail_together_too(monkeypatch: pytest
         await anyio.sleep_forever()
         return {}
 
-    async with Host({"crm": deals()}, credentials=credentials) as host:
+    async with Host({"crm": deals()}, credentials=credentials, timeouts=Timeouts(credentials=0.1)) as host:
         servers = runtime_of(host).servers
 
         async def connect() -> None:

@@ -177,15 +177,31 @@ async def test_a_host_that_knows_users_wants_one_for_each_conversation() -> None
 # Tokens
 
 
-async def test_a_token_is_stored_as_a_digest_and_expires(tmp_path: Path) -> None:
-    path = tmp_path / "host.db"
-    async with hosted(store=f"sqlite:///{path}", timeouts=Timeouts(token=0.05)) as host:
+@pytest.mark.parametrize(
+    ("options", "is_warned"),
+    [
+        ({"sandbox_origin": "https://sandbox.example.net"}, True),
+        ({"sandbox_origin": "https://sandbox.example.net", "user": lambda connection: "me"}, False),
+        ({}, False),
+    ],
+)
+async def test_a_host_that_others_can_reach_warns_if_everybody_is_one_user(
+    options: dict[str, Any], is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Host({}, **options):
+        assert ("everybody shares grants and conversations" in caplog.text) is is_warned
+
+
+async def test_a_token_is_stored_as_a_digest_and_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, now = tmp_path / "host.db", 1000.0
+    monkeypatch.setattr("fanlight.host.views.tokens.time", SimpleNamespace(time=lambda: now))
+    async with hosted(store=f"sqlite:///{path}", timeouts=Timeouts(token=30)) as host:
         chat = host.conversation("c1", user="alice")
         call = await chat.call_tool("deals__show_deals", {})
         assert call.token is not None
         stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
         assert call.token.encode() not in stored
-        await anyio.sleep(0.1)
+        now += 31
         with pytest.raises(ViewRefusedError, match="expired"):
             await opens(host, call.view, call.token, "alice")
         assert call.view is not None
@@ -205,13 +221,35 @@ async def test_each_use_renews_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
             await opens(host, call.view, call.token, None)
 
 
-async def test_a_page_that_stays_connected_keeps_its_token() -> None:
-    async with hosted(timeouts=Timeouts(token=0.2)) as host:
+async def test_a_page_that_stays_connected_keeps_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("fanlight.host.views.tokens.time", SimpleNamespace(time=lambda: now))
+    monkeypatch.setattr("fanlight.host.views.tokens.ViewTokens.renewal_interval", 0.01)
+    async with hosted(timeouts=Timeouts(token=30)) as host:
         call = await host.conversation("c1").call_tool("deals__show_deals", {})
+        other = await host.conversation("c1").call_tool("deals__show_deals", {})
         page = await Page().open(host, call.view, call.token)
-        await anyio.sleep(0.5)
+        kept = await Page().open(host, other.view, other.token)
+        kept.disconnect()
+        renewed: list[str] = []
+        add_token = runtime_of(host).store.add_token
+
+        async def recorded(digest: str, view: str, expires: float) -> None:
+            renewed.append(view)
+            await add_token(digest, view, expires)
+
+        monkeypatch.setattr(runtime_of(host).tokens._store, "add_token", recorded)
+        for _ in range(3):
+            now += 20
+            renewed.clear()
+            with anyio.fail_after(60):
+                while not renewed:  # noqa: ASYNC110  there is no event for it
+                    await anyio.sleep(0.01)
+            assert set(renewed) == {call.view}
         page.disconnect()
         await opens(host, call.view, call.token, None)
+        with pytest.raises(ViewRefusedError):
+            await opens(host, other.view, other.token, None)
 
 
 async def test_a_token_is_issued_only_for_views_of_the_conversation() -> None:
@@ -584,7 +622,7 @@ async def test_an_open_view_that_is_forgotten_is_closed_in_its_page() -> None:
 
 
 async def test_what_is_old_is_forgotten_unless_it_is_alive() -> None:
-    async with hosted(linger=0.05) as host:
+    async with hosted(timeouts=Timeouts(linger=0.05)) as host:
         old = await seen_by(host, "alice")
         await anyio.sleep(0.3)  # its session has ended
         async with shown_to(host, "alice") as alive:
@@ -603,7 +641,7 @@ async def test_forgetting_without_saying_what_is_an_error() -> None:
 
 async def test_retention_erases_on_a_schedule() -> None:
     soon = timedelta(milliseconds=50)
-    async with hosted(linger=0.02, retention=Retention(views=soon, audit=soon, every=soon)) as host:
+    async with hosted(timeouts=Timeouts(linger=0.02), retention=Retention(views=soon, audit=soon, every=soon)) as host:
         await seen_by(host, "alice")
 
         async def is_erased() -> bool:
@@ -626,7 +664,9 @@ async def test_retention_goes_on_after_the_store_failed() -> None:
             return await super().erase_views(selection)
 
     soon = timedelta(milliseconds=50)
-    async with hosted(linger=0.02, retention=Retention(views=soon, every=soon), store=FailsOnce()) as host:
+    async with hosted(
+        timeouts=Timeouts(linger=0.02), retention=Retention(views=soon, every=soon), store=FailsOnce()
+    ) as host:
         await seen_by(host, "alice")
 
         async def is_erased() -> bool:
@@ -644,7 +684,7 @@ def test_a_retention_that_makes_no_sense_is_an_error(name: str, value: Any) -> N
 
 async def test_the_store_in_memory_is_bounded() -> None:
     store = MemoryStore(max_bytes=100_000)
-    async with hosted(store=store, linger=0.0) as host:
+    async with hosted(store=store, timeouts=Timeouts(linger=0.0)) as host:
         chat = host.conversation("c1")
         for _ in range(30):
             call = await chat.begin("deals__show_deals")

@@ -64,8 +64,6 @@ pytestmark = pytest.mark.anyio
         ({"sandbox_origin": 3}, ValueError, "sandbox_origin is 3, not an origin"),
         ({"authorize": True}, TypeError, r"authorize is True \(bool\), expected a function"),
         ({"on_elicitation": "yes"}, TypeError, r"on_elicitation is 'yes' \(str\), expected a function"),
-        ({"linger": "5"}, TypeError, r"linger is '5' \(str\), expected seconds"),
-        ({"linger": -1}, ValueError, "linger is -1, expected seconds"),
         ({"policy": {}}, TypeError, r"policy is \{\}, expected a Policy"),
         ({"timeouts": 5}, TypeError, r"timeouts is 5, expected a Timeouts. Write Timeouts\(...\)"),
         ({"limits": {"denials": 1}}, TypeError, "expected a Limits"),

@@ -14,17 +14,23 @@ import redis
 from mcp.server import MCPServer
 
 from fanlight import Apps, View
-from fanlight.host import BusError, Host, Policy, Timeouts
-from fanlight.host.errors import CallCancelledError, ElsewhereError, StoreError, UnknownViewError
+from fanlight.host import BusError, Host, MemoryStore, Policy, Timeouts
+from fanlight.host.errors import (
+    CallCancelledError,
+    CredentialsRejectedError,
+    ElsewhereError,
+    NotConnectedError,
+    SignInRequiredError,
+    StoreError,
+    UnknownViewError,
+)
 from fanlight.host.host import runtime_of
 from fanlight.protocol.errors import ArgumentError
 from support.databases import RedisServer
-from support.page import Page
+from support.page import WITH_TOOLS, Page, continued, shown
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
-HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
-WITH_TOOLS = {**HELLO, "appCapabilities": {"tools": {}}}
 WAVE = {"name": "wave", "description": "Waves.", "inputSchema": {"type": "object"}}
 
 
@@ -96,24 +102,6 @@ async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
         while not (found := await condition()):  # noqa: ASYNC110
             await anyio.sleep(0.01)
         return found
-
-
-async def shown(host: Host, view: str | None, token: str | None, hello: dict[str, Any] = HELLO) -> Page:
-    page = await Page().open(host, view, token)
-    assert (await page.next())["type"] == "show"
-    await page.ask("ui/initialize", hello, id=0)
-    await page.say({"method": "ui/notifications/initialized"})
-    return page
-
-
-async def resumed(host: Host, page: Page, view: str | None, token: str | None, **changes: Any) -> Page:
-    """Connect the page of a View to another worker, with what the page knows."""
-    again = Page()
-    resume = {"seen": page.seen, "epoch": page.epoch, "sent": page._last, "mode": "inline", "requests": [], **changes}
-    await again.open(host, view, token, **resume)
-    again._last, again.seen, again.epoch = page._last, page.seen, page.epoch
-    again.shown = await again.next()
-    return again
 
 
 async def until_method(page: Page, method: str) -> dict[str, Any]:
@@ -327,6 +315,101 @@ async def test_the_outcome_of_a_call_is_stored_after_the_store_failed(
     assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
 
 
+class Outage:
+    """Lets a worker fail to store the results of calls, as if it was cut off from the store, too."""
+
+    def __init__(self, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_over = False
+        self.failed = anyio.Event()
+        self._change = runtime_of(host).store.change
+        monkeypatch.setattr(runtime_of(host).store, "change", self)
+
+    async def __call__(self, id: str, changes: Any, *rest: Any) -> Any:
+        if "result" in changes and not self.is_over:
+            self.failed.set()
+            raise StoreError("The database cannot be reached.")
+        return await self._change(id, changes, *rest)
+
+
+async def test_a_worker_that_was_cut_off_returns_no_result_for_a_call_that_is_shown_as_cancelled(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if `run` returns before the result is stored: others count the worker as dead, and cancel the call."""
+    a, b = await start(), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    outage, failed = Outage(a, monkeypatch), []
+
+    async def run() -> None:
+        with pytest.raises(CallCancelledError) as error:
+            await call.run({"text": "x"})
+        failed.append(error.value.message)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await outage.failed.wait()
+        await partition(a)
+        reason = (await until_method(page, "tool-cancelled"))["reason"]
+        outage.is_over = True
+    assert failed == [reason]
+    assert call.result is None
+
+
+async def test_a_result_that_cannot_be_stored_in_time_is_a_store_error_and_the_view_is_told(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = await start(timeouts=Timeouts(lease=0.6, handover=1.0, outcome=0.0)), await start()
+    call = await a.conversation("c1").begin("notes__show")
+    page = await shown(b, call.view, call.token)
+    Outage(a, monkeypatch)
+    with pytest.raises(StoreError, match="cannot be reached"):
+        await call.run({"text": "x"})
+    assert (await until_method(page, "tool-cancelled"))["reason"] == "The host could not store the call."
+
+
+async def test_a_call_whose_result_waits_for_the_store_can_be_cancelled(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if the wait is shielded: a program could not stop for a minute."""
+    host = await start()
+    call = await host.conversation("c1").begin("notes__show")
+    page = await shown(host, call.view, call.token)
+    outage = Outage(host, monkeypatch)
+
+    async def run() -> None:
+        with pytest.raises(CallCancelledError, match=r"Stop\."):
+            await call.run({"text": "x"})
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await outage.failed.wait()
+            await call.cancel("Stop.")
+    assert (await until_method(page, "tool-cancelled"))["reason"] == "Stop."
+
+
+async def test_a_result_whose_confirmation_was_lost_reaches_the_view(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if the second attempt finds the result and takes it for that of somebody else."""
+    host = await start(timeouts=Timeouts(lease=60.0))  # it compares with the store once in a lease
+    call = await host.conversation("c1").begin("notes__show")
+    page = await shown(host, call.view, call.token)
+    store = runtime_of(host).store
+    change, lost = store.change, [True]
+
+    async def lose(id: str, changes: Any, *rest: Any) -> Any:
+        changed = await change(id, changes, *rest)
+        if "result" in changes and lost:
+            lost.pop()
+            raise StoreError("Timeout reading from the server.")
+        return changed
+
+    monkeypatch.setattr(store, "change", lose)
+    await call.run({"text": "x"})
+    assert (await until_method(page, "tool-result"))["content"][0]["text"] == "x"
+
+
 async def test_a_worker_that_was_disconnected_declares_nobody_dead_at_once(start: Start) -> None:
     """Goes red if missing leases count right after the bus was lost: all workers lose them together."""
     a, b = await start(timeouts=Timeouts(lease=60.0)), await start()
@@ -388,7 +471,7 @@ async def test_a_page_that_moves_to_another_worker_continues_without_loading(sta
     page = await shown(a, call.view, call.token)
     await until_method(page, "tool-result")
     page.disconnect()
-    again = await resumed(b, page, call.view, call.token)
+    again = await continued(b, page, call.view, call.token)
     assert again.shown["type"] == "resumed"
     answer = await ask(again, "tools/call", {"name": "write", "arguments": {"text": "b"}})
     assert answer["result"]["content"][0]["text"] == "written: b"
@@ -414,11 +497,58 @@ async def test_a_request_that_is_being_served_gets_its_response_after_the_page_m
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(release_later)
-        again = await resumed(b, page, call.view, call.token, requests=[{"id": 9, "method": "tools/call"}])
+        again = await continued(b, page, call.view, call.token, requests=[{"id": 9, "method": "tools/call"}])
     answer = await again.message()
     assert answer["id"] == 9
     assert answer["result"]["content"][0]["text"] == "written: slow"
     assert notes.calls.count("slow") == 1
+
+
+async def test_a_request_of_a_view_may_run_until_the_drain_of_its_worker_ends(
+    start: Start, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if a worker that stops gives up the request after the handover limit of the next worker."""
+    timeouts = Timeouts(lease=0.6, handover=0.5)
+    a, b = await start(timeouts=timeouts), await start(timeouts=timeouts)
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(a, call.view, call.token)
+    await until_method(page, "tool-result")
+    await page.say({"id": 9, "method": "tools/call", "params": {"name": "write", "arguments": {"text": "slow"}}})
+    await until(lambda: _called(notes, "slow"))
+    request, hand_overs = runtime_of(b).workers.request, []
+
+    async def count(worker: str, message: Any, *more: Any) -> Any:
+        hand_overs.append(message)
+        if len(hand_overs) == 3:  # the limit has passed twice
+            notes.release.set()
+        return await request(worker, message, *more)
+
+    monkeypatch.setattr(runtime_of(b).workers, "request", count)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(a.drain, 60.0)
+        page.disconnect()
+        again = await continued(b, page, call.view, call.token, requests=[{"id": 9, "method": "tools/call"}])
+    answer = await again.message()
+    assert answer["id"] == 9
+    assert answer["result"]["content"][0]["text"] == "written: slow"
+
+
+async def test_a_request_of_a_view_is_answered_with_an_error_when_the_drain_of_its_worker_ends(
+    start: Start, notes: Notes
+) -> None:
+    a, b = await start(), await start()
+    call = await a.conversation("c1").call_tool("notes__show", {"text": "x"})
+    page = await shown(a, call.view, call.token)
+    await until_method(page, "tool-result")
+    await page.say({"id": 9, "method": "tools/call", "params": {"name": "write", "arguments": {"text": "slow"}}})
+    await until(lambda: _called(notes, "slow"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(a.drain, 1.5)
+        page.disconnect()
+        again = await continued(b, page, call.view, call.token, requests=[{"id": 9, "method": "tools/call"}])
+    answer = await again.message()
+    assert answer["id"] == 9
+    assert "error" in answer
 
 
 async def _called(notes: Notes, text: str) -> bool:
@@ -431,7 +561,7 @@ async def test_a_page_cannot_resume_a_view_that_another_page_shows_elsewhere(sta
     first = await shown(a, call.view, call.token)
     await shown(b, call.view, call.token)
     with pytest.raises(ElsewhereError):
-        await resumed(a, first, call.view, call.token)
+        await continued(a, first, call.view, call.token)
     assert (sessions(a), sessions(b)) == (0, 1)
 
 
@@ -466,10 +596,10 @@ async def test_a_stale_session_is_not_resumed_by_the_page_that_left_it(
 
     # As if the first worker had been frozen and never saw that it lost the View.
     monkeypatch.setattr(runtime_of(b).holders, "_taken_over", get_no_answer)
-    moved = await resumed(b, page, call.view, call.token)
+    moved = await continued(b, page, call.view, call.token)
     assert await ask(moved, "tools/call", {"name": "write", "arguments": {"text": "b"}})
     moved.disconnect()
-    back = await resumed(a, moved, call.view, call.token)
+    back = await continued(a, moved, call.view, call.token)
     assert back.shown["type"] == "resumed"
     assert runtime_of(a).views.session(call.view) not in (None, stale)
     assert sessions(b) == 0
@@ -481,7 +611,7 @@ async def test_a_dead_holder_does_not_keep_a_view(start: Start) -> None:
     page = await shown(a, call.view, call.token)
     await until_method(page, "tool-result")
     await partition(a)
-    again = await resumed(b, page, call.view, call.token)
+    again = await continued(b, page, call.view, call.token)
     assert again.shown == {"type": "resumed", "seen": 0, "restarted": True}
     answer = await ask(again, "tools/call", {"name": "write", "arguments": {"text": "b"}})
     assert answer["result"]["content"][0]["text"] == "written: b"
@@ -629,6 +759,11 @@ def counter(tmp_path: Path) -> dict[str, Any]:
     return {"command": sys.executable, "args": [str(script)], "affinity": "conversation"}
 
 
+async def count(host: Host, conversation: str, text: str) -> str:
+    """Let the counter of a conversation count a text, and return all that it has counted."""
+    return (await host.conversation(conversation).call_tool("counter__count", {"text": text})).text
+
+
 async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
     start: Start, counter: dict[str, Any], redis_server: RedisServer
 ) -> None:
@@ -636,10 +771,6 @@ async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
     # A worker that is too busy to renew its lease would lose the conversation.
     options = {"servers": {"counter": counter}, "timeouts": Timeouts(lease=60.0)}
     a, b = await start(**options), await start(**options)
-
-    async def count(host: Host, conversation: str, text: str) -> str:
-        return (await host.conversation(conversation).call_tool("counter__count", {"text": text})).text
-
     assert await count(a, "c1", "1") == "1"
     assert await count(b, "c1", "2") == "1 2"
     assert await count(b, "c2", "x") == "x"
@@ -660,12 +791,92 @@ async def test_with_affinity_a_conversation_uses_the_process_of_one_worker(
     assert await count(b, "c1", "3") == "x y 3"
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            CredentialsRejectedError("counter", "alice", 403),
+            "counter does not accept your sign-in any more. Sign in again.",
+        ),
+        (SignInRequiredError("counter", "alice", "https://accounts.example"), "Sign in to counter first."),
+        (NotConnectedError("counter", "not connected."), "counter cannot be reached at the moment."),
+    ],
+)
+async def test_an_error_of_the_owner_of_a_conversation_is_the_same_at_every_worker(
+    start: Start,
+    counter: dict[str, Any],
+    error: CallCancelledError,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Goes red if rejected credentials come as a server that cannot be reached."""
+    options = {"servers": {"counter": counter}, "timeouts": Timeouts(lease=60.0)}
+    a, b = await start(**options), await start(**options)
+    await count(a, "c1", "1")
+
+    async def fail(*arguments: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(runtime_of(a).router, "_call_tool", fail)
+    with pytest.raises(CallCancelledError) as raised:
+        await count(b, "c1", "2")
+    assert type(raised.value) is type(error)
+    assert str(raised.value) == str(error)
+    assert raised.value.user_message == words
+    assert vars(raised.value) == vars(error)
+
+
 async def test_commands_without_affinity_are_reported_when_workers_share_a_bus(
     start: Start, counter: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     del counter["affinity"]
     await start(servers={"counter": counter})
     assert "Each worker starts its own process of counter." in caplog.text
+    caplog.clear()
+    await start(servers={"counter": {**counter, "affinity": "none"}})
+    assert "Each worker starts" not in caplog.text
+
+
+async def test_programs_with_other_stores_ignore_each_other_on_one_bus(start: Start, tmp_path: Path) -> None:
+    """Goes red if all workers of a bus count as one program: they would erase each other's users."""
+    a, b = await start(), await start(store=f"sqlite:///{tmp_path / 'other.db'}")
+    for host in (a, b):
+        workers = runtime_of(host).workers
+        assert list(await workers.alive()) == [workers.id]
+    call = await b.conversation("c1", user="alice").call_tool("notes__show", {})
+    page = await Page().open(b, call.view, call.token, user="alice")
+    await a.disconnect("alice")
+    assert page.closed is None
+    await b.disconnect("alice")
+    await until(lambda: is_closed(page))
+
+
+async def is_closed(page: Page) -> bool:
+    return page.closed is not None
+
+
+async def test_workers_with_the_same_store_and_other_servers_warn(
+    start: Start, notes: Notes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await start()
+    await start(servers={"other": Notes().server})
+
+    async def are_warned() -> bool:
+        found = [record.getMessage() for record in caplog.records if "has other servers" in record.getMessage()]
+        return {text.partition(": ")[2].partition(". ")[0] for text in found} == {
+            "other instead of notes",
+            "notes instead of other",
+        }
+
+    await until(are_warned)
+    assert "?namespace=chat" in caplog.text
+
+
+async def test_workers_with_the_same_servers_do_not_warn(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    await start()
+    await start()
+    await anyio.wait_all_tasks_blocked()
+    assert "has other servers" not in caplog.text
 
 
 async def test_forgetting_without_the_bus_raises_a_bus_error(start: Start) -> None:
@@ -681,7 +892,7 @@ async def test_forgetting_without_the_bus_raises_a_bus_error(start: Start) -> No
 
 async def test_an_old_view_that_another_worker_shows_is_kept(start: Start) -> None:
     """Goes red if a worker keeps only the Views of its own sessions."""
-    a, b = await start(), await start(linger=0.05)
+    a, b = await start(), await start(timeouts=Timeouts(lease=0.6, handover=1.0, linger=0.05))
     kept = await a.conversation("c1").call_tool("notes__show", {})
     left = await a.conversation("c1").call_tool("notes__show", {})
     page = await shown(b, kept.view, kept.token)
@@ -701,8 +912,9 @@ async def test_an_old_view_that_another_worker_shows_is_kept(start: Start) -> No
 
 
 def test_a_bus_needs_a_store_that_is_shared() -> None:
-    with pytest.raises(ArgumentError, match="the store is in memory"):
-        Host({}, bus="redis://localhost")
+    for store in (None, MemoryStore()):
+        with pytest.raises(ArgumentError, match="the store is in memory"):
+            Host({}, store=store, bus="redis://localhost")
 
 
 @pytest.mark.parametrize("lease", [0, 0.01, math.inf])

@@ -21,6 +21,7 @@ DRAWN = "\n".join(line[4:] for line in (errors.__doc__ or "").splitlines() if li
 """The tree, as the docstring of the module has it."""
 BUILTINS_RAISED = {
     "AttributeError",  # module-level __getattr__
+    "ModuleNotFoundError",  # the same, if an extra is not installed: what `import` raises
     "StopAsyncIteration",  # __anext__
     "AssertionError",  # a failed expectation of a test
 }
@@ -100,3 +101,17 @@ def test_no_module_raises_a_builtin_error_to_its_callers(path: Path) -> None:
         if node.exc.func.id not in BUILTINS_RAISED and id(node) not in caught
     }
     assert raised == set(), "Raise an error of fanlight.protocol.errors."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the disk is full", "the disk is full."),
+        ("the disk\n  is full.", "the disk is full."),
+        ("really?", "really?"),
+        ("and so on...", "and so on..."),
+        ("a long reason that goes on", "a long reason..."),
+    ],
+)
+def test_a_text_of_somebody_else_becomes_a_sentence_with_one_mark_at_its_end(text: str, expected: str) -> None:
+    assert errors.sentence(text, 17) == expected

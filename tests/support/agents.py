@@ -11,9 +11,9 @@ from mcp.server import MCPServer
 
 from fanlight import Apps, View
 from fanlight.host import Conversation, Host, Policy
+from support import page
 from support.page import Page
 
-HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {"tools": {}}}
 PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 
 
@@ -74,11 +74,7 @@ async def weather_host() -> AsyncIterator[tuple[Host, Weather]]:
 
 async def shown(host: Host, chat: Conversation, view: str) -> Page:
     """Show a View in a page, as one does that found its id in a history."""
-    page = await Page().open(host, view, await chat.token(view))
-    assert (await page.next())["type"] == "show"
-    await page.ask("ui/initialize", HELLO, id=0)
-    await page.say({"method": "ui/notifications/initialized"})
-    return page
+    return await page.shown(host, view, await chat.token(view), page.WITH_TOOLS)
 
 
 async def answer(page: Page, method: str, result: dict[str, Any]) -> None:
@@ -104,6 +100,14 @@ async def tell_model(chat: Conversation, page: Page, text: str) -> None:
     params = {"content": [{"type": "text", "text": text}]}
     await page.say({"id": 1, "method": "ui/update-model-context", "params": params})
     await until(lambda: chat.context(everything=True))
+
+
+async def call_server_tool(page: Page, name: str, id: int = 8) -> str:
+    """Let a View call a tool of its server, and return the text of the result."""
+    await page.say({"id": id, "method": "tools/call", "params": {"name": name, "arguments": {}}})
+    while (frame := await page.next()).get("message", {}).get("id") != id:
+        pass
+    return str(frame["message"]["result"]["content"][0]["text"])
 
 
 async def send_message(page: Page, text: str) -> None:

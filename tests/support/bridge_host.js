@@ -6,7 +6,13 @@ window.messages = [];
 window.initialized = false;
 
 window.start = async (url, hostContext) => {
-  const capabilities = { serverTools: {}, openLinks: {}, updateModelContext: { text: {} }, message: { text: {} } };
+  const capabilities = {
+    serverTools: {},
+    serverResources: {},
+    openLinks: {},
+    updateModelContext: { text: {} },
+    message: { text: {} },
+  };
   const bridge = new AppBridge(null, { name: "AppBridge", version: "1.0.0" }, capabilities, { hostContext });
   const ask = (method) => async (params) => {
     window.messages.push({ method, params });
@@ -20,6 +26,7 @@ window.start = async (url, hostContext) => {
     if (params.height) view.style.height = `${params.height}px`;
   };
   bridge.oncalltool = ask("tools/call");
+  bridge.onreadresource = ask("resources/read");
   bridge.onmessage = ask("ui/message");
   bridge.onopenlink = ask("ui/open-link");
   bridge.onupdatemodelcontext = ask("ui/update-model-context");

@@ -29,6 +29,14 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "map": ("ui://map/map", "show_map", {"places": [{"name": "Paris"}, {"name": "Nairobi"}]}),
     "image": ("ui://image/image", "show_picture", {"name": "night"}),
     "game": ("ui://game/game", "start_game", {}),
+    "cart": ("ui://shop/cart", "show_cart", {}),
+    "sales": ("ui://sales/fanlight-table", "orders", {}),
+    "import": ("ui://import/fanlight-upload", "import_csv", {}),
+    "booking": (
+        "ui://booking/fanlight-form",
+        "book",
+        {"address": {"city": "Paris"}, "parcels": [{"contents": "Books"}]},
+    ),
 }
 
 

@@ -19,7 +19,7 @@ from fanlight.host.errors import (
     ViewRefusedError,
     ViewUnavailableError,
 )
-from fanlight.host.views.page.frames import MessageFromView, OpenView, ReceivedFrame, Status
+from fanlight.host.views.page.frames import MessageFromView, OpenView, ReceivedFrame, StatusText
 from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
 from fanlight.host.web.sandbox.document_cache import DocumentCache, served_document
@@ -83,7 +83,7 @@ class Echo:
 
     async def receive(self, received: ReceivedFrame) -> None:
         frame = received.frame
-        await self.socket.send_frame(Status(repr(frame.message if isinstance(frame, MessageFromView) else frame)))
+        await self.socket.send_frame(StatusText(repr(frame.message if isinstance(frame, MessageFromView) else frame)))
 
     def disconnect(self, *, closed: bool) -> None:
         self.backend.disconnected += 1

@@ -36,6 +36,10 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.clients: dict[str, OAuthClientInformationFull] = {}
         self.sign_ins = 0
         self.refreshed = 0
+        self.is_silent = False
+        """Whether codes and tokens are never exchanged."""
+        self.rejects_calls = False
+        """Whether calls of tools are rejected, whatever their token."""
         self.access: dict[str, AccessToken] = {}
         self.refresh: dict[str, RefreshToken] = {}
         self._address = address
@@ -109,6 +113,14 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.access = {key: token for key, token in self.access.items() if token.subject != subject}
         self.refresh = {key: token for key, token in self.refresh.items() if token.subject != subject}
 
+    def anonymous(self) -> str:
+        """Return the header of a token that belongs to nobody."""
+        expires = int(time.time()) + 3600
+        self.access["nobody"] = AccessToken(
+            token="nobody", client_id="nobody", scopes=[], expires_at=expires, resource=f"{self._address}/mcp"
+        )
+        return "Bearer nobody"
+
     def _issue(self, client: OAuthClientInformationFull, source: AuthorizationCode | RefreshToken) -> OAuthToken:
         shared: dict[str, Any] = {
             "client_id": client.client_id,
@@ -139,12 +151,21 @@ class Protected:
 class Gate:
     """An ASGI app around a protected server: wants the scope "write" for `delete`, and can be of the handshake era."""
 
-    def __init__(self, app: ASGIApp, accounts: Accounts, *, needs_handshake: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, accounts: Accounts, *, needs_handshake: bool, only_calls_need_tokens: bool
+    ) -> None:
         self._app = app
         self._accounts = accounts
         self._needs_handshake = needs_handshake
+        self._only_calls_need_tokens = only_calls_need_tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/token" and self._accounts.is_silent:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return None
+        if scope["type"] == "http" and self._only_calls_need_tokens and scope["method"] != "POST":
+            scope = self._anonymous(scope)
         if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
             return await self._app(scope, receive, send)
         body = b""
@@ -154,6 +175,10 @@ class Gate:
             body += part.get("body", b"")
             more = part.get("more_body", False)
         message = json.loads(body)
+        if message["method"] == "tools/call" and self._accounts.rejects_calls:
+            return await JSONResponse({}, 401)(scope, receive, send)
+        if self._only_calls_need_tokens and message["method"] != "tools/call":
+            scope = self._anonymous(scope)
         token = Headers(scope=scope).get("authorization", "").removeprefix("Bearer ")
         access = self._accounts.access.get(token)
         if access is not None:
@@ -172,15 +197,27 @@ class Gate:
 
         await self._app(scope, replay, send)
 
+    def _anonymous(self, scope: Scope) -> Scope:
+        """Return a request that has a token, if only that of nobody."""
+        if Headers(scope=scope).get("authorization", "").removeprefix("Bearer ") in self._accounts.access:
+            return scope
+        headers = [header for header in scope["headers"] if header[0] != b"authorization"]
+        return {**scope, "headers": [*headers, (b"authorization", self._accounts.anonymous().encode())]}
+
 
 @contextmanager
 def protected_server(
-    lifetime: int = 3600, *, registers: bool = True, needs_handshake: bool = False
+    lifetime: int = 3600,
+    *,
+    registers: bool = True,
+    needs_handshake: bool = False,
+    only_calls_need_tokens: bool = False,
 ) -> Iterator[Protected]:
     """Serve a server with the tool `whoami`, which only users with an account can use, and `delete`.
 
     `delete` needs the scope "write". Without `registers`, clients cannot register themselves. With `needs_handshake`,
     the server knows protocol versions before 2026-07-28 only.
+    With `only_calls_need_tokens`, everybody can connect to it.
     """
     made: list[Accounts] = []
 
@@ -205,7 +242,12 @@ def protected_server(
         def delete() -> str:
             return "deleted"
 
-        return Gate(server.streamable_http_app(), accounts, needs_handshake=needs_handshake)
+        return Gate(
+            server.streamable_http_app(),
+            accounts,
+            needs_handshake=needs_handshake,
+            only_calls_need_tokens=only_calls_need_tokens,
+        )
 
     with serving_built(build) as address:
         yield Protected(address, made[0])

@@ -5,12 +5,14 @@ import itertools
 import json
 import platform
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -21,6 +23,19 @@ from support.wire import serving
 platform.processor()
 
 _PIECE = 6  # characters, so that even short arguments come in several pieces
+
+
+class Hold:
+    """Lets a model write some pieces, and then wait until the test sets `release`."""
+
+    def __init__(self, pieces: int) -> None:
+        self._left = pieces
+        self.release = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            await self.release.wait()
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,24 @@ class ToolCall:
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
-Step = str | ToolCall | list[ToolCall]
+@dataclass(frozen=True)
+class Text:
+    """A step in which the model writes text, and the test decides when it goes on."""
+
+    text: str
+    between: Callable[[], Awaitable[object]] | None = None
+    """Awaited in the event loop of the test before each piece."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A step in which the service answers with an error."""
+
+    status: int
+    message: str
+
+
+Step = str | Text | Failure | ToolCall | list[ToolCall]
 """What the model writes in one response: text, a call, or several calls."""
 
 
@@ -50,13 +82,16 @@ class OpenAIServer:
         self.steps = list(steps)
         self.requests: list[dict[str, Any]] = []
         """The bodies of the requests."""
+        self.headers: list[Mapping[str, str]] = []
+        """The headers of the requests."""
         self.url = ""
         """The base URL, which ends with `/v1`."""
         self.app = Starlette(
             routes=[
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
-                Route("/v1/responses", self._responses, methods=["POST"]),
-            ]
+                Route("/{run}/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/{run}/v1/responses", self._responses, methods=["POST"]),
+            ],
+            exception_handlers={HTTPException: _failure},
         )
         self._loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
@@ -65,15 +100,18 @@ class OpenAIServer:
         """Return the names of the tools that a request offers."""
         return [tool.get("function", tool)["name"] for tool in self.requests[request].get("tools", ())]
 
-    async def _next(self, request: Request) -> tuple[dict[str, Any], str, list[tuple[str, ToolCall]]]:
+    async def _next(self, request: Request) -> tuple[dict[str, Any], Text, list[tuple[str, ToolCall]]]:
         """Return the body of a request, the text of the next step, and its calls with their ids."""
         body = await request.json()
         self.requests.append(body)
+        self.headers.append(dict(request.headers))
         step = self.steps.pop(0) if self.steps else "(The script has no further step.)"
-        if isinstance(step, str):
-            return body, step, []
+        if isinstance(step, Failure):
+            raise HTTPException(step.status, step.message)
+        if isinstance(step, str | Text):
+            return body, Text(step) if isinstance(step, str) else step, []
         calls = step if isinstance(step, list) else [step]
-        return body, "", [(f"call_{next(self._ids)}", call) for call in calls]
+        return body, Text(""), [(f"call_{next(self._ids)}", call) for call in calls]
 
     async def _pieces(self, text: str, between: Callable[[], Awaitable[object]] | None = None) -> AsyncIterator[str]:
         for piece in re.findall(f"(?s).{{1,{_PIECE}}}", text):
@@ -86,7 +124,7 @@ class OpenAIServer:
         reason = "tool_calls" if calls else "stop"
         if body.get("stream"):
             return _events(self._chat_chunks(text, calls, reason), end="[DONE]")
-        message: dict[str, Any] = {"role": "assistant", "content": text or None}
+        message: dict[str, Any] = {"role": "assistant", "content": text.text or None}
         if calls:
             message["tool_calls"] = [
                 {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
@@ -96,14 +134,14 @@ class OpenAIServer:
         return JSONResponse({**_CHAT, "object": "chat.completion", "choices": [choice], "usage": _CHAT_USAGE})
 
     async def _chat_chunks(
-        self, text: str, calls: list[tuple[str, ToolCall]], reason: str
+        self, text: Text, calls: list[tuple[str, ToolCall]], reason: str
     ) -> AsyncIterator[dict[str, Any]]:
         def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
             choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
             return {**_CHAT, "object": "chat.completion.chunk", "choices": [choice]}
 
         yield chunk({"role": "assistant", "content": ""})
-        async for piece in self._pieces(text):
+        async for piece in self._pieces(text.text, text.between):
             yield chunk({"content": piece})
         for index, (id, call) in enumerate(calls):
             start = {"index": index, "id": id, "type": "function", "function": {"name": call.name, "arguments": ""}}
@@ -118,23 +156,23 @@ class OpenAIServer:
         response = f"resp_{next(self._ids)}"
         if body.get("stream"):
             return _events(self._response_events(response, text, calls))
-        items = [_message(response, text)] if text else []
+        items = [_message(response, text.text)] if text.text else []
         return JSONResponse(_response(response, "completed", [*items, *(_function_call(*each) for each in calls)]))
 
     async def _response_events(
-        self, response: str, text: str, calls: list[tuple[str, ToolCall]]
+        self, response: str, text: Text, calls: list[tuple[str, ToolCall]]
     ) -> AsyncIterator[dict[str, Any]]:
         output: list[dict[str, Any]] = []
         yield {"type": "response.created", "response": _response(response, "in_progress", [])}
-        if text:
+        if text.text:
             at = {"item_id": f"msg_{response}", "output_index": 0}
             part = {"type": "output_text", "text": "", "annotations": []}
             item = {**_message(response, ""), "status": "in_progress", "content": []}
             yield {"type": "response.output_item.added", "output_index": 0, "item": item}
             yield {"type": "response.content_part.added", **at, "content_index": 0, "part": part}
-            async for piece in self._pieces(text):
+            async for piece in self._pieces(text.text, text.between):
                 yield {"type": "response.output_text.delta", **at, "content_index": 0, "delta": piece, "logprobs": []}
-            output.append(_message(response, text))
+            output.append(_message(response, text.text))
             yield {"type": "response.output_item.done", "output_index": 0, "item": output[0]}
         for index, (id, call) in enumerate(calls):
             at = {"item_id": f"fc_{id}", "output_index": index}
@@ -196,6 +234,11 @@ def _response(id: str, status: str, output: list[dict[str, Any]]) -> dict[str, A
     }
 
 
+async def _failure(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": {"message": error.detail, "type": "error"}}, error.status_code)
+
+
 async def _awaited(between: Callable[[], Awaitable[object]]) -> None:
     await between()
 
@@ -220,5 +263,6 @@ def openai_server(*steps: Step) -> Iterator[OpenAIServer]:
     """Serve a script. Call it inside the event loop of the test."""
     server = OpenAIServer(steps)
     with serving(server.app) as address:
-        server.url = f"{address}/v1"
+        # LangChain keeps a client for each address, also after it was closed, and ports are used again.
+        server.url = f"{address}/{secrets.token_hex(4)}/v1"
         yield server

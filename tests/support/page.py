@@ -31,6 +31,10 @@ SHOW = ShowView(
     network=(),
     max_bytes=1_000_000,
 )
+HELLO = {"protocolVersion": "2026-01-26", "appInfo": {"name": "V", "version": "1"}, "appCapabilities": {}}
+"""The handshake of a View."""
+WITH_TOOLS = {**HELLO, "appCapabilities": {"tools": {}}}
+"""The handshake of a View that offers tools."""
 
 
 class Page:
@@ -135,3 +139,22 @@ class Page:
         """Send a request of the View, and return the host's next message."""
         await self.say({"id": id, "method": method, "params": params})
         return await self.message()
+
+
+async def shown(host: Host, view: str | None, token: str | None, hello: dict[str, Any] = HELLO) -> Page:
+    """Open a View in a page, and let it finish the handshake."""
+    page = await Page().open(host, view, token)
+    assert (await page.next())["type"] == "show"
+    await page.ask("ui/initialize", hello, id=0)
+    await page.say({"method": "ui/notifications/initialized"})
+    return page
+
+
+async def continued(host: Host, page: Page, view: str | None, token: str | None, **changes: Any) -> Page:
+    """Connect the page of a View to another process, with what the page knows."""
+    again = Page()
+    resume = {"seen": page.seen, "epoch": page.epoch, "sent": page._last, "mode": "inline", "requests": [], **changes}
+    await again.open(host, view, token, **resume)
+    again._last, again.seen, again.epoch = page._last, page.seen, page.epoch
+    again.shown = await again.next()
+    return again

@@ -39,6 +39,7 @@ const welcome = ({ protocolVersion }) => ({
     serverTools: {},
     serverResources: {},
     openLinks: {},
+    downloadFile: {},
     updateModelContext: { text: {} },
     message: { text: {} },
   },

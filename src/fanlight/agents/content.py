@@ -107,9 +107,16 @@ def _facts(update: ContextUpdate) -> dict[str, Any]:
     return facts
 
 
-def history_entry(views: Iterable[CallView]) -> dict[str, Any]:
+def history_entry(views: Iterable[CallView], *, is_error: bool = False) -> dict[str, Any]:
     """Return what the history of a framework keeps of a call, so that its Views come back: their ids, no tokens."""
-    return {HISTORY_KEY: {"views": [{"view": view.view, "uri": view.uri} for view in views]}}
+    entry: dict[str, Any] = {"views": [{"view": view.view, "uri": view.uri} for view in views]}
+    return {HISTORY_KEY: {**entry, "isError": True} if is_error else entry}
+
+
+def is_error_entry(entry: object) -> bool:
+    """Return whether what `history_entry` made is of a call whose result is an error."""
+    kept = entry.get(HISTORY_KEY) if isinstance(entry, dict) else None
+    return isinstance(kept, dict) and kept.get("isError") is True
 
 
 def views_in_entry(entry: object) -> list[str]:

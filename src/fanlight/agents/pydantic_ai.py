@@ -168,7 +168,8 @@ class _Toolset(AbstractToolset[Any]):
 def _tool_return(call: Call) -> ToolReturn:
     contents = [_content(block) for block in result_blocks(call)]
     value: Any = contents[0] if len(contents) == 1 else contents
-    return ToolReturn(value if contents else "", metadata=history_entry(call.views))
+    is_error = (call.result or {}).get("isError") is True
+    return ToolReturn(value if contents else "", metadata=history_entry(call.views, is_error=is_error))
 
 
 def _content(block: Block) -> str | BinaryContent:

@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from fanlight.host.handlers import Message as Message
     from fanlight.host.handlers import SamplingRequest as SamplingRequest
     from fanlight.host.host import Host as Host
-    from fanlight.host.limits import Limits as Limits
-    from fanlight.host.profile import Profile as Profile
-    from fanlight.host.retention import Retention as Retention
+    from fanlight.host.settings import Limits as Limits
+    from fanlight.host.settings import Profile as Profile
+    from fanlight.host.settings import Retention as Retention
+    from fanlight.host.settings import Timeouts as Timeouts
     from fanlight.host.store.base import AuditQuery as AuditQuery
     from fanlight.host.store.base import AuditRecord as AuditRecord
     from fanlight.host.store.base import Changed as Changed
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from fanlight.host.store.postgres import PostgresStore as PostgresStore
     from fanlight.host.store.redis import RedisStore as RedisStore
     from fanlight.host.store.sqlite import SqliteStore as SqliteStore
-    from fanlight.host.timeouts import Timeouts as Timeouts
     from fanlight.host.upstream.auth.oauth import OAuthClient as OAuthClient
     from fanlight.host.upstream.auth.oauth import UserOAuth as UserOAuth
     from fanlight.host.upstream.auth.sign_in import SignIn as SignIn
@@ -107,9 +107,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         ],
         "handlers": ["Message", "SamplingRequest"],
         "host": ["Host"],
-        "limits": ["Limits"],
-        "profile": ["Profile"],
-        "retention": ["Retention"],
+        "settings": ["Limits", "Profile", "Retention", "Timeouts"],
         "store.base": [
             "AuditQuery",
             "AuditRecord",
@@ -129,11 +127,16 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "store.postgres": ["PostgresStore"],
         "store.redis": ["RedisStore"],
         "store.sqlite": ["SqliteStore"],
-        "timeouts": ["Timeouts"],
         "upstream.callbacks": ["ServerRequest"],
         "upstream.events": ["Status"],
         "upstream.auth.oauth": ["OAuthClient", "UserOAuth"],
         "upstream.auth.sign_in": ["SignIn"],
         "views.info": ["ViewInfo"],
+    },
+    {
+        "orjson": "host",
+        "redis": "redis",
+        "psycopg": "postgres",
+        "psycopg_pool": "postgres",
     },
 )

@@ -10,11 +10,14 @@ from fanlight.host.calls.runner import CallView
 from fanlight.host.calls.turn import Turn, ViewHandler
 from fanlight.host.errors import NotConnectedError, RequestError, UnknownToolError, UnknownViewError
 from fanlight.host.runtime import Runtime
+from fanlight.host.store.base import ViewRecord
 from fanlight.host.upstream.connection import Connection
-from fanlight.host.validation import check_arguments
+from fanlight.host.validation import check_arguments, check_text, check_user
 from fanlight.host.views.info import ViewInfo
 from fanlight.host.views.records import Owner
 from fanlight.protocol.content import joined_text
+from fanlight.protocol.errors import ArgumentError
+from fanlight.protocol.extension import MIME_TYPE
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -47,6 +50,10 @@ class Conversation:
     """
 
     def __init__(self, runtime: Runtime, id: str | None, user: str | None) -> None:
+        check_text("id", id)
+        check_user(user)
+        if user is None and runtime.knows_users:
+            raise ArgumentError("This host knows its users. Write host.conversation(id, user=...).")
         self.id = id
         """The id that the program gave the conversation, or None."""
         self.user = user
@@ -178,10 +185,33 @@ class Conversation:
 
         Raise `UnknownViewError` if the conversation has no such View, or it was closed.
         """
+        await self._record(view)
+        return await self._runtime.tokens.issue(view)
+
+    async def relay_app(self, view: str) -> JSONObject:
+        """Return what a front end that renders MCP Apps itself needs to show a View, by way of `Host.relay`.
+
+        It is the value of `mcp.app` in a tool call of assistant-ui, and of `toolMetadata.app` in one of the AI SDK. In
+        a program with one user, it has a token: call this each time that a page is made. Otherwise it can be stored.
+        """
+        record = await self._record(view)
+        token = "" if self._runtime.knows_users else f".{await self._runtime.tokens.issue(view)}"
+        return {"resourceUri": record.uri, "mimeType": MIME_TYPE, "serverId": f"{view}{token}"}
+
+    async def relay(self, view: str, method: str, params: JSONObject) -> JSONObject:
+        """Serve a request of a View that a front end shows in its own way, and return the result.
+
+        The policy, consent, limits and audit are those of Views in `<mcp-app>`, except that no page asks the user: the
+        handler of `Host.on_question` does. Raise `RequestError` if the request fails or is refused.
+        """
+        return await self._runtime.relayed.serve(await self._record(view), method, params)
+
+    async def _record(self, view: str) -> ViewRecord:
+        """Return the record of an open View of this conversation, or raise UnknownViewError."""
         record = await self._runtime.records.find(view)
         if record is None or record.closed or (record.user, record.conversation) != self._owner:
             raise UnknownViewError(f"This conversation has no open View with the id {view!r}.")
-        return await self._runtime.tokens.issue(view)
+        return record
 
     async def close(self) -> None:
         """End the conversation: cancel its calls that were begun and never run, and close its Views for good."""

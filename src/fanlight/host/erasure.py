@@ -12,13 +12,15 @@ from fanlight.host.bus.messages import EndErased, UserErased
 from fanlight.host.bus.workers import Workers
 from fanlight.host.consent.audit import Audit
 from fanlight.host.errors import BusError, StoreError
-from fanlight.host.retention import Retention
+from fanlight.host.settings import Retention, Timeouts
 from fanlight.host.store.base import Selection, Store
-from fanlight.host.timeouts import Timeouts
+from fanlight.host.tasks import HostTasks
 from fanlight.host.upstream.auth.oauth import SignIns
 from fanlight.host.upstream.servers import Servers
+from fanlight.host.validation import check_text, check_user
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.web.sandbox.document_cache import DocumentCache
+from fanlight.protocol.errors import ArgumentError
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,9 @@ class Erasure:
         sign_ins: The sign-ins, which end with their user, or None without OAuth.
         audit: Has buffered records.
         workers: The other workers, which have the same of their own.
-        timeouts: How long to wait for them.
+        tasks: Whether the host runs.
+        timeouts: How long to wait for the other workers.
+        knows_users: Whether a conversation belongs to one of several users.
     """
 
     def __init__(
@@ -46,7 +50,10 @@ class Erasure:
         sign_ins: SignIns | None,
         audit: Audit,
         workers: Workers,
+        tasks: HostTasks,
         timeouts: Timeouts,
+        *,
+        knows_users: bool,
     ) -> None:
         self._store = store
         self._views = views
@@ -55,7 +62,32 @@ class Erasure:
         self._sign_ins = sign_ins
         self._audit = audit
         self._workers = workers
+        self._tasks = tasks
         self._timeouts = timeouts
+        self._knows_users = knows_users
+
+    async def forget(
+        self, user: str | None, conversation: str | None, older_than: timedelta | None, audit: str
+    ) -> None:
+        """Erase what is stored of a user, of a conversation, or beyond an age; with several, what matches all of them.
+
+        Raise ArgumentError if none of them is given, or one is invalid.
+        """
+        self._tasks.check_running()
+        check_user(user)
+        check_text("conversation", conversation)
+        if (user, conversation, older_than) == (None, None, None):
+            raise ArgumentError("forget() needs user=, conversation= or older_than=, so that it does not erase all.")
+        if conversation is not None and user is None and self._knows_users:
+            raise ArgumentError("This host knows its users. Write forget(user=..., conversation=...).")
+        if audit not in ("erase", "pseudonymise"):
+            raise ArgumentError(f'audit is {audit!r}, expected "erase" or "pseudonymise".')
+        selection = Selection(user, conversation)
+        if older_than is not None:
+            if not isinstance(older_than, timedelta) or older_than < timedelta(0):
+                raise ArgumentError(f"older_than is {older_than!r}, expected a timedelta, such as timedelta(days=30).")
+            selection = await self.age_selection(older_than, user, conversation)
+        await self.erase(selection, pseudonymise=audit == "pseudonymise")
 
     async def erase(self, selection: Selection, *, pseudonymise: bool = False, audit: bool = True) -> None:
         """Erase what is selected, end the sessions of erased Views, and close connections of an erased user."""

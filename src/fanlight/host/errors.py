@@ -1,9 +1,12 @@
 """The errors of the host. `fanlight.protocol.errors` draws the tree that they belong to."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from fanlight.protocol.errors import LocalError, NotFoundError, RefusedError, RemoteError
 from fanlight.protocol.jsonrpc import REFUSED
+
+STORE_UNAVAILABLE: Final = "The host cannot use its store now. Try again later."
+"""What Views and pages are told while the store fails. The log has the reason."""
 
 
 class UnknownServerError(NotFoundError):
@@ -95,7 +98,7 @@ class ConnectionLostError(CallCancelledError):
 
 
 class NotConnectedError(ConnectionLostError):
-    """There was no connection within `Timeouts.connect`, so the call was never sent."""
+    """Nothing was sent: no connection within `Timeouts.connect`, or no credentials within `Timeouts.credentials`."""
 
     def _user_message(self) -> str:
         return f"{self.server} cannot be reached at the moment."

@@ -12,25 +12,18 @@ from fanlight.host.bus.base import Bus
 from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
 from fanlight.host.conversation import Conversation
-from fanlight.host.errors import UnknownViewError
 from fanlight.host.handlers import MessageHandler, QuestionHandler, RejectionHandler, SamplingHandler, SignInHandler
-from fanlight.host.limits import Limits
 from fanlight.host.options import HostOptions
-from fanlight.host.profile import Profile
-from fanlight.host.retention import Retention
 from fanlight.host.runtime import Runtime
-from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Selection, Store
-from fanlight.host.timeouts import Timeouts
+from fanlight.host.settings import Limits, Profile, Retention, Timeouts
+from fanlight.host.store.base import AuditQuery, AuditRecord, Grant, Store
 from fanlight.host.upstream.auth.credentials import Credentials
 from fanlight.host.upstream.auth.oauth import UserOAuth
 from fanlight.host.upstream.callbacks import Handler
 from fanlight.host.upstream.config import load_config
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.validation import check_object, check_path, check_seconds, check_text, check_user
 from fanlight.host.views.info import ViewInfo
-from fanlight.host.web.page_socket import Authorize
-from fanlight.host.web.users import Identify
-from fanlight.protocol.errors import ArgumentError
+from fanlight.host.web.users import Authorize, Identify
 from fanlight.protocol.jsonrpc import JSONObject
 
 
@@ -54,13 +47,14 @@ class Host:
         context: The host context that Views see: `theme`, `locale`, `styles` and so on. Default: display modes and
             platform.
         policy: Decides what Views may do. Default: harmless requests are allowed, and the user is asked about others.
-        hosts: The host names of the program. Requests to other names are answered with 421. Default: the names of this
-            machine, or any name if there is a `sandbox_origin`.
+        hosts: The host names of the program. The host answers requests to its own routes under other names with 421;
+            those of `app` are served under any name. Default: the names of this machine, or any name if there is a
+            `sandbox_origin`.
         origins: The origins of pages that show Views of this program and come from elsewhere, such as
             `"https://app.example.com"`. Default: none, so only the program's own pages can.
         user: `user(connection) -> str | None`, sync or async: returns the user of a page from its cookies, headers or
             query, or None if nobody is signed in. With it, a View opens only for its own user, and only with its token.
-            Default: the token decides, and all pages are of one user.
+            Default: the token decides, and all pages are of one user, who shares grants and conversations.
         credentials: `async (user, server)`: returns the headers, an `httpx2.Auth` or the environment variables with
             which a user's own connection to a server is opened, or None for the connection that all users share.
         oauth: Lets each user sign in to servers with OAuth, and stores their tokens. Needs `user`.
@@ -69,7 +63,6 @@ class Host:
         timeouts: How long the host waits for servers, pages, Views and users.
         limits: How much one View may use.
         retention: Erases old Views and audit records on a schedule. Default: they are kept.
-        linger: How many seconds a View without a page stays alive. After that it is restored from the store.
         dialects: Whether Views of mcp-ui, ChatGPT and older drafts are shown. If not, they are refused.
         profile: Offers less than this host can do, to behave like another host.
         report_errors: Report errors in a View's scripts as its log messages, with the logger `fanlight.error`. For
@@ -101,7 +94,6 @@ class Host:
         timeouts: Timeouts | None = None,
         limits: Limits | None = None,
         retention: Retention | None = None,
-        linger: float = 300.0,
         dialects: bool = True,
         profile: Profile | None = None,
         report_errors: bool = False,
@@ -125,7 +117,6 @@ class Host:
             timeouts=timeouts,
             limits=limits,
             retention=retention,
-            linger=linger,
             dialects=dialects,
             profile=profile,
             report_errors=report_errors,
@@ -158,10 +149,6 @@ class Host:
             id: The id of the conversation, which the program chooses. Default: the only one of its user.
             user: The user that the conversation belongs to. Leave it out in a program with one user.
         """
-        check_text("id", id)
-        check_user(user)
-        if user is None and self._runtime.knows_users:
-            raise ArgumentError("This host knows its users. Write host.conversation(id, user=...).")
         return Conversation(self._runtime, id, user)
 
     # Requests of Views
@@ -213,7 +200,6 @@ class Host:
 
     async def grants(self, user: str | None = None) -> list[Grant]:
         """Return the permanent grants of a user: what they allowed with "always"."""
-        check_user(user)
         return await self._runtime.consent.grants(user)
 
     async def revoke(self, grant: Grant) -> None:
@@ -258,31 +244,13 @@ class Host:
         connections go with a whole user. Audit records are erased, too; with `audit="pseudonymise"`, they stay, without
         their data and with a random name in place of the user. With `older_than`, Views that are alive are kept.
         """
-        self._runtime.tasks.check_running()
-        check_user(user)
-        check_text("conversation", conversation)
-        if (user, conversation, older_than) == (None, None, None):
-            raise ArgumentError("forget() needs user=, conversation= or older_than=, so that it does not erase all.")
-        if conversation is not None and user is None and self._runtime.knows_users:
-            raise ArgumentError("This host knows its users. Write forget(user=..., conversation=...).")
-        if older_than is not None and (not isinstance(older_than, timedelta) or older_than < timedelta(0)):
-            raise ArgumentError(f"older_than is {older_than!r}, expected a timedelta, such as timedelta(days=30).")
-        if audit not in ("erase", "pseudonymise"):
-            raise ArgumentError(f'audit is {audit!r}, expected "erase" or "pseudonymise".')
-        selection = (
-            Selection(user, conversation)
-            if older_than is None
-            else await self._runtime.erasure.age_selection(older_than, user, conversation)
-        )
-        await self._runtime.erasure.erase(selection, pseudonymise=audit == "pseudonymise")
+        await self._runtime.erasure.forget(user, conversation, older_than, audit)
 
     async def disconnect(self, user: str) -> None:
         """Disconnect the pages of a user, as after a sign-out.
 
         Each page connects again, and `Host(user=...)` is asked again. Views and grants are kept.
         """
-        check_user(user)
-        self._runtime.tasks.check_running()
         await self._runtime.disconnect_pages(user)
 
     async def drain(self, seconds: float) -> None:
@@ -291,24 +259,24 @@ class Host:
         Pages connect to other processes with the same store, which continue with their Views. What has not finished by
         then is cancelled. Call it before the program stops; `wrap` does so with `Timeouts.drain`.
         """
-        check_seconds("seconds", seconds)
-        self._runtime.tasks.check_running()
         await self._runtime.drain(seconds)
 
     # Views
 
     async def view(self, id: str) -> ViewInfo:
         """Return what is known about a View, such as its user and state. Raise `UnknownViewError` if there is none."""
-        record = await self._runtime.records.find(id)
-        if record is None:
-            raise UnknownViewError(f"No View has the id {id!r}.")
-        (info,) = await self._runtime.view_infos([record.summary])
-        return info
+        return await self._runtime.view_info(id)
 
     async def close_view(self, view: str) -> None:
         """Close a View: ask it to tear down, wait for at most `Timeouts.teardown`, and end its session."""
-        self._runtime.tasks.check_running()
         await self._runtime.closer.close_open(view)
+
+    async def show_as(self, view: str, mode: Literal["inline", "fullscreen", "pip"]) -> None:
+        """Change the display mode of a View that a page shows, as a button of that page does.
+
+        Raise `UnknownViewError` if no page shows it, and `RequestError` if the page does not answer.
+        """
+        await self._runtime.show_as(view, mode)
 
     async def reload_views(self, server: str, *, changed: bool = False) -> None:
         """Reload the open Views of a server, with their input and result.
@@ -319,36 +287,21 @@ class Host:
 
     def set_context(self, **changes: Any) -> None:
         """Change the host context, such as `theme` or `locale`, and notify the open Views."""
-        check_object("context", changes, 'set_context(theme="dark")')
         self._runtime.views.set_context(changes)
-
-    def pin_context(self, **values: Any) -> None:
-        """Override parts of the host context that pages report, such as `safeAreaInsets`. None removes an override."""
-        self._runtime.views.pin_context(values)
-
-    async def show_as(self, view: str, mode: str) -> None:
-        """Change the display mode of a View to "inline", "fullscreen" or "pip", as if the user had chosen it."""
-        await self._runtime.show_as(view, mode)
-
-    @property
-    def profile(self) -> Profile:
-        """What this host offers. A new profile applies to Views that are opened or loaded later."""
-        return self._runtime.sessions.profile
-
-    @profile.setter
-    def profile(self, profile: Profile) -> None:
-        self._runtime.sessions.profile = profile
-        self.servers.show_views(profile.extension)
 
     # For the web
 
     def wrap(self, app: ASGIApp, path: str = "/apps") -> ASGIApp:
         """Return an ASGI program that serves `app`, the host under `path`, and the sandbox host names."""
-        if not callable(app):
-            raise ArgumentError(f"app is {app!r}, expected an ASGI program, such as Starlette().")
-        path = check_path(path)
-        self._runtime.check_redirect(path)
         return self._runtime.web(path).wrap(app)
+
+    def relay(self) -> ASGIApp:
+        """Return an ASGI program for one route: the back end of front ends that render MCP Apps themselves.
+
+        It serves `McpAppsRemoteHost` of assistant-ui and `MCPAppRenderer` of the AI SDK. `Conversation.relay_app`
+        returns what these need to show a View. Serve it inside the program that `wrap` is given.
+        """
+        return self._runtime.relay()
 
     def sandbox_asgi(self) -> ASGIApp:
         """Return an ASGI program for the sandbox host names only.

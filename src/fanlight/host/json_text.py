@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import orjson
 
+from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 MAX_DEPTH: Final = 200
@@ -42,11 +43,32 @@ def decode_object(text: str) -> JSONObject | None:
             value = json.loads(utf16.decode("utf-16", "replace"))
         except (ValueError, RecursionError):
             return None
-    return value if isinstance(value, dict) and _is_shallow(value, text) else None
+    return value if isinstance(value, dict) and _is_shallow(value, text.count("[") + text.count("{")) else None
 
 
-def _is_shallow(value: JSONObject, text: str) -> bool:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def sendable(value: JSONObject) -> JSONObject:
+    """Return an object that every encoder accepts, with U+FFFD for each lone surrogate in its keys and texts.
+
+    Raise ArgumentError if it is not JSON or is nested more than `MAX_DEPTH` levels deep.
+    """
+    try:
+        text = orjson.dumps(value)
+    except TypeError:
+        pass
+    else:
+        if _is_shallow(value, text.count(b"[") + text.count(b"{")):
+            return value
+    try:
+        found = decode_object(_encode_any(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"It is not JSON: {error}. Write it with dicts, lists, strings and numbers.") from None
+    if found is None:
+        raise ArgumentError(f"It is nested too deeply. Expected at most {MAX_DEPTH} levels of dicts and lists.")
+    return found
+
+
+def _is_shallow(value: JSONObject, brackets: int) -> bool:
+    if brackets <= MAX_DEPTH:
         return True
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):

@@ -8,6 +8,7 @@ import anyio
 from opentelemetry.metrics import get_meter
 
 from fanlight.host.store.base import AuditQuery, AuditRecord, Store
+from fanlight.host.store.memory import MemoryStore
 
 _meter = get_meter("fanlight")
 
@@ -56,8 +57,8 @@ async def measure_loop_delay() -> None:
 
 
 def measured(store: Store) -> Store:
-    """Return a store that records how long each operation of another one takes."""
-    return cast(Store, _MeasuredStore(store))
+    """Return a store that records how long each operation of another one takes. A store in memory takes no time."""
+    return store if isinstance(store, MemoryStore) else cast(Store, _MeasuredStore(store))
 
 
 class _MeasuredStore:

@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from fanlight.host.bus.base import Bus
 from fanlight.host.consent.audit import Keep
 from fanlight.host.consent.policy import Policy
-from fanlight.host.limits import Limits
-from fanlight.host.profile import Profile
-from fanlight.host.retention import Retention
+from fanlight.host.settings import Limits, Profile, Retention, Timeouts
 from fanlight.host.store.base import Store
-from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.auth.credentials import Credentials
 from fanlight.host.upstream.auth.oauth import UserOAuth
 from fanlight.host.upstream.callbacks import Handler
-from fanlight.host.validation import check_callable, check_info, check_object, check_seconds
-from fanlight.host.web.page_socket import Authorize
-from fanlight.host.web.users import Identify
+from fanlight.host.validation import check_callable, check_info, check_object
+from fanlight.host.web.users import Authorize, Identify
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -56,7 +52,6 @@ class HostOptions:
     timeouts: Timeouts | None
     limits: Limits | None
     retention: Retention | None
-    linger: float
     dialects: bool
     profile: Profile | None
     report_errors: bool
@@ -73,7 +68,6 @@ class HostOptions:
             check_callable(name, getattr(self, name), signature)
         if self.oauth is not None and self.user is None:
             raise ArgumentError("oauth needs the user of each browser. Write Host(..., user=identify, oauth=...).")
-        check_seconds("linger", self.linger)
         if self.info is not None:
             check_info(self.info)
         if self.context is not None:

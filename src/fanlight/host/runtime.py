@@ -33,19 +33,23 @@ from fanlight.host.calls.turn import Turns
 from fanlight.host.consent.audit import Audit
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.policy import Policy
+from fanlight.host.documents.admission import DocumentAdmission
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.erasure import Erasure
-from fanlight.host.errors import BusError, StoreError
+from fanlight.host.errors import BusError, StoreError, UnknownViewError
 from fanlight.host.handlers import Handlers
-from fanlight.host.limits import Limits
 from fanlight.host.metrics import measure_loop_delay, measured
 from fanlight.host.options import HostOptions
-from fanlight.host.profile import Profile
+from fanlight.host.relay.asgi import Relay
+from fanlight.host.relay.documents import RelayedDocuments
+from fanlight.host.relay.service import RelayService
+from fanlight.host.settings import Limits, Profile, Timeouts
 from fanlight.host.store.base import ViewSummary
+from fanlight.host.store.memory import MemoryStore
 from fanlight.host.store.open import open_store
+from fanlight.host.store.sharing import SharingCheck
 from fanlight.host.tasks import HostTasks
-from fanlight.host.timeouts import Timeouts
-from fanlight.host.upstream.auth.oauth import CALLBACK, SignIns
+from fanlight.host.upstream.auth.oauth import SignIns
 from fanlight.host.upstream.auth.sign_in import SignIn
 from fanlight.host.upstream.events import (
     CredentialsRejected,
@@ -56,7 +60,7 @@ from fanlight.host.upstream.events import (
 )
 from fanlight.host.upstream.router import ServerRouter
 from fanlight.host.upstream.servers import Servers
-from fanlight.host.validation import check_hosts, check_origins
+from fanlight.host.validation import check_hosts, check_origins, check_seconds, check_user
 from fanlight.host.views.app_tools import AppTools, offered_tools
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.closer import ViewCloser
@@ -70,7 +74,6 @@ from fanlight.host.views.tokens import ViewTokens
 from fanlight.host.web.asgi import Web
 from fanlight.host.web.opener import ViewOpener
 from fanlight.host.web.origins import HostNames
-from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -92,10 +95,11 @@ class Runtime:
         policy, profile = options.policy or Policy(), options.profile or Profile()
         dialects = options.dialects
         self.timeouts = timeouts
+        self._identify = options.user
         self.store = measured(open_store(options.store))
         self.tasks = HostTasks()
         bus = open_bus(options.bus, options.store, timeouts.lease)
-        self.workers = Workers(bus, self.store, self.tasks, limits.bus_bytes)
+        self.workers = Workers(bus, self.store, self.tasks, limits.bus_bytes, sorted(map(str, servers)))
         self.sign_ins = (
             None
             if options.oauth is None
@@ -103,7 +107,7 @@ class Runtime:
                 options.oauth,
                 servers,
                 self.store,
-                timeouts.sign_in,
+                timeouts,
                 self._begin_sign_in,
                 self.workers,
                 options.credentials,
@@ -113,10 +117,17 @@ class Runtime:
             servers,
             call_wait=timeouts.connect,
             slow_after=timeouts.tools,
+            request_timeout=timeouts.request,
+            link_timeout=timeouts.authorization,
+            start_timeout=timeouts.start,
+            sign_in_timeout=timeouts.sign_in,
+            exit_timeout=timeouts.exit,
+            max_bytes=limits.server_bytes,
             on_sampling=options.on_server_sampling,
             on_elicitation=options.on_elicitation,
             dialects=dialects,
             credentials=options.credentials if self.sign_ins is None else self.sign_ins.credentials,
+            credentials_timeout=timeouts.credentials,
             max_own=limits.user_connections,
             idle=timeouts.idle,
         )
@@ -160,9 +171,9 @@ class Runtime:
             limits=limits,
         )
         self.views = ViewRegistry(
-            self.records, self.sessions, self.app_tools, self.tasks, options.linger, self._view_ended
+            self.records, self.sessions, self.app_tools, self.tasks, timeouts.linger, self._view_ended
         )
-        self.closer = ViewCloser(self.records, self.views, self.holders, timeouts)
+        self.closer = ViewCloser(self.records, self.views, self.holders, self.tasks, timeouts)
         self.reader = DocumentReader(dialects=dialects)
         self.calls = CallRunner(
             self.servers,
@@ -176,9 +187,13 @@ class Runtime:
             limits=limits,
             dialects=dialects,
             tokens=self.tokens,
+            outcome_timeout=timeouts.outcome,
         )
         hosts = None if options.hosts is None else check_hosts(options.hosts)
         self.names = HostNames(options.sandbox_origin, hosts, check_origins(options.origins))
+        self.admission = DocumentAdmission(
+            self.servers, self.store, self.reader, policy, self.consent, self.log, dialects=dialects
+        )
         self.opener = ViewOpener(
             self.servers,
             self.store,
@@ -187,13 +202,22 @@ class Runtime:
             self.holders,
             self.closer,
             self.reader,
+            self.admission,
             policy,
-            self.consent,
             self.log,
             self.names,
             self.tokens,
-            dialects=dialects,
             report_errors=options.report_errors,
+        )
+        self.relayed = RelayService(
+            self.servers,
+            self.sessions,
+            self.requests,
+            RelayedDocuments(self.servers, self.admission, policy),
+            self.consent,
+            self.log,
+            self.tasks,
+            limits,
         )
         self.erasure = Erasure(
             self.store,
@@ -203,7 +227,9 @@ class Runtime:
             self.sign_ins,
             self.audit,
             self.workers,
+            self.tasks,
             timeouts,
+            knows_users=self.knows_users,
         )
         self._orphans = OrphanedCalls(
             self.store,
@@ -215,7 +241,7 @@ class Runtime:
             self.calls,
             timeouts.lease,
         )
-        self._identify = options.user
+        self._is_in_memory = options.store is None or isinstance(options.store, MemoryStore)
         self._authorize = options.authorize
         self._retention = options.retention
         self._max_bytes = limits.message_bytes
@@ -226,12 +252,15 @@ class Runtime:
 
     async def __aenter__(self) -> Self:
         self.is_draining = False
+        self._warn_of_one_user()
         if self.workers.has_bus:
             await self._check_store()
             self._warn_of_processes()
         else:
             await self._orphans.cancel_all()
         await self._stack.enter_async_context(self.tasks)
+        if not self.workers.has_bus and not self._is_in_memory:
+            self.tasks.start_soon(SharingCheck(self.store, lambda: self.is_draining).run)
         await self.workers.start(PeerRequests(self))
         if self.workers.has_bus:
             self.tasks.start_soon(self._orphans.run)
@@ -264,11 +293,19 @@ class Runtime:
         """Raise StoreError if the store cannot be used."""
         await self.store.has_token("", "", 0.0)
 
+    def _warn_of_one_user(self) -> None:
+        if self._identify is None and self.names.sandbox is not None:
+            logger.warning(
+                "This host has a sandbox_origin, so others can reach it, but no users: everybody shares grants and "
+                "conversations. Write Host(..., user=identify), or user=lambda connection: 'me' for one person"
+            )
+
     def _warn_of_processes(self) -> None:
         if commands := self.router.unrouted_commands:
             logger.warning(
                 "Each worker starts its own process of %s. If such a server keeps state, workers disagree: write "
-                '{"command": ..., "affinity": "conversation"}, or serve it at a URL',
+                '{"command": ..., "affinity": "conversation"}, or serve it at a URL. If it keeps none, write '
+                '"affinity": "none"',
                 ", ".join(commands),
             )
 
@@ -285,6 +322,8 @@ class Runtime:
 
     async def drain(self, seconds: float) -> None:
         """Take no new pages, let calls and requests finish, and let other processes continue with the Views."""
+        check_seconds("seconds", seconds)
+        self.tasks.check_running()
         self.is_draining = True
         with anyio.move_on_after(seconds):
             while True:
@@ -310,7 +349,23 @@ class Runtime:
             ready=self.unreadiness,
             is_draining=lambda: self.is_draining or self.workers.is_cut_off,
             max_bytes=self._max_bytes,
+            open_timeout=self.timeouts.open,
+            prewarm_timeout=self.timeouts.prewarm,
             question_timeout=self.timeouts.question,
+            health_timeout=self.timeouts.health,
+        )
+
+    def relay(self) -> Relay:
+        """Return the ASGI app for front ends that render MCP Apps themselves."""
+        return Relay(
+            self.relayed,
+            self.records,
+            self.tokens,
+            self.names,
+            identify=self._identify,
+            authorize=self._authorize,
+            is_draining=lambda: self.is_draining or self.workers.is_cut_off,
+            max_bytes=self._max_bytes,
         )
 
     async def unreadiness(self) -> list[str]:
@@ -324,14 +379,6 @@ class Runtime:
             logger.warning("The bus failed a health check")
             return ["The bus failed."]
         return ["The host is stopping."] if self.is_draining else []
-
-    def check_redirect(self, path: str) -> None:
-        """Raise if browsers that come back from an authorization server do not arrive below a path."""
-        if self.sign_ins is not None and not self.sign_ins.redirect_uri.endswith(f"{path}/{CALLBACK}"):
-            raise ArgumentError(
-                f"redirect_uri is {self.sign_ins.redirect_uri!r}, but this host answers at {path}/{CALLBACK}. "
-                "Write that path in UserOAuth(redirect_uri=...), or give wrap() another one."
-            )
 
     @property
     def knows_users(self) -> bool:
@@ -372,6 +419,14 @@ class Runtime:
             return await self.holders.request(view, CallAppTool(view, name, arguments), seconds)
         return await self.requests.call_app_tool(self.views.live(view), name, arguments)
 
+    async def view_info(self, id: str) -> ViewInfo:
+        """Return what is known about a View. Raise UnknownViewError if there is none."""
+        record = await self.records.find(id)
+        if record is None:
+            raise UnknownViewError(f"No View has the id {id!r}.")
+        (info,) = await self.view_infos([record.summary])
+        return info
+
     async def view_infos(self, summaries: Sequence[ViewSummary]) -> list[ViewInfo]:
         """Return what is known about Views, from their stored data and their sessions."""
         alive = await self.alive_workers() if self.workers.has_bus else ()
@@ -380,6 +435,8 @@ class Runtime:
 
     async def disconnect_pages(self, user: str) -> None:
         """Close the sockets of all pages of a user."""
+        check_user(user)
+        self.tasks.check_running()
         await self.views.disconnect_pages(user)
         await self.workers.broadcast(PagesDisconnected(user))
 
@@ -388,8 +445,13 @@ class Runtime:
         await self.opener.reload(server, only_changed=only_changed)
         await self.workers.broadcast(ViewsReloaded(server, only_changed))
 
+    def set_profile(self, profile: Profile) -> None:
+        """Offer what a profile says to Views that are opened or loaded later, and to servers."""
+        self.sessions.profile = profile
+        self.servers.show_views(profile.extension)
+
     async def show_as(self, view: str, mode: str) -> None:
-        """Change the display mode of an open View."""
+        """Change the display mode of an open View, as if the user had chosen it."""
         if self.views.session(view) is None and self.workers.has_bus:
             self.views.check_mode(mode)
             await self.holders.request(view, ShowAs(view, mode), self.timeouts.browser)

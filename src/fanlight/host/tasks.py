@@ -1,5 +1,6 @@
-"""The background tasks of a host."""
+"""The background tasks of a host. An error in one is logged, and ends no other."""
 
+import logging
 import threading
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -8,8 +9,9 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from fanlight.host.background import log_errors
 from fanlight.protocol.errors import StateError
+
+logger = logging.getLogger(__name__)
 
 
 class HostTasks:
@@ -60,7 +62,7 @@ class HostTasks:
 
     def start_soon(self, work: Callable[..., Awaitable[object]], *arguments: object) -> None:
         """Start a task that nothing waits for."""
-        self._running_group().start_soon(log_errors, work, *arguments)
+        self._running_group().start_soon(_log_errors, work, *arguments)
 
     def cancel(self) -> None:
         """Cancel all tasks."""
@@ -73,3 +75,11 @@ class HostTasks:
                 "TestClient that means `with TestClient(app) as client:`), or use `async with host:`."
             )
         return self._group
+
+
+async def _log_errors(work: Callable[..., Awaitable[object]], *arguments: object) -> None:
+    """Await some work, and log its error instead of raising it."""
+    try:
+        await work(*arguments)
+    except Exception:
+        logger.exception("Unhandled error in the background task %s", getattr(work, "__qualname__", work))

@@ -12,6 +12,7 @@ defined there. A test compares this drawing with the classes.
     │   ├── ConfigError                    the configuration of a server is invalid
     │   ├── JavaScriptError                a script of a View cannot be read
     │   ├── LocalProtocolError             the host's code breaks an order of the standard
+    │   ├── ModelError                     `fanlight chat` cannot use a model
     │   ├── NotFoundError                  there is nothing of this name
     │   │   ├── UnknownServerError
     │   │   ├── UnknownToolError
@@ -43,6 +44,7 @@ defined there. A test compares this drawing with the classes.
     │   ├── OtherVersionError              a server does not support the version that `fanlight check` tries
     │   ├── ReportError                    a report was not written by a probe
     │   ├── RequestError                   a request to or from a View failed or was refused
+    │   │   ├── TooManyRequestsError       a View behind a relay exceeds a limit
     │   │   └── WorkerLostError            another worker of the host did not answer
     │   ├── ServerError                    the server answered with a JSON-RPC error
     │   │   └── InvalidResponseError       the server's response is not valid MCP
@@ -55,6 +57,7 @@ defined there. A test compares this drawing with the classes.
     └── RefusedError                       the user, a policy or a handler refused
         ├── DeclinedError                  for your handlers to raise
         ├── ElsewhereError                 another page shows the View
+        ├── FieldError                     for the function of a form to raise
         ├── InputRefusedError              a handler gave no input to a server that needs some
         └── ViewRefusedError               a page may not open a View
 
@@ -62,6 +65,14 @@ A message says what was expected, what was received, and what to write instead.
 """
 
 from pathlib import Path
+
+
+def sentence(text: object, longest: int | None = None) -> str:
+    """Return a text of somebody else as a sentence on one line, with one mark at its end; a longer one is cut."""
+    line = " ".join(str(text).split())
+    if longest is not None and len(line) > longest:
+        return f"{line[: longest - 3].rstrip()}..."
+    return line if line.endswith(("?", "!", "...")) else f"{line.rstrip('.')}."
 
 
 class FanlightError(Exception):

@@ -1,7 +1,7 @@
 """A source map from a bundled document to the author's files, written by servers for `fanlight dev` and `check`.
 
 The tool names a folder in the server's environment. For each document, the server writes a file into it that is named
-by the document's hash, with the `runs` and the `folder` that their files are in. Nothing of this is in the document.
+by the document's hash. It has the `runs`, and the `folder` that their files are in. The document does not change.
 """
 
 from collections.abc import Sequence

@@ -41,7 +41,7 @@ class Bus(Protocol):
     async def own(self, key: str, worker: str, seconds: float) -> str:
         """Return the worker that owns a key: the one that asked for it first and has a lease, otherwise this one.
 
-        A key that nobody asks for within some seconds has no owner any more.
+        A key that no worker asks for within `seconds` loses its owner.
         """
 
     async def leave(self, worker: str) -> None:

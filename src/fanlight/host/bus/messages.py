@@ -7,6 +7,13 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 
 @dataclass(frozen=True)
+class WorkerJoined:
+    """The sender has connected to the bus. Its servers have to be those of the receiver."""
+
+    servers: list[str]
+
+
+@dataclass(frozen=True)
 class CallChanged:
     """The caller of a View's call has stored its arguments, its result, or that it was cancelled."""
 
@@ -32,7 +39,8 @@ class ViewHeld:
 class HandOver:
     """Asks the holder of a View to end its session, because a page opens the View at the sender.
 
-    With the epoch of a page that resumes, another page that shows the View keeps it: the response says so.
+    With the epoch of a page that resumes, another page that shows the View keeps it, and a holder that drains keeps it
+    while requests of the View run: the response says so.
     """
 
     view: str
@@ -104,7 +112,7 @@ class ViewsReloaded:
 
 
 @dataclass(frozen=True)
-class ServerRequest:
+class ForwardedRequest:
     """Asks the worker that owns a conversation's connection to a server to send that server a request."""
 
     server: str
@@ -157,7 +165,8 @@ class Response:
 
 
 WorkerMessage = (
-    CallChanged
+    WorkerJoined
+    | CallChanged
     | PartialInput
     | ViewHeld
     | HandOver
@@ -169,7 +178,7 @@ WorkerMessage = (
     | UserErased
     | PagesDisconnected
     | ViewsReloaded
-    | ServerRequest
+    | ForwardedRequest
     | SignInFinished
     | SignedIn
     | RequestProgress

@@ -4,7 +4,9 @@ from typing import Final
 
 from fanlight.host.bus.base import Bus
 from fanlight.host.store.base import Store
-from fanlight.host.store.open import extra, is_redis, without_password
+from fanlight.host.store.memory import MemoryStore
+from fanlight.host.store.open import extra
+from fanlight.host.store.url import is_redis, without_password
 from fanlight.host.validation import check_methods
 from fanlight.protocol.errors import ArgumentError
 
@@ -20,7 +22,7 @@ def open_bus(bus: Bus | str | None, store: Store | str | None, lease: float) -> 
         bus = store if isinstance(store, str) and is_redis(store) else None
         if bus is None:
             return None
-    elif store is None:
+    elif store is None or isinstance(store, MemoryStore):
         raise ArgumentError(
             "bus connects processes that share a store, but the store is in memory. "
             'Write Host(..., store="postgresql://...", bus=...), or leave bus out in a program with one process.'

@@ -26,6 +26,8 @@ class PeerRequests:
         """Handle a notification."""
         runtime = self._runtime
         match message:
+            case messages.WorkerJoined(servers):
+                await runtime.workers.compare(sender, servers)
             case messages.CallChanged(view):
                 await runtime.views.refresh_call(view)
             case messages.PartialInput(view, arguments):
@@ -49,14 +51,15 @@ class PeerRequests:
             match message:
                 case messages.HandOver(view, epoch):
                     seconds = runtime.timeouts.handover * _HAND_OVER_SHARE
-                    return {} if await runtime.views.hand_over(view, epoch, seconds) else {"elsewhere": True}
+                    done = await runtime.views.hand_over(view, epoch, seconds, lambda: runtime.is_draining)
+                    return {"elsewhere": done == "elsewhere", "busy": done == "busy"}
                 case messages.CloseView(view):
                     await runtime.views.close(view)
                     return {}
                 case messages.ShowAs(view, mode):
                     await runtime.views.show_as(view, mode)
                     return {}
-                case messages.ServerRequest():
+                case messages.ForwardedRequest():
                     return await runtime.router.serve(message, progress)
                 case messages.SignInFinished(user, query) if runtime.sign_ins is not None:
                     finished = await runtime.sign_ins.finish_here(user, query)

@@ -18,10 +18,11 @@ from redis.exceptions import RedisError
 from fanlight.host.backoff import Backoff
 from fanlight.host.bus.base import Receive
 from fanlight.host.errors import BusError
+from fanlight.host.store.url import parse_redis_url
+from fanlight.protocol.errors import sentence
 
 logger = logging.getLogger(__name__)
 
-_LEASES: Final = "fanlight:bus:leases"
 _MAX_MESSAGES: Final = 10_000
 _BATCH: Final = 100
 _BACKOFF: Final = Backoff(first=0.1, maximum=5.0)
@@ -67,13 +68,16 @@ class RedisBus:
     """A `Bus` in Redis or Valkey. Needs the extra `fanlight[redis]`.
 
     Args:
-        url: The server and the number of a database: `redis://host:6379/0`.
+        url: The server and the number of a database: `redis://host:6379/0`. With `?namespace=chat`, the keys begin with
+            `chat:bus:`. Default: `fanlight:bus:`.
         lease: After how many seconds without a sign of life a worker counts as dead.
         timeout: How many seconds to wait for the server before `BusError` is raised.
     """
 
     def __init__(self, url: str, lease: float = 10.0, timeout: float = 5.0) -> None:
-        self._url = url
+        self._url, namespace = parse_redis_url(url)
+        self._prefix = f"{namespace}:bus"
+        self._leases = f"{self._prefix}:leases"
         self._lease = lease
         self._timeout = timeout
         self._client: Redis | None = None
@@ -96,7 +100,7 @@ class RedisBus:
         try:
             yield
         except (RedisError, OSError) as error:
-            raise BusError(f"Redis: {error}.") from error
+            raise BusError(f"Redis: {sentence(error)}") from error
 
     async def run(
         self,
@@ -118,7 +122,7 @@ class RedisBus:
             started = monotonic()
             try:
                 with anyio.fail_after(max(self._lease / 3, 1.0)):
-                    await self._redis().eval(_RENEW, 1, _LEASES, worker, int(self._lease * 1000))
+                    await self._redis().eval(_RENEW, 1, self._leases, worker, int(self._lease * 1000))
                 is_renewed = True
             except (RedisError, OSError):
                 is_renewed = False
@@ -139,18 +143,18 @@ class RedisBus:
             # A connection of its own, since reading blocks it.
             client: Any = self._connect(self._timeout + block)
             try:
-                await client.eval(_RENEW, 1, _LEASES, worker, int(self._lease * 1000))
+                await client.eval(_RENEW, 1, self._leases, worker, int(self._lease * 1000))
                 if failures:
                     logger.warning("Connected to the bus again, after %d attempts", failures)
                 await on_connected()
                 failures = 0
                 while True:
-                    found = await client.xread({_stream(worker): last}, count=_BATCH, block=int(block * 1000))
+                    found = await client.xread({self._stream(worker): last}, count=_BATCH, block=int(block * 1000))
                     for _, entries in found or ():
                         last = entries[-1][0]
                         async with client.pipeline(transaction=False) as pipe:
                             pipe.time()
-                            pipe.xtrim(_stream(worker), minid=last, approximate=True)
+                            pipe.xtrim(self._stream(worker), minid=last, approximate=True)
                             (seconds, microseconds), _ = await pipe.execute()
                         now = seconds + microseconds / 1e6
                         for id, fields in entries:
@@ -158,7 +162,7 @@ class RedisBus:
             except (RedisError, OSError) as error:
                 failures += 1
                 if failures == 1:
-                    logger.warning("The bus cannot be used: %s. Trying again", error)
+                    logger.warning("The bus cannot be used: %s Trying again", sentence(error))
             except Exception:  # a worker that no longer listens would seem to be alive
                 failures += 1
                 logger.exception("Unhandled error while receiving messages")
@@ -170,27 +174,29 @@ class RedisBus:
     async def send(self, worker: str, message: str) -> bool:
         expiry = int(self._lease * 20_000)
         with self._errors():
-            sent = await self._redis().eval(_SEND, 2, _LEASES, _stream(worker), worker, message, _MAX_MESSAGES, expiry)
+            sent = await self._redis().eval(
+                _SEND, 2, self._leases, self._stream(worker), worker, message, _MAX_MESSAGES, expiry
+            )
         return bool(sent)
 
     async def workers(self) -> Collection[str]:
         with self._errors():
-            found = await self._redis().eval(_WORKERS, 1, _LEASES)
+            found = await self._redis().eval(_WORKERS, 1, self._leases)
         return frozenset(each.decode() for each in found)
 
     async def own(self, key: str, worker: str, seconds: float) -> str:
         digest = hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()
         with self._errors():
             owner = await self._redis().eval(
-                _OWN, 2, _LEASES, f"fanlight:bus:owner:{digest}", worker, int(seconds * 1000)
+                _OWN, 2, self._leases, f"{self._prefix}:owner:{digest}", worker, int(seconds * 1000)
             )
         return str(owner.decode())
 
     async def leave(self, worker: str) -> None:
         with self._errors():
             async with self._redis().pipeline() as pipe:
-                pipe.zrem(_LEASES, worker)
-                pipe.delete(_stream(worker))
+                pipe.zrem(self._leases, worker)
+                pipe.delete(self._stream(worker))
                 await pipe.execute()
 
     async def close(self) -> None:
@@ -199,6 +205,5 @@ class RedisBus:
             with suppress(RedisError, OSError):
                 await client.aclose()
 
-
-def _stream(worker: str) -> str:
-    return f"fanlight:bus:worker:{worker}"
+    def _stream(self, worker: str) -> str:
+        return f"{self._prefix}:worker:{worker}"

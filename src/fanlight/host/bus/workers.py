@@ -4,12 +4,13 @@ A message that is too large for the bus is kept in the store, and only its key t
 worker id, finds no other workers, and sends nothing.
 """
 
+import hashlib
 import json
 import logging
 import math
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -24,6 +25,7 @@ from fanlight.host.bus.messages import (
     RequestCancelled,
     RequestProgress,
     Response,
+    WorkerJoined,
     WorkerMessage,
     from_json,
     to_json,
@@ -81,9 +83,12 @@ class Workers:
         store: Keeps large messages.
         tasks: Runs background tasks.
         max_bytes: The length of the longest message that travels over the bus.
+        servers: The names of the servers, which are the same at all workers of a program.
     """
 
-    def __init__(self, bus: Bus | None, store: Store, tasks: HostTasks, max_bytes: int) -> None:
+    def __init__(
+        self, bus: Bus | None, store: Store, tasks: HostTasks, max_bytes: int, servers: Sequence[str] = ()
+    ) -> None:
         self.id: str | None = None
         """The id of this worker while the host runs, or None without a bus."""
         self.is_cut_off = False
@@ -92,6 +97,9 @@ class Workers:
         self._store = store
         self._tasks = tasks
         self._max_bytes = max_bytes
+        self._servers = list(servers)
+        self._group = ""
+        self._warned: set[str] = set()
         self._pending: dict[str, _Pending] = {}
         self._served: dict[str, anyio.CancelScope] = {}
         self._handler: MessageHandler | None = None
@@ -107,8 +115,11 @@ class Workers:
         """Join the other workers: get an id and a lease, and receive messages from now on."""
         if self._bus is None:
             return
+        # Programs with other stores may use the same bus. They have nothing to say to each other.
+        secret = await self._store.secret()
+        self._group = f"{hashlib.sha256(f'bus {secret}'.encode()).hexdigest()[:12]}-"
         # A new id for each start, so that two processes that were forked from one never have the same.
-        self.id = secrets.token_hex(8)
+        self.id = f"{self._group}{secrets.token_hex(8)}"
         self._handler = handler
         self._tasks.start_soon(self._bus.run, self.id, self._receive, self._on_connected, self._on_lost)
 
@@ -136,16 +147,41 @@ class Workers:
         self._connected_at = monotonic()
         assert self._handler is not None
         self._tasks.start_soon(self._handler.resynchronise)
+        if self._servers:
+            self._tasks.start_soon(self._introduce)
+
+    async def _introduce(self) -> None:
+        """Send the other workers the servers of this one, so that both notice if they are of different programs."""
+        with suppress(BusError, StoreError):  # it is sent again after the next connection
+            await self.broadcast(WorkerJoined(self._servers))
+
+    async def compare(self, worker: str, servers: Sequence[str]) -> None:
+        """Warn if another worker has other servers than this one, once for each worker, and let it warn, too."""
+        if list(servers) == self._servers or worker in self._warned:
+            return
+        self._warned.add(worker)
+        logger.warning(
+            "A worker with the same store has other servers: %s instead of %s. Give all workers of a program the same, "
+            "and each program a database of its own, or another namespace in Redis: redis://host:6379/0?namespace=chat",
+            ", ".join(servers) or "none",
+            ", ".join(self._servers) or "none",
+        )
+        await self.notify(worker, WorkerJoined(self._servers))
 
     async def alive(self) -> Collection[str]:
         """Return the ids of the workers that are alive, this one among them. Raise BusError if that is not known."""
-        return () if self._bus is None else await self._bus.workers()
+        return () if self._bus is None else await self._alive()
+
+    async def _alive(self) -> Collection[str]:
+        """Return the workers of this program: those whose ids begin like that of this one."""
+        assert self._bus is not None
+        return [worker for worker in await self._bus.workers() if worker.startswith(self._group)]
 
     async def owner(self, *key: str | None) -> str | None:
         """Return the worker that owns a key, if it is another one. Raise BusError if that is not known."""
         if self._bus is None or self.id is None:
             return None
-        owner = await self._bus.own(json.dumps(key), self.id, _OWNERSHIP_SECONDS)
+        owner = await self._bus.own(json.dumps([self._group, *key]), self.id, _OWNERSHIP_SECONDS)
         return None if owner == self.id else owner
 
     async def check(self) -> None:
@@ -224,7 +260,7 @@ class Workers:
                 await pending.done.wait()
             if not pending.done.is_set() and self._bus is not None:
                 with suppress(BusError):  # whether the worker is alive is not known now
-                    if pending.worker not in await self._bus.workers():
+                    if pending.worker not in await self._alive():
                         raise WorkerLostError("The process that has this View has ended.")
 
     async def _send(

@@ -91,11 +91,6 @@ class Call:
         return self._stream.arguments
 
     @property
-    def is_streaming(self) -> bool:
-        """Whether the model is still writing the arguments."""
-        return self._stream.is_open
-
-    @property
     def is_begun(self) -> bool:
         """Whether the call waits for `run` or `cancel`."""
         return not self._complete
@@ -142,6 +137,8 @@ class Call:
             try:
                 await self._runner.show_input(self.view, arguments)
                 result = await self._execute(arguments)
+                await self._finish(arguments, result)
+                return result
             except CallCancelledError as error:
                 await self._runner.show_cancelled(self.view, error.user_message)
                 raise
@@ -152,9 +149,6 @@ class Call:
                 with anyio.CancelScope(shield=True):
                     await self._runner.show_cancelled(self.view, self.cancelled or "The call was cancelled.")
                 raise
-            with anyio.CancelScope(shield=True):  # the server has done it, so it is too late to cancel
-                await self._finish(arguments, result)
-            return result
         raise CallCancelledError(self.server, self.cancelled or "The call was cancelled.")
 
     async def show_result(self, arguments: JSONObject, result: JSONObject) -> None:
@@ -174,7 +168,8 @@ class Call:
         if self.view is not None:
             await self._runner.show_result(self.view, result)
         elif self._brings_views:
-            self.views = await self._runner.open_embedded(self.server, self.tool, self._owner, arguments, result)
+            with anyio.CancelScope(shield=True):  # the server has done it, so it is too late to cancel
+                self.views = await self._runner.open_embedded(self.server, self.tool, self._owner, arguments, result)
         self.result = result
 
     async def cancel(self, reason: str | None = None) -> None:

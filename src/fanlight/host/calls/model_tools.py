@@ -104,11 +104,9 @@ def _unique(wanted: str, taken: set[str]) -> str:
 
     A name that has to be changed ends with a digest of the original one, so it is the same in every list.
     """
-    for name in _candidates(wanted):
-        if name not in taken:
-            taken.add(name)
-            return name
-    raise AssertionError("the candidates do not end")
+    name = next(each for each in _candidates(wanted) if each not in taken)
+    taken.add(name)
+    return name
 
 
 def plain_name(name: str) -> str:

@@ -1,8 +1,10 @@
 """Runs the model's tool calls: calls the server, and shows input and result in Views."""
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import anyio
@@ -13,7 +15,7 @@ from fanlight.host.calls.stream import ArgumentStream
 from fanlight.host.documents.reader import DocumentReader
 from fanlight.host.documents.tool_link import link_row, view_uri
 from fanlight.host.errors import CallCancelledError, ServerError, StoreError
-from fanlight.host.limits import Limits
+from fanlight.host.settings import Limits
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.tasks import HostTasks
 from fanlight.host.upstream.router import ServerRouter
@@ -63,7 +65,9 @@ class CallRunner:
         limits: Limits,
         dialects: bool,
         tokens: ViewTokens,
+        outcome_timeout: float,
     ) -> None:
+        self._outcome_timeout = outcome_timeout
         self._servers = servers
         self._router = router
         self._records = records
@@ -122,10 +126,34 @@ class CallRunner:
             session.tool_input(arguments)
 
     async def show_result(self, view: str, result: JSONObject) -> None:
-        """Store the result of a call, and send it to its View. Raise CallCancelledError if it is cancelled."""
-        if not await self._finish(view, result=result):
-            await self._check_not_cancelled(view)
-            return
+        """Store the result of a call, and send it to its View. Raise CallCancelledError if it is cancelled.
+
+        With several workers, wait until it is stored: before that, another worker may cancel the call, because this one
+        seems to be dead. Raise StoreError after `Timeouts.outcome`.
+        """
+        give_up = monotonic() + self._outcome_timeout
+        for attempt in itertools.count(1):
+            try:
+                with anyio.CancelScope(shield=True):  # the server has done it, so it is too late to cancel
+                    return await self._store_result(view, result)
+            except StoreError as error:
+                delay = _BACKOFF.delay(attempt)
+                if monotonic() + delay > give_up:
+                    raise
+                if attempt == 1:
+                    logger.warning("View %s: the result of its call waits until it can be stored: %s", view, error)
+            await anyio.sleep(delay)
+
+    async def _store_result(self, view: str, result: JSONObject) -> None:
+        if self._records.is_shared:
+            is_stored = await self._change(view, result=result)
+        else:
+            is_stored = await self._finish(view, result=result)
+        if not is_stored:
+            record = await self._check_not_cancelled(view)
+            if record is None or record.result != result:
+                return
+            # An attempt before this one seemed to fail, and did not.
         # Looked up again, because the View may have been loaded again while the tool ran.
         if (session := self._views.session(view)) is not None:
             session.tool_result(result)
@@ -138,11 +166,12 @@ class CallRunner:
         if (session := self._views.session(view)) is not None:
             session.tool_cancelled(reason)
 
-    async def _check_not_cancelled(self, view: str) -> None:
-        """Raise CallCancelledError if a call was recorded and shown as cancelled: this worker was cut off."""
+    async def _check_not_cancelled(self, view: str) -> ViewRecord | None:
+        """Return the record of a View. Raise CallCancelledError if its call was cancelled: this worker was cut off."""
         record = await self._records.refresh(view)
         if record is not None and record.cancelled is not None:
             raise CallCancelledError(record.server, record.cancelled)
+        return record
 
     async def _finish(self, view: str, **outcome: Any) -> bool:
         """Store the outcome of a call, or later if the store fails. Return False if the call has ended before."""

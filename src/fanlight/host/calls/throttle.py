@@ -1,8 +1,9 @@
 """When a View is sent the arguments that a model is still writing.
 
-Each time, the whole object is sent: at most sixty times a second, only when the last one was acknowledged, and only
-when it has grown by a twentieth or a quarter of a second has passed, so that a pause of the model leaves nothing out.
-Together that is at most 25 times the complete arguments; sending every piece would be quadratic.
+Each time, the whole object is sent. An update is due if the last one was acknowledged, and the object has grown by 5 %
+or a quarter of a second has passed; and at most sixty times a second. The pause makes sure that a View has everything
+while the model thinks. Together, the updates are at most 25 times as long as the complete arguments; sending every
+piece would be quadratic.
 """
 
 import math

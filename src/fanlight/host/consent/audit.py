@@ -8,6 +8,7 @@ import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Literal
 
 import anyio
@@ -15,6 +16,7 @@ import anyio
 from fanlight.host.errors import StoreError
 from fanlight.host.json_text import encode_json
 from fanlight.host.store.base import AuditQuery, AuditRecord, Store
+from fanlight.host.store.memory import MemoryStore
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -24,6 +26,8 @@ Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
 """How arguments are recorded: whole, as a SHA-256 digest, not at all, or as a function returns them."""
 
 INTERVAL: Final = 0.25
+
+_no_scope: Final = nullcontext[object]
 
 
 class Audit:
@@ -36,7 +40,10 @@ class Audit:
         self._keep = arguments
         self._buffer: list[AuditRecord] = []
         self._written = 0
-        self._lock = anyio.Lock()
+        self._is_writing = False
+        self._write_ended: anyio.Event | None = None
+        # A scope costs more than a record in memory, which is never interrupted.
+        self._scope = _no_scope if isinstance(store, MemoryStore) else _shield
 
     async def run(self) -> None:
         """Write buffered records at intervals, until cancelled."""
@@ -67,17 +74,26 @@ class Audit:
 
         The records of all callers that wait at the same time are written together.
         """
-        if self._written >= number:
-            return
-        async with self._lock:
-            if self._written >= number:
-                return
-            records = self._buffer[:]
-            # A write that was begun is finished, so that no record is written twice.
-            with anyio.CancelScope(shield=True):
+        while self._written < number:
+            if self._is_writing:
+                self._write_ended = self._write_ended or anyio.Event()
+                await self._write_ended.wait()
+            else:
+                await self._write_all()
+
+    async def _write_all(self) -> None:
+        self._is_writing = True
+        records = self._buffer[:]
+        try:
+            with self._scope():
                 await self._store.record(records)
             del self._buffer[: len(records)]
             self._written += len(records)
+        finally:
+            self._is_writing = False
+            if self._write_ended is not None:
+                self._write_ended.set()
+                self._write_ended = None
 
     def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
         """Return how the arguments of a request are recorded."""
@@ -96,6 +112,11 @@ class Audit:
         await self.flush()
         async for record in self._store.records(query):
             yield record
+
+
+def _shield() -> AbstractContextManager[object]:
+    """Finish a write that was begun, so that no record is written twice."""
+    return anyio.CancelScope(shield=True)
 
 
 def now() -> float:

@@ -18,8 +18,9 @@ from fanlight.host.consent.policy import Allow, App, Ask, Decision, Deny
 from fanlight.host.consent.question import Asker, Kind, Question
 from fanlight.host.errors import RequestError
 from fanlight.host.handlers import Handlers
-from fanlight.host.limits import Limits
+from fanlight.host.settings import Limits
 from fanlight.host.store.base import AuditRecord, Grant, Store
+from fanlight.host.validation import check_user
 from fanlight.host.views.page.frames import Answer, AskUser
 from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
@@ -32,6 +33,8 @@ _MAX_REQUESTS: Final = 10
 """The most requests that one question has."""
 _GATHER: Final = 0.05
 """How many seconds to wait for further requests of a View before its user is asked."""
+NOBODY: Final = "Nobody is there to allow this."
+"""Why a request is denied if no page shows its View, and the program has no handler."""
 
 
 @dataclass(eq=False)
@@ -95,6 +98,7 @@ class Consent:
 
     async def grants(self, user: str | None) -> list[Grant]:
         """Return the permanent grants of a user."""
+        check_user(user)
         return await self._store.grants(user)
 
     async def revoke(self, grant: Grant, by: Literal["user", "program"]) -> None:
@@ -196,7 +200,7 @@ class Consent:
         except RequestError as unanswered:
             by, answer, refusal = "nobody", None, f"{unanswered} Nobody allowed this."
         else:
-            refusal = "Nobody is there to allow this." if answer is None else "The user denied this."
+            refusal = NOBODY if answer is None else "The user denied this."
         if answer == "deny":
             view.denials += 1
         elif answer is not None:

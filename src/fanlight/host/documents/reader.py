@@ -7,10 +7,13 @@ from fanlight.host.documents.view_document import UiMetadata, ViewDocument, pars
 from fanlight.host.errors import CallCancelledError, ServerError, ViewError, ViewUnavailableError
 from fanlight.host.shared_lock import SharedLock
 from fanlight.host.upstream.events import Listener, ResourcesChanged, ResourceUpdated, ServerEvent, StatusChanged
+from fanlight.protocol.errors import sentence
 from fanlight.protocol.extension import URI_SCHEME
-from fanlight.protocol.jsonrpc import JSONObject
+from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
 
 _MAX_PAGES: Final = 100
+_NOT_FOUND: Final = (-32002, INVALID_PARAMS)
+"""The codes with which servers of different protocol versions report that a resource does not exist."""
 
 _Key = tuple[str, str | None]
 """The connection that a document comes from: the server, and the user that the connection belongs to."""
@@ -118,7 +121,8 @@ async def read_document(source: Source, uri: str, *, dialects: bool = True) -> V
             listed = await _listed_metadata(source, uri, dialects)
             metadata = UiMetadata(listed.ui, (*metadata.older, *listed.older))
     except ServerError as error:
-        raise ViewError(f"{source.name} cannot give the View {uri}: {error.message}") from error
+        fix = " Register the View under exactly the URI that the tool names." if error.code in _NOT_FOUND else ""
+        raise ViewError(f"{source.name} cannot give the View {uri}: {sentence(error.message)}{fix}") from error
     except CallCancelledError as error:
         raise ViewUnavailableError(f"The View {uri} could not be read from {error}", error) from error
     return parse_document(uri, item, metadata, dialects=dialects)

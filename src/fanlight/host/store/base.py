@@ -374,7 +374,7 @@ class Store(Protocol):
         """Remove the documents that expired before a time."""
 
     async def put_payload(self, key: str, body: bytes, expires: float) -> None:
-        """Keep a message between workers that is too large for the bus, until it is taken or expires."""
+        """Keep a message between workers that is too large for the bus, until it is taken, replaced, or expires."""
 
     async def take_payload(self, key: str) -> bytes | None:
         """Return what `put_payload` kept, and remove it; None if there is nothing, or it has expired."""

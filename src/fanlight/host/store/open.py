@@ -1,6 +1,5 @@
 """Opens the store of `Host(store=...)`."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 from fanlight.host.store.base import Store
 from fanlight.host.store.memory import MemoryStore
 from fanlight.host.store.sqlite import SqliteStore
+from fanlight.host.store.url import is_redis, without_password
 from fanlight.host.validation import check_methods
 from fanlight.protocol.errors import ArgumentError
 
@@ -36,16 +36,6 @@ def _open_url(url: str) -> Store:
             from fanlight.host.store.redis import RedisStore
         return RedisStore(url)
     raise ArgumentError(f"store is {without_password(url)!r}, expected {_EXPECTED}.")
-
-
-def without_password(url: str) -> str:
-    """Return a URL for an error message."""
-    return re.sub(r"//.*@", "//...@", url)
-
-
-def is_redis(url: str) -> bool:
-    """Return whether a URL is that of a Redis or Valkey server."""
-    return url.partition("://")[0] in ("redis", "rediss")
 
 
 @contextmanager

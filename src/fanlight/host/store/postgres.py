@@ -7,13 +7,23 @@ from typing import Any, Final
 
 import anyio
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from fanlight.host.errors import StoreError
 from fanlight.host.store.postgres_schema import migrate
 from fanlight.host.store.sql import Row, SqlStore, Statement
+from fanlight.host.store.url import check_password
+from fanlight.protocol.errors import ArgumentError, sentence
 
 _Connection = psycopg.AsyncConnection[Row]
+
+_CAUSE_TIMEOUT: Final = 2  # the least that libpq allows
+
+_RIGHTS: Final = (
+    "The user of the URL has to own the schema fanlight, or may create it: "
+    "`create schema fanlight authorization <user>`, or `grant create on database <database> to <user>`."
+)
 
 # PostgreSQL's texts cannot contain NUL, so it is written as a private character and a zero.
 _ESCAPE: Final = "\ue000"
@@ -31,6 +41,14 @@ class PostgresStore(SqlStore):
     _next_seen = "default"
 
     def __init__(self, url: str, timeout: float = 10.0, max_connections: int = 10) -> None:
+        check_password(url)
+        try:
+            self._password = str(conninfo_to_dict(url).get("password") or "")
+        except psycopg.ProgrammingError:  # its message may quote the password
+            raise ArgumentError(
+                "The URL of the store is not one of PostgreSQL. Write postgresql://user:password@host/database, with "
+                "special characters of the password escaped: urllib.parse.quote(password, safe='') does."
+            ) from None
         self._url = url
         self._timeout = timeout
         self._max_connections = max_connections
@@ -55,22 +73,46 @@ class PostgresStore(SqlStore):
         try:
             async with (await self._open()).connection() as connection:
                 yield connection
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
-            raise StoreError(f"PostgreSQL: {error}.") from error
+        except PoolTimeout as error:
+            # The pool knows only that there is no connection. A connection of our own knows why.
+            raise StoreError(self._explain(await self._find_cause() or error)) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreError(f"{self._explain(error)} {_RIGHTS}") from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise StoreError(self._explain(error)) from error
+
+    def _explain(self, error: Exception) -> str:
+        text = str(error)
+        return f"PostgreSQL: {sentence(text.replace(self._password, '...') if self._password else text)}"
+
+    async def _find_cause(self) -> Exception | None:
+        """Return why no connection can be opened, or None if one can."""
+        try:
+            options = {**self._options(), "connect_timeout": _CAUSE_TIMEOUT}
+            async with await psycopg.AsyncConnection.connect(self._url, **options):
+                return None
+        except psycopg.Error as error:
+            return error
+
+    def _options(self) -> dict[str, Any]:
+        milliseconds = int(self._timeout * 1000)
+        return {
+            "autocommit": True,
+            "connect_timeout": max(int(self._timeout), 2),
+            "options": f"-c search_path=fanlight -c statement_timeout={milliseconds}",
+        }
 
     async def _open(self) -> AsyncConnectionPool[_Connection]:
         """Return the pool of connections. The first use creates the tables, or brings them up to date."""
         async with self._lock:
             if self._pool is None:
-                milliseconds = int(self._timeout * 1000)
+                # Before the pool, which would try again and again, and log why but not say it.
+                async with await psycopg.AsyncConnection.connect(self._url, **self._options()) as first:
+                    await migrate(first)
                 pool = AsyncConnectionPool(
                     self._url,
                     connection_class=_Connection,
-                    kwargs={
-                        "autocommit": True,
-                        "connect_timeout": max(int(self._timeout), 2),
-                        "options": f"-c search_path=fanlight -c statement_timeout={milliseconds}",
-                    },
+                    kwargs=self._options(),
                     min_size=1,
                     max_size=self._max_connections,
                     timeout=self._timeout,
@@ -79,8 +121,6 @@ class PostgresStore(SqlStore):
                 )
                 try:
                     await pool.open(wait=True, timeout=self._timeout)
-                    async with pool.connection() as connection:
-                        await migrate(connection)
                 except BaseException:
                     with anyio.CancelScope(shield=True):
                         await pool.close()

@@ -57,7 +57,10 @@ async def migrate(connection: psycopg.AsyncConnection[Any]) -> None:
     """Apply the steps that a database lacks, all or none of them. Raise `StoreError` if it is of a newer version."""
     async with connection.transaction():
         await connection.execute("select pg_advisory_xact_lock(%s)", [_LOCK])  # another process may start now
-        await connection.execute("create schema if not exists fanlight")
+        # Creating a schema needs a right on the database, even if the schema exists.
+        found = await connection.execute("select from pg_namespace where nspname = 'fanlight'")
+        if await found.fetchone() is None:
+            await connection.execute("create schema fanlight")
         await connection.execute("create table if not exists fanlight.version (version integer not null)")
         row = await (await connection.execute("select max(version) from fanlight.version")).fetchone()
         version = row[0] if row and row[0] is not None else 0

@@ -1,7 +1,8 @@
 """A store in Redis or Valkey, which several processes can share.
 
 What survives a crash of the server depends on its persistence: `appendfsync everysec` can lose a second, `always`
-nothing. The keys begin with `fanlight:`; every index is a sorted set, so that reading is in order and in pages.
+nothing. The keys begin with a namespace, `fanlight:` by default; every index is a sorted set, so that reading is in
+order and in pages.
 """
 
 import hashlib
@@ -32,6 +33,8 @@ from fanlight.host.store.base import (
     ViewSummary,
 )
 from fanlight.host.store.sql import COLUMNS, check_changes, to_column, to_record
+from fanlight.host.store.url import parse_redis_url
+from fanlight.protocol.errors import sentence
 from fanlight.protocol.jsonrpc import JSONObject
 
 _VERSION: Final = 1
@@ -71,12 +74,13 @@ class RedisStore:
     """A `Store` in Redis or Valkey. Needs the extra `fanlight[redis]`.
 
     Args:
-        url: The server and the number of a database: `redis://host:6379/0`.
+        url: The server and the number of a database: `redis://host:6379/0`. With `?namespace=chat`, the keys begin with
+            `chat:`, so that several programs can share the database. Default: `fanlight:`.
         timeout: How many seconds to wait for the server before `StoreError` is raised.
     """
 
     def __init__(self, url: str, timeout: float = 10.0) -> None:
-        self._url = url
+        self._url, self._namespace = parse_redis_url(url)
         self._timeout = timeout
         self._client: Redis | None = None
         self._is_current = False
@@ -93,8 +97,8 @@ class RedisStore:
                 protocol=2,
             )
         if not self._is_current:
-            await self._client.set(_key("version"), _VERSION, nx=True)
-            version = int(await self._client.get(_key("version")) or _VERSION)
+            await self._client.set(self._key("version"), _VERSION, nx=True)
+            version = int(await self._client.get(self._key("version")) or _VERSION)
             if version > _VERSION:
                 raise StoreError(
                     f"The database was written by a newer Fanlight: its version is {version}, and this one reads "
@@ -108,7 +112,7 @@ class RedisStore:
         try:
             yield
         except RedisError as error:
-            raise StoreError(f"Redis: {error}.") from error
+            raise StoreError(f"Redis: {sentence(error)}") from error
 
     async def close(self) -> None:
         client, self._client, self._is_current = self._client, None, False
@@ -121,20 +125,20 @@ class RedisStore:
     async def add(self, record: ViewRecord) -> None:
         with self._errors():
             redis = await self._redis()
-            number = await redis.incr(_key("views", "number"))
-            owner = _key("views", "of", record.user, record.conversation)
+            number = await redis.incr(self._key("views", "number"))
+            owner = self._key("views", "of", record.user, record.conversation)
             fields = {column: _text(column, getattr(record, column)) for column in COLUMNS}
             async with redis.pipeline() as pipe:
                 pipe.hset(
-                    _key("view", record.id),
+                    self._key("view", record.id),
                     mapping={"owner": owner, **{column: value for column, value in fields.items() if value}},
                 )
-                for index in _view_indexes(record.user, record.conversation):
+                for index in self._view_indexes(record.user, record.conversation):
                     pipe.zadd(index, {record.id: record.created})
                 if not record.closed:
                     pipe.zadd(owner, {record.id: number})
                     if record.result is None and record.cancelled is None:
-                        pipe.sadd(_key("views", "unfinished"), record.id)
+                        pipe.sadd(self._key("views", "unfinished"), record.id)
                 await pipe.execute()
 
     async def change(
@@ -144,7 +148,7 @@ class RedisStore:
         check_changes(only_if)
         pairs = [*only_if.items(), *changes.items()]
         fields = [part for column, value in pairs for part in (column, _text(column, value))]
-        keys = [_key("view", id), _key("views", "unfinished")]
+        keys = [self._key("view", id), self._key("views", "unfinished")]
         with self._errors():
             redis = await self._redis()
             holder = await redis.eval(_CHANGE, len(keys), *keys, id, len(only_if), *fields)
@@ -152,7 +156,7 @@ class RedisStore:
 
     async def load(self, id: str) -> ViewRecord | None:
         with self._errors():
-            stored = await (await self._redis()).hgetall(_key("view", id))
+            stored = await (await self._redis()).hgetall(self._key("view", id))
         if not stored:
             return None
         fields = {name.decode(): value for name, value in stored.items()}
@@ -164,10 +168,10 @@ class RedisStore:
     ) -> list[tuple[str, list[Any]]]:
         """Return the ids of the open Views of a conversation, the oldest first, each with some columns."""
         redis = await self._redis()
-        ids = [id.decode() for id in await redis.zrange(_key("views", "of", user, conversation), 0, -1)]
+        ids = [id.decode() for id in await redis.zrange(self._key("views", "of", user, conversation), 0, -1)]
         async with redis.pipeline(transaction=False) as pipe:
             for id in ids:
-                pipe.hmget(_key("view", id), list(columns))
+                pipe.hmget(self._key("view", id), list(columns))
             rows = await pipe.execute()
         return [
             (id, [_value(value) for value in row])
@@ -181,7 +185,7 @@ class RedisStore:
             redis = await self._redis()
             async with redis.pipeline(transaction=False) as pipe:
                 for id, _ in found:
-                    pipe.hexists(_key("view", id), "result")
+                    pipe.hexists(self._key("view", id), "result")
                 done = await pipe.execute()
         return [
             ViewSummary(
@@ -216,7 +220,7 @@ class RedisStore:
         with self._errors():
             redis = await self._redis()
             for id, _ in await self._open_views(user, conversation, "server"):
-                found = await redis.eval(_TAKE_CONTEXT, 1, _key("view", id))
+                found = await redis.eval(_TAKE_CONTEXT, 1, self._key("view", id))
                 if found is not None:
                     server, tool, context = map(_value, found)
                     if context is not None:
@@ -235,25 +239,25 @@ class RedisStore:
     async def unfinished(self) -> list[UnfinishedCall]:
         with self._errors():
             redis = await self._redis()
-            ids = [id.decode() for id in await redis.smembers(_key("views", "unfinished"))]
+            ids = [id.decode() for id in await redis.smembers(self._key("views", "unfinished"))]
             async with redis.pipeline(transaction=False) as pipe:
                 for id in ids:
-                    pipe.hget(_key("view", id), "caller")
+                    pipe.hget(self._key("view", id), "caller")
                 callers = await pipe.execute()
         return [UnfinishedCall(id, _value(caller)) for id, caller in zip(ids, callers, strict=True)]
 
     async def add_token(self, digest: str, view: str, expires: float) -> None:
         with self._errors():
             async with (await self._redis()).pipeline() as pipe:
-                pipe.set(_key("token", digest), json.dumps([view, expires]), pxat=int(expires * 1000) + 1000)
-                pipe.sadd(_key("tokens", view), digest)
-                pipe.expireat(_key("tokens", view), int(expires) + 1, gt=True)
-                pipe.expireat(_key("tokens", view), int(expires) + 1, nx=True)
+                pipe.set(self._key("token", digest), json.dumps([view, expires]), pxat=int(expires * 1000) + 1000)
+                pipe.sadd(self._key("tokens", view), digest)
+                pipe.expireat(self._key("tokens", view), int(expires) + 1, gt=True)
+                pipe.expireat(self._key("tokens", view), int(expires) + 1, nx=True)
                 await pipe.execute()
 
     async def has_token(self, digest: str, view: str, now: float) -> bool:
         with self._errors():
-            stored = await (await self._redis()).get(_key("token", digest))
+            stored = await (await self._redis()).get(self._key("token", digest))
         if stored is None:
             return False
         owner, expires = json.loads(stored)
@@ -263,64 +267,66 @@ class RedisStore:
 
     async def grant(self, grant: Grant) -> None:
         with self._errors():
-            await (await self._redis()).sadd(_key("grants", grant.user), _grant_text(grant))
+            await (await self._redis()).sadd(self._key("grants", grant.user), _grant_text(grant))
 
     async def is_granted(self, grant: Grant) -> bool:
         with self._errors():
-            return bool(await (await self._redis()).sismember(_key("grants", grant.user), _grant_text(grant)))
+            return bool(await (await self._redis()).sismember(self._key("grants", grant.user), _grant_text(grant)))
 
     async def grants(self, user: str | None) -> list[Grant]:
         with self._errors():
-            members = await (await self._redis()).smembers(_key("grants", user))
+            members = await (await self._redis()).smembers(self._key("grants", user))
         found = sorted(json.loads(member) for member in members)
         return [Grant(server, uri, kind, key, user) for server, uri, kind, key in found]
 
     async def revoke(self, grant: Grant) -> None:
         with self._errors():
-            await (await self._redis()).srem(_key("grants", grant.user), _grant_text(grant))
+            await (await self._redis()).srem(self._key("grants", grant.user), _grant_text(grant))
 
     async def pin(self, server: str, uri: str, sha256: str, user: str | None) -> None:
         with self._errors():
-            await (await self._redis()).hset(_key("pins", user), json.dumps([server, uri]), sha256)
+            await (await self._redis()).hset(self._key("pins", user), json.dumps([server, uri]), sha256)
 
     async def pinned(self, server: str, uri: str, user: str | None) -> str | None:
         with self._errors():
-            sha256 = await (await self._redis()).hget(_key("pins", user), json.dumps([server, uri]))
+            sha256 = await (await self._redis()).hget(self._key("pins", user), json.dumps([server, uri]))
         return None if sha256 is None else sha256.decode()
 
     async def secret(self) -> str:
         with self._errors():
             redis = await self._redis()
-            await redis.set(_key("secret"), secrets.token_hex(32), nx=True)
-            value: bytes = await redis.get(_key("secret"))
+            await redis.set(self._key("secret"), secrets.token_hex(32), nx=True)
+            value: bytes = await redis.get(self._key("secret"))
         return value.decode()
 
     async def set_credentials(self, user: str, server: str, credentials: JSONObject) -> None:
         with self._errors():
-            await (await self._redis()).hset(_key("credentials", user), json.dumps(server), json.dumps(credentials))
+            await (await self._redis()).hset(
+                self._key("credentials", user), json.dumps(server), json.dumps(credentials)
+            )
 
     async def credentials(self, user: str, server: str) -> JSONObject | None:
         with self._errors():
-            stored = await (await self._redis()).hget(_key("credentials", user), json.dumps(server))
+            stored = await (await self._redis()).hget(self._key("credentials", user), json.dumps(server))
         return None if stored is None else json.loads(stored)
 
     # Documents
 
     async def add_document(self, document: StoredDocument) -> None:
-        key = _key("document", document.label, document.address)
+        key = self._key("document", document.label, document.address)
         about = json.dumps([dict(document.headers), document.expires, document.user])
         with self._errors():
             async with (await self._redis()).pipeline() as pipe:
                 pipe.hset(key, mapping={"body": document.body, "about": about})
-                pipe.zadd(_key("documents"), {key: document.expires})
+                pipe.zadd(self._key("documents"), {key: document.expires})
                 if document.user is not None:
-                    pipe.sadd(_key("documents", document.user), key)
+                    pipe.sadd(self._key("documents", document.user), key)
                 await pipe.execute()
 
     async def document(self, label: str, address: str, now: float) -> StoredDocument | None:
         with self._errors():
             redis = await self._redis()
-            body, about = await redis.hmget(_key("document", label, address), ["body", "about"])
+            body, about = await redis.hmget(self._key("document", label, address), ["body", "about"])
         if body is None or about is None:
             return None
         headers, expires, user = json.loads(about)
@@ -329,25 +335,27 @@ class RedisStore:
     async def remove_documents(self, expired_before: float) -> None:
         with self._errors():
             redis = await self._redis()
-            keys = await redis.zrangebyscore(_key("documents"), "-inf", f"({expired_before}", start=0, num=_PAGE_SIZE)
+            keys = await redis.zrangebyscore(
+                self._key("documents"), "-inf", f"({expired_before}", start=0, num=_PAGE_SIZE
+            )
             if keys:
                 await self._remove_documents(redis, keys)
 
     async def _remove_documents(self, redis: Any, keys: Sequence[bytes]) -> None:
         async with redis.pipeline() as pipe:
             pipe.delete(*keys)
-            pipe.zrem(_key("documents"), *keys)
+            pipe.zrem(self._key("documents"), *keys)
             await pipe.execute()
 
     # Messages between workers
 
     async def put_payload(self, key: str, body: bytes, expires: float) -> None:
         with self._errors():
-            await (await self._redis()).set(_key("payload", key), body, pxat=int(expires * 1000))
+            await (await self._redis()).set(self._key("payload", key), body, pxat=int(expires * 1000))
 
     async def take_payload(self, key: str) -> bytes | None:
         with self._errors():
-            body: bytes | None = await (await self._redis()).getdel(_key("payload", key))
+            body: bytes | None = await (await self._redis()).getdel(self._key("payload", key))
         return body
 
     # The audit
@@ -356,10 +364,10 @@ class RedisStore:
         with self._errors():
             redis = await self._redis()
             # The numbers are reserved first, so that a write that is repeated after an error writes nothing twice.
-            last = await redis.incrby(_key("audit", "number"), len(records))
+            last = await redis.incrby(self._key("audit", "number"), len(records))
             async with redis.pipeline() as pipe:
                 for number, record in enumerate(records, last - len(records) + 1):
-                    _write_record(pipe, number, record)
+                    self._write_record(pipe, number, record)
                 await pipe.execute()
 
     async def records(self, query: AuditQuery) -> AsyncIterator[AuditRecord]:
@@ -375,17 +383,17 @@ class RedisStore:
         self, view: str | None, user: str | None, conversation: str | None
     ) -> AsyncIterator[tuple[int, AuditRecord]]:
         """Return the records of the narrowest index, in pages, each with its number."""
-        index = _key("audit")
+        index = self._key("audit")
         for name, value in (("view", view), ("conversation", conversation), ("user", user)):
             if value is not None:
-                index = _key("audit", name, value)
+                index = self._key("audit", name, value)
                 break
         last = 0
         while True:
             with self._errors():
                 redis = await self._redis()
                 numbers = [int(each) for each in await redis.zrangebyscore(index, f"({last}", "+inf", 0, _PAGE_SIZE)]
-                texts = await redis.mget([_key("audit", number) for number in numbers]) if numbers else []
+                texts = await redis.mget([self._key("audit", number) for number in numbers]) if numbers else []
             for number, text in zip(numbers, texts, strict=True):
                 if text is not None:
                     yield number, AuditRecord._make(json.loads(text))
@@ -402,19 +410,23 @@ class RedisStore:
         erased: list[ErasedView] = []
         with self._errors():
             redis = await self._redis()
-            index = _view_indexes(selection.user, selection.conversation)[-1]
+            index = self._view_indexes(selection.user, selection.conversation)[-1]
             for id in [each.decode() for each in await redis.zrangebyscore(index, "-inf", before)]:
-                owner = await redis.hmget(_key("view", id), ["user", "conversation", "owner", "holder"])
+                owner = await redis.hmget(self._key("view", id), ["user", "conversation", "owner", "holder"])
                 user, conversation, holder = _value(owner[0]), _value(owner[1]), _value(owner[3])
                 if selection.keeps(id, holder) or selection.user not in (None, user):
                     continue
-                digests = [digest.decode() for digest in await redis.smembers(_key("tokens", id))]
+                digests = [digest.decode() for digest in await redis.smembers(self._key("tokens", id))]
                 async with redis.pipeline() as pipe:
-                    pipe.delete(_key("view", id), _key("tokens", id), *(_key("token", digest) for digest in digests))
-                    for each in _view_indexes(user, conversation):
+                    pipe.delete(
+                        self._key("view", id),
+                        self._key("tokens", id),
+                        *(self._key("token", digest) for digest in digests),
+                    )
+                    for each in self._view_indexes(user, conversation):
                         pipe.zrem(each, id)
-                    pipe.zrem(owner[2] or _key("views", "of", user, conversation), id)
-                    pipe.srem(_key("views", "unfinished"), id)
+                    pipe.zrem(owner[2] or self._key("views", "of", user, conversation), id)
+                    pipe.srem(self._key("views", "unfinished"), id)
                     await pipe.execute()
                 erased.append(ErasedView(id, holder))
         return erased
@@ -422,10 +434,10 @@ class RedisStore:
     async def erase_user(self, user: str) -> None:
         with self._errors():
             redis = await self._redis()
-            documents = await redis.smembers(_key("documents", user))
+            documents = await redis.smembers(self._key("documents", user))
             if documents:
                 await self._remove_documents(redis, list(documents))
-            await redis.delete(*(_key(name, user) for name in ("grants", "pins", "credentials", "documents")))
+            await redis.delete(*(self._key(name, user) for name in ("grants", "pins", "credentials", "documents")))
 
     async def erase_records(self, selection: Selection, pseudonym: str | None) -> None:
         if selection.is_empty:
@@ -437,49 +449,47 @@ class RedisStore:
             for start in range(0, len(selected), _PAGE_SIZE):
                 async with redis.pipeline() as pipe:
                     for number, record in selected[start : start + _PAGE_SIZE]:
-                        for index in _record_indexes(record):
+                        for index in self._record_indexes(record):
                             pipe.zrem(index, number)
                         if pseudonym is None:
-                            pipe.delete(_key("audit", number))
+                            pipe.delete(self._key("audit", number))
                         else:
-                            _write_record(pipe, number, record._replace(user=pseudonym, data=None))
+                            self._write_record(pipe, number, record._replace(user=pseudonym, data=None))
                     await pipe.execute()
 
+    # Keys
 
-def _key(*parts: object) -> str:
-    """Return the key with a name and values. Values that are not plain are hashed, and cannot imitate plain ones."""
-    if all(isinstance(part, int) or (isinstance(part, str) and _is_plain(part)) for part in parts):
-        return ":".join(["fanlight", *map(str, parts)])
-    return f"fanlight:{parts[0]}:#{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
+    def _key(self, *parts: object) -> str:
+        """Return the key with a name and values. A value that is not plain is hashed, and imitates no plain one."""
+        if all(isinstance(part, int) or (isinstance(part, str) and _is_plain(part)) for part in parts):
+            return ":".join([self._namespace, *map(str, parts)])
+        return f"{self._namespace}:{parts[0]}:#{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
+
+    def _view_indexes(self, user: str | None, conversation: str | None) -> list[str]:
+        """Return the sorted sets, by time of creation, that a View is in. The last one is the narrowest."""
+        indexes = [self._key("views")]
+        if user is not None:
+            indexes.append(self._key("views", "user", user))
+        if conversation is not None:
+            indexes.append(self._key("views", "conversation", conversation))
+        return indexes
+
+    def _record_indexes(self, record: AuditRecord) -> list[str]:
+        named = [
+            self._key("audit", name, value)
+            for name, value in (("view", record.view), ("user", record.user), ("conversation", record.conversation))
+            if value is not None
+        ]
+        return [self._key("audit"), *named]
+
+    def _write_record(self, pipe: Pipeline, number: int, record: AuditRecord) -> None:
+        pipe.set(self._key("audit", number), json.dumps(record))
+        for index in self._record_indexes(record):
+            pipe.zadd(index, {str(number): number})
 
 
 def _is_plain(part: str) -> bool:
     return part.isascii() and part.replace("-", "").replace("_", "").isalnum() and len(part) <= 64
-
-
-def _view_indexes(user: str | None, conversation: str | None) -> list[str]:
-    """Return the sorted sets, by time of creation, that a View is in. The last one is the narrowest."""
-    indexes = [_key("views")]
-    if user is not None:
-        indexes.append(_key("views", "user", user))
-    if conversation is not None:
-        indexes.append(_key("views", "conversation", conversation))
-    return indexes
-
-
-def _record_indexes(record: AuditRecord) -> list[str]:
-    named = [
-        _key("audit", name, value)
-        for name, value in (("view", record.view), ("user", record.user), ("conversation", record.conversation))
-        if value is not None
-    ]
-    return [_key("audit"), *named]
-
-
-def _write_record(pipe: Pipeline, number: int, record: AuditRecord) -> None:
-    pipe.set(_key("audit", number), json.dumps(record))
-    for index in _record_indexes(record):
-        pipe.zadd(index, {str(number): number})
 
 
 def _grant_text(grant: Grant) -> str:

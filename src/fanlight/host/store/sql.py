@@ -232,7 +232,10 @@ class SqlStore(ABC):
     # Messages between workers
 
     async def put_payload(self, key: str, body: bytes, expires: float) -> None:
-        insert = "insert into payloads (key, body, expires) values (?, ?, ?)"
+        insert = (
+            "insert into payloads (key, body, expires) values (?, ?, ?)"
+            " on conflict (key) do update set body = excluded.body, expires = excluded.expires"
+        )
         await self._write([("delete from payloads where expires < ?", [time.time()]), (insert, [key, body, expires])])
 
     async def take_payload(self, key: str) -> bytes | None:

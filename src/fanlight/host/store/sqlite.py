@@ -5,8 +5,8 @@ A committed write survives a crash of the process. Only a crash of the operating
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from fanlight.host.errors import StoreError
 from fanlight.host.store.base import ErasedView, Selection
 from fanlight.host.store.schema import migrate
 from fanlight.host.store.sql import Row, SqlStore, Statement
+from fanlight.protocol.errors import sentence
 
 Result = TypeVar("Result")
 
@@ -33,7 +34,8 @@ class SqliteStore(SqlStore):
 
     def __init__(self, path: str | Path, timeout: float = 10.0) -> None:
         self._path = str(path)
-        self._database = SqliteDatabase(self._path, timeout)
+        with self._reporting():
+            self._database = SqliteDatabase(self._path, timeout)
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def _query(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -45,10 +47,20 @@ class SqliteStore(SqlStore):
     async def _in_thread(self, work: Callable[..., Result], *arguments: Any) -> Result:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(1)  # the connection is used by one thread at a time
-        try:
+        with self._reporting():
             return await anyio.to_thread.run_sync(work, *arguments, limiter=self._limiter)
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self._path}: {error}.") from error
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Raise StoreError if the file cannot be used: it is missing, locked, damaged, or not a database."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError):  # a mistake of ours
+                raise
+            folder = Path(self._path).parent
+            missing = "" if folder.is_dir() else f" There is no folder {str(folder)!r}: create it."
+            raise StoreError(f"{self._path}: {sentence(error)}{missing}") from error
 
     async def erase_views(self, selection: Selection) -> list[ErasedView]:
         erased = await super().erase_views(selection)

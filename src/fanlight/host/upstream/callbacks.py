@@ -15,6 +15,8 @@ from mcp.client.session import ElicitationFnT, SamplingFnT
 from pydantic import TypeAdapter, ValidationError
 
 from fanlight.host.errors import DeclinedError
+from fanlight.host.json_text import sendable
+from fanlight.host.upstream.callers import Callers
 from fanlight.host.upstream.transport.wire import to_wire
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -28,9 +30,11 @@ class ServerRequest:
     server: str
     """The server, by the name that `Host` has for it."""
     user: str | None
-    """The user that the connection belongs to, or None if all users share it."""
+    """The user whose call the server works on, or None if that is not certain: ask nobody else then."""
     params: JSONObject
     """The params of the request, as they are on the wire."""
+    conversation: str | None = None
+    """The conversation of that call, or None."""
 
 
 Handler = Callable[[ServerRequest], Awaitable[JSONObject]]
@@ -41,33 +45,38 @@ _SAMPLING_RESULT: Final[TypeAdapter[SamplingResult]] = TypeAdapter(SamplingResul
 _ELICITATION_RESULT: Final[TypeAdapter[types.ElicitResult]] = TypeAdapter(types.ElicitResult)
 
 
-def sampling_callback(server: str, user: str | None, handler: Handler) -> SamplingFnT:
+def sampling_callback(server: str, callers: Callers, handler: Handler) -> SamplingFnT:
     """Return the SDK callback that answers `sampling/createMessage` with a handler."""
 
     async def respond(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> SamplingResult | types.ErrorData:
-        return await _respond(ServerRequest(server, user, to_wire(params)), handler, _SAMPLING_RESULT)
+        user, conversation = callers.find()
+        return await _respond(ServerRequest(server, user, to_wire(params), conversation), handler, _SAMPLING_RESULT)
 
     return respond
 
 
-def elicitation_callback(server: str, user: str | None, handler: Handler) -> ElicitationFnT:
+def elicitation_callback(server: str, callers: Callers, handler: Handler) -> ElicitationFnT:
     """Return the SDK callback that answers `elicitation/create` with a handler, in the modes "form" and "url"."""
 
     async def respond(
         context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        return await _respond(ServerRequest(server, user, to_wire(params)), handler, _ELICITATION_RESULT)
+        user, conversation = callers.find()
+        return await _respond(ServerRequest(server, user, to_wire(params), conversation), handler, _ELICITATION_RESULT)
 
     return respond
 
 
 async def _respond(request: ServerRequest, handler: Handler, kind: TypeAdapter[Result]) -> Result | types.ErrorData:
     try:
-        return kind.validate_python(await handler(request), by_name=False)
+        result = kind.validate_python(await handler(request), by_name=False)
+        wire = to_wire(result)
+        clean = sendable(wire)
+        return result if clean is wire else kind.validate_python(clean, by_name=False)
     except DeclinedError as declined:
-        return types.ErrorData(code=declined.code, message=str(declined), data=declined.data)
+        return types.ErrorData(**sendable({"code": declined.code, "message": str(declined), "data": declined.data}))
     except ValidationError:
         logger.exception("%s: a handler of its requests returned an invalid result", request.server)
     except Exception:

@@ -34,8 +34,11 @@ _ENVIRONMENT = re.compile(r"\$\{env:([^}]+)\}")
 _REMOTE_TYPES: Final = ("http", "streamable-http", "streamableHttp")
 
 
-Affinity = Literal["conversation"] | None
-"""What keeps the requests to a server with one worker: a server that has state in its process needs it."""
+Affinity = Literal["conversation", "none"] | None
+"""What keeps the requests to a server with one worker: a server that has state in its process needs it.
+
+"none" says that the server has no such state, so that the host does not warn about it.
+"""
 
 
 @dataclass(frozen=True)
@@ -207,10 +210,10 @@ def _with_affinity(target: Target, affinity: object, name: str) -> Target:
     """Add `affinity`, which commands and URLs have."""
     if affinity is None:
         return target
-    if affinity != "conversation":
-        raise ConfigError(f'{name}.affinity is {_kind(affinity)}, expected "conversation", or leave it out.')
+    if affinity not in ("conversation", "none"):
+        raise ConfigError(f'{name}.affinity is {_kind(affinity)}, expected "conversation" or "none".')
     assert isinstance(target, Command | Url), "an entry has one or the other"
-    return replace(target, affinity="conversation")
+    return replace(target, affinity=cast(Affinity, affinity))
 
 
 def _with_auth(target: Target, auth: object, name: str) -> Target:

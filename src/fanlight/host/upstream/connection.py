@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Final
 
 import anyio
 import mcp_types as types
@@ -30,9 +29,11 @@ from fanlight.host.errors import (
     NotConnectedError,
     SignInRequiredError,
 )
+from fanlight.host.json_text import sendable
 from fanlight.host.upstream.auth.sign_in import SignIn
 from fanlight.host.upstream.auth.sign_in_auth import Sending, SignInAuth, current_sending
 from fanlight.host.upstream.callbacks import Handler
+from fanlight.host.upstream.callers import Callers
 from fanlight.host.upstream.config import Streams, Target, Url, parse_target
 from fanlight.host.upstream.diagnostics import Failure, diagnose, explain_invalid, explain_silence, first_error
 from fanlight.host.upstream.events import (
@@ -47,11 +48,11 @@ from fanlight.host.upstream.events import (
     ToolsChanged,
 )
 from fanlight.host.upstream.request_errors import lost_error, translate_error
-from fanlight.host.upstream.requests import REQUEST_TIMEOUT, ServerRequests
+from fanlight.host.upstream.requests import ServerRequests
 from fanlight.host.upstream.subscriptions import Subscriptions, WatchedResources
 from fanlight.host.upstream.transport.client import ClientFactory
 from fanlight.host.upstream.transport.open import Attempt, MessageObserver
-from fanlight.host.upstream.transport.process import Launcher
+from fanlight.host.upstream.transport.process import KILL_TIMEOUT, Launcher
 from fanlight.host.upstream.transport.wire import list_all_tools, to_wire, without_wire_fields
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -60,9 +61,13 @@ logger = logging.getLogger(__name__)
 Interceptor = Callable[[str, JSONObject], Awaitable[JSONObject | None]]
 """Receives a method and its params before they are sent; returns a result, or None to let the server answer."""
 
-_CONNECT_TIMEOUT: Final = 60.0
-_SIGN_IN_TIMEOUT: Final = 600.0  # a person may have to sign in
-_LINK_TIMEOUT: Final = 10.0  # for the authorization server to be found, before a user can be asked to sign in
+
+class _SignInNeededError(Exception):
+    """A server rejected a request with an HTTP status, and the next connection lets the user sign in."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class Connection(ServerRequests):
@@ -76,7 +81,12 @@ class Connection(ServerRequests):
         client_info: The name and version that the server sees. Default: Fanlight's.
         call_wait: How many seconds a call waits for a connection that is not ready.
         slow_after: How many seconds a server may take for its first answer before its status says so.
-        connect_timeout: How many seconds one attempt may take. Default: 60, or 600 if a user may have to sign in.
+        start_timeout: How many seconds one attempt to connect may take.
+        sign_in_timeout: How many seconds longer it may take if a person may have to sign in.
+        exit_timeout: How many seconds the process of a command may take to exit by itself.
+        max_bytes: How many bytes a message of the server may have.
+        request_timeout: How many seconds the server may take for a request that runs no tool.
+        link_timeout: How many seconds a call waits longer than `call_wait` for the link of a sign-in.
         backoff: The pauses between attempts.
         on_sampling: Answers the server's sampling requests. Default: sampling is not offered.
         on_elicitation: Answers the server's elicitation requests. Default: elicitation is not offered.
@@ -93,7 +103,12 @@ class Connection(ServerRequests):
         client_info: types.Implementation | None = None,
         call_wait: float = 10.0,
         slow_after: float = 5.0,
-        connect_timeout: float | None = None,
+        start_timeout: float = 60.0,
+        sign_in_timeout: float = 600.0,
+        exit_timeout: float = 2.0,
+        max_bytes: int = 32_000_000,
+        request_timeout: float = 60.0,
+        link_timeout: float = 10.0,
         backoff: Backoff | None = None,
         on_sampling: Handler | None = None,
         on_elicitation: Handler | None = None,
@@ -110,7 +125,9 @@ class Connection(ServerRequests):
         self.instructions: str | None = None
         self.capabilities: JSONObject = {}
         self.protocol_version: str | None = None
-        self._clients = ClientFactory(name, user, mode, client_info, on_sampling, on_elicitation, dialects)
+        self.callers = Callers(user)
+        """The users and conversations of the calls that run on this connection."""
+        self._clients = ClientFactory(name, self.callers, mode, client_info, on_sampling, on_elicitation, dialects)
         self._dialects = dialects
         self._message_observer: MessageObserver | None = None
         self._stderr_observer: Callable[[str], None] | None = None
@@ -118,7 +135,11 @@ class Connection(ServerRequests):
         self._retries_exits = True
         self._call_wait = call_wait
         self._slow_after = slow_after
-        self._connect_timeout = connect_timeout or self._default_timeout()
+        self._start_timeout = start_timeout + self._sign_in_time(sign_in_timeout)
+        self._exit_timeout = exit_timeout
+        self._max_bytes = max_bytes
+        self._request_timeout = request_timeout
+        self._link_timeout = link_timeout
         self._backoff = backoff or Backoff()
         self._listeners: list[Listener] = []
         self._watched = WatchedResources()
@@ -127,11 +148,11 @@ class Connection(ServerRequests):
         self._rejected: Target | None = None  # with the credentials that were rejected, and reported
         self.reset()
 
-    def _default_timeout(self) -> float:
+    def _sign_in_time(self, longest: float) -> float:
         if (auth := self._sign_in_auth()) is not None:
-            return _CONNECT_TIMEOUT + auth.timeout
+            return auth.timeout
         has_auth = isinstance(self.target, Url) and self.target.auth is not None
-        return _SIGN_IN_TIMEOUT if has_auth else _CONNECT_TIMEOUT
+        return longest if has_auth else 0.0
 
     def reset(self, target: Target | None = None, *, idle: bool = False) -> None:
         """Prepare to run, for the first time or again, possibly in another event loop or with another target.
@@ -239,7 +260,13 @@ class Connection(ServerRequests):
 
     async def _attempt(self) -> Failure:
         """Connect once and stay connected; return why the connection ended."""
-        attempt = Attempt(self._message_observer, self._stderr_observer, dialects=self._dialects)
+        attempt = Attempt(
+            self._message_observer,
+            self._stderr_observer,
+            dialects=self._dialects,
+            exit_timeout=self._exit_timeout,
+            max_bytes=self._max_bytes,
+        )
         self._connecting = (attempt, monotonic())
         self._failure = None
         auth = self._sign_in_auth()
@@ -256,7 +283,7 @@ class Connection(ServerRequests):
             if auth is not None:
                 auth.settle(is_signed_in=False)
         if self._failure is None:  # otherwise a request found out first
-            failure = diagnose(first, self.target, attempt, self._connect_timeout, retries_exits=self._retries_exits)
+            failure = diagnose(first, self.target, attempt, self._start_timeout, retries_exits=self._retries_exits)
             self._failure = failure
             if failure.needs == "credentials":
                 self._report_rejection(self._rejection(failure))
@@ -276,7 +303,7 @@ class Connection(ServerRequests):
         self._set(Status("connecting", f"{self.user} has to sign in."))
 
     async def _stay_connected(self, attempt: Attempt) -> None:
-        with anyio.fail_after(self._connect_timeout) as limit:
+        with anyio.fail_after(self._start_timeout) as limit:
             async with self._client(attempt) as client:
                 events = await self._learn(client)
                 limit.deadline = math.inf
@@ -356,7 +383,14 @@ class Connection(ServerRequests):
         return self._clients.open(self.target, attempt, handle)
 
     def _subscriptions(self, client: Client, attempt: Attempt) -> Subscriptions:
-        return Subscriptions(self.name, self.user, client, attempt, self._watched, self._emit, self._backoff.delay)
+        delay, timeout = self._backoff.delay, self._request_timeout
+        return Subscriptions(self.name, self.user, client, attempt, self._watched, self._emit, delay, timeout)
+
+    async def wait_while_closing(self) -> None:
+        """Wait until the connection has closed, if it is closing: it may be closed because it was rejected."""
+        with anyio.move_on_after(self._exit_timeout + KILL_TIMEOUT):
+            while self._closing.is_set() and self.status.state != "closed":
+                await self._changed.wait()
 
     # For developers
 
@@ -413,7 +447,7 @@ class Connection(ServerRequests):
 
     def watch_resource(self, uri: str) -> None:
         """Subscribe to changes of a resource, if the server supports that; also on the next connections."""
-        self._watched.add(uri)
+        self._watched.add(sendable({"uri": uri})["uri"])
 
     async def _refresh_tools(self, attempt: Attempt) -> None:
         while True:
@@ -421,7 +455,7 @@ class Connection(ServerRequests):
             attempt.tools_changed = anyio.Event()
             assert attempt.client is not None
             try:
-                with anyio.fail_after(REQUEST_TIMEOUT):
+                with anyio.fail_after(self._request_timeout):
                     await self._reload_tools(attempt.client)
             except (MCPError, ValidationError, TimeoutError) as error:
                 logger.warning("%s: its tools changed, but cannot be listed: %s", self.name, error)
@@ -440,7 +474,7 @@ class Connection(ServerRequests):
             return
         with anyio.move_on_after(self._call_wait if within is None else within):
             await self._wait_until(self._is_connected)
-        with anyio.move_on_after(_LINK_TIMEOUT):  # the error is of use only with the link
+        with anyio.move_on_after(self._link_timeout):  # the error is of use only with the link
             await self._wait_until(lambda: self._is_connected() or not self._expects_sign_in)
         if not self._is_connected():
             if (failure := self._failure) is not None and failure.needs == "credentials":
@@ -476,16 +510,36 @@ class Connection(ServerRequests):
         seconds: float,
     ) -> JSONObject:
         """Send one request over a ready connection; translate what goes wrong into errors of ours."""
+        try:
+            return await self._send_once(method, params, send, what, seconds)
+        except _SignInNeededError:  # the next connection waits for the user, or says that they have to sign in
+            pass
+        try:
+            return await self._send_once(method, params, send, what, seconds)
+        except _SignInNeededError as error:
+            rejection = CredentialsRejectedError(self.name, self.user, error.status)
+            self._report_rejection(rejection)
+            raise rejection from error
+
+    async def _send_once(
+        self,
+        method: str,
+        params: JSONObject,
+        send: Callable[[Client], Awaitable[JSONObject]],
+        what: str,
+        seconds: float,
+    ) -> JSONObject:
+        """Send a request. Raise _SignInNeededError if the server rejected it and the user has to sign in again."""
         attempt = await self._ready_attempt()
         token = current_sending.set(sending := Sending())
         try:
             return await self._send(attempt, method, params, send, what, seconds)
-        except ConnectionLostError:
-            if not (attempt.needs_sign_in and sending.is_repeatable):
-                raise
+        except ConnectionLostError as error:
+            if attempt.needs_sign_in and sending.is_repeatable:
+                raise _SignInNeededError(sending.status) from error
+            raise
         finally:
             current_sending.reset(token)
-        return await self._send(await self._ready_attempt(), method, params, send, what, seconds)
 
     async def _ready_attempt(self) -> Attempt:
         await self.ready()

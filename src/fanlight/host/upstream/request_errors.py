@@ -9,7 +9,7 @@ from fanlight.host.errors import (
     ServerError,
 )
 from fanlight.host.upstream.diagnostics import REJECTED, explain_http_failure
-from fanlight.host.upstream.transport.malformed import MalformedResponse
+from fanlight.host.upstream.transport.malformed import MalformedResponse, OversizedResponse
 from fanlight.host.upstream.transport.open import Attempt, HttpFailure, ServerErrorData
 from fanlight.host.upstream.transport.wire import InputRefusedError
 
@@ -36,6 +36,9 @@ def translate_error(
             return ServerError(server, error.code, reason)
         case MalformedResponse(reason):
             message = f"The response of {what} cannot be parsed: {reason}."
+            return InvalidResponseError(server, error.code, message)
+        case OversizedResponse(max_bytes):
+            message = f"The response of {what} is larger than {max_bytes:,} bytes, the limit of this host."
             return InvalidResponseError(server, error.code, message)
         case ServerErrorData(data):
             return ServerError(server, error.code, error.message, data)

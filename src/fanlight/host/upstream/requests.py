@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import mcp_types as types
 from mcp.client import Client
@@ -19,12 +19,11 @@ from fanlight.host.upstream.transport.wire import (
 )
 from fanlight.protocol.jsonrpc import JSONObject
 
-REQUEST_TIMEOUT: Final = 60.0
-"""How many seconds a server may take for a request that runs no tool."""
-
 
 class ServerRequests(ABC):
     """The requests of a `Connection`. The connection sends them and translates their errors."""
+
+    _request_timeout: float
 
     async def call_tool(
         self,
@@ -60,7 +59,7 @@ class ServerRequests(ABC):
         async def send(client: Client) -> JSONObject:
             return await send_until_complete(client, resource_read(uri), None)
 
-        return await self._request("resources/read", {"uri": uri}, send, f"the resource {uri}", REQUEST_TIMEOUT)
+        return await self._request("resources/read", {"uri": uri}, send, f"the resource {uri}", self._request_timeout)
 
     async def list_resources(self, cursor: str | None = None) -> JSONObject:
         """List one page of resources."""
@@ -78,7 +77,7 @@ class ServerRequests(ABC):
         async def send(client: Client) -> JSONObject:
             return await send_request(client, request)
 
-        return await self._request(request.method, {}, send, request.method, REQUEST_TIMEOUT)
+        return await self._request(request.method, {}, send, request.method, self._request_timeout)
 
     @abstractmethod
     async def _request(

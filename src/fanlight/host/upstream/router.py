@@ -5,20 +5,22 @@ from typing import Final
 
 from mcp.shared.dispatcher import ProgressFnT
 
-from fanlight.host.bus.messages import ServerRequest
+from fanlight.host.bus.messages import ForwardedRequest
 from fanlight.host.bus.workers import OnProgress, Workers
 from fanlight.host.errors import (
     BusError,
     CallCancelledError,
     ConnectionLostError,
+    CredentialsRejectedError,
     NotConnectedError,
     RequestError,
     ServerError,
+    SignInRequiredError,
     WorkerLostError,
 )
-from fanlight.host.timeouts import Timeouts
+from fanlight.host.settings import Timeouts
+from fanlight.host.upstream.callers import Caller
 from fanlight.host.upstream.config import Command, Url
-from fanlight.host.upstream.requests import REQUEST_TIMEOUT
 from fanlight.host.upstream.servers import Servers
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -62,44 +64,54 @@ class ServerRouter:
         owner = await self._owner(server, user, conversation)
         if owner is not None:
             params = {"name": name, "arguments": arguments}
-            request = ServerRequest(server, user, conversation, "tools/call", params)
+            request = ForwardedRequest(server, user, conversation, "tools/call", params)
             return await self._request(owner, request, self._timeouts.call, on_progress)
-        return await self._call_tool(server, user, name, arguments, on_progress)
+        return await self._call_tool(server, Caller(user, conversation), name, arguments, on_progress)
 
     async def read_resource(self, server: str, user: str | None, conversation: str | None, uri: str) -> JSONObject:
         """Read a resource. Raise ServerError or CallCancelledError."""
         owner = await self._owner(server, user, conversation)
         if owner is not None:
-            request = ServerRequest(server, user, conversation, "resources/read", {"uri": uri})
-            return await self._request(owner, request, REQUEST_TIMEOUT, None)
-        return await (await self._servers.connect(server, user)).read_resource(uri)
+            request = ForwardedRequest(server, user, conversation, "resources/read", {"uri": uri})
+            return await self._request(owner, request, self._timeouts.request, None)
+        return await self._read_resource(server, Caller(user, conversation), uri)
 
-    async def serve(self, request: ServerRequest, on_progress: OnProgress) -> JSONObject:
+    async def serve(self, request: ForwardedRequest, on_progress: OnProgress) -> JSONObject:
         """Send a request of another worker to a server. Return what came of it, for `_request` of that worker."""
         try:
+            caller, params = Caller(request.user, request.conversation), request.params
             if request.method == "tools/call":
-                params = request.params
                 work: Awaitable[JSONObject] = self._call_tool(
-                    request.server, request.user, params["name"], params["arguments"], on_progress
+                    request.server, caller, params["name"], params["arguments"], on_progress
                 )
             else:
-                work = (await self._servers.connect(request.server, request.user)).read_resource(request.params["uri"])
+                work = self._read_resource(request.server, caller, params["uri"])
             return {"result": await work}
         except ServerError as error:
             return {"error": {"code": error.code, "message": error.message, "data": error.data}}
+        except CredentialsRejectedError as error:
+            return {"rejected": {"user": error.user, "status": error.status, "message": error.message}}
+        except SignInRequiredError as error:
+            return {"sign_in": {"user": error.user, "url": error.url}}
         except CallCancelledError as error:
             return {"cancelled": error.message, "sent": not isinstance(error, NotConnectedError)}
 
     async def _call_tool(
-        self, server: str, user: str | None, name: str, arguments: JSONObject, on_progress: ProgressFnT | None
+        self, server: str, caller: Caller, name: str, arguments: JSONObject, on_progress: ProgressFnT | None
     ) -> JSONObject:
-        connection = await self._servers.connect(server, user)
-        return await connection.call_tool(name, arguments, on_progress=on_progress, timeout=self._timeouts.call)
+        connection = await self._servers.connect(server, caller.user)
+        with connection.callers.running(caller):
+            return await connection.call_tool(name, arguments, on_progress=on_progress, timeout=self._timeouts.call)
+
+    async def _read_resource(self, server: str, caller: Caller, uri: str) -> JSONObject:
+        connection = await self._servers.connect(server, caller.user)
+        with connection.callers.running(caller):
+            return await connection.read_resource(uri)
 
     async def _owner(self, server: str, user: str | None, conversation: str | None) -> str | None:
         """Return the worker that a conversation's requests to a server go to, if it is another one."""
         target = self._servers[server].target
-        if not isinstance(target, Command | Url) or target.affinity is None:
+        if not isinstance(target, Command | Url) or target.affinity != "conversation":
             return None
         try:
             return await self._workers.owner("affinity", server, user, conversation)
@@ -107,7 +119,7 @@ class ServerRouter:
             raise NotConnectedError(server, f"which worker has this conversation is not known: {error}") from error
 
     async def _request(
-        self, owner: str, request: ServerRequest, seconds: float, on_progress: OnProgress | None
+        self, owner: str, request: ForwardedRequest, seconds: float, on_progress: OnProgress | None
     ) -> JSONObject:
         wait = seconds + self._timeouts.connect + _MARGIN
         try:
@@ -118,6 +130,10 @@ class ServerRouter:
             raise NotConnectedError(request.server, str(error)) from error
         if (failure := done.get("error")) is not None:
             raise ServerError(request.server, failure["code"], failure["message"], failure["data"])
+        if (rejected := done.get("rejected")) is not None:
+            raise CredentialsRejectedError(request.server, rejected["user"], rejected["status"], rejected["message"])
+        if (sign_in := done.get("sign_in")) is not None:
+            raise SignInRequiredError(request.server, sign_in["user"], sign_in["url"])
         if "cancelled" in done:
             kind = ConnectionLostError if done["sent"] else NotConnectedError
             raise kind(request.server, done["cancelled"])

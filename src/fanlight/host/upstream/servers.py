@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,14 +20,12 @@ from fanlight.host.shared_lock import SharedLock
 from fanlight.host.upstream.auth.credentials import Credentials, with_credential
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Listener
-from fanlight.host.upstream.transport.process import STOP_TIMEOUT, Launcher
+from fanlight.host.upstream.transport.process import KILL_TIMEOUT, Launcher
 from fanlight.host.validation import shown
 from fanlight.protocol.errors import ArgumentError, StateError
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
-
-_CREDENTIALS_TIMEOUT: Final = 30.0
 
 
 @dataclass
@@ -52,7 +50,9 @@ class Servers(Mapping[str, Connection]):
         credentials: Returns the credentials of a user for a server. With it, shared connections are opened on first
             use, too, because a server may refuse to talk to anonymous clients.
         max_own: How many connections of single users are open at once. Beyond it, the least recently used is closed.
+        credentials_timeout: How many seconds `credentials` may take.
         idle: After how many seconds without use a connection of a single user is closed.
+        exit_timeout: How many seconds the process of a command may take to exit by itself.
         options: The options of each `Connection`.
     """
 
@@ -62,7 +62,9 @@ class Servers(Mapping[str, Connection]):
         *,
         credentials: Credentials | None = None,
         max_own: int = 1000,
+        credentials_timeout: float = 30.0,
         idle: float = 600.0,
+        exit_timeout: float = 2.0,
         **options: Any,
     ) -> None:
         if not isinstance(servers, Mapping):
@@ -72,8 +74,11 @@ class Servers(Mapping[str, Connection]):
         for name in servers:
             if not isinstance(name, str) or not name:
                 raise ArgumentError(f"servers has the name {shown(name)}, expected strings that are not empty.")
+        options["exit_timeout"] = exit_timeout
         self._connections = {name: Connection(name, server, **options) for name, server in servers.items()}
+        self._stop_timeout = exit_timeout + KILL_TIMEOUT
         self._credentials = credentials
+        self._credentials_timeout = credentials_timeout
         self._max_own = max_own
         self._idle = idle
         self._options = options
@@ -105,7 +110,7 @@ class Servers(Mapping[str, Connection]):
             connection.close()
         self._access.clear()
         # A clean end comes first (an HTTP session is ended by a request); after the timeout it is cancelled.
-        self._tasks.cancel_scope.deadline = anyio.current_time() + STOP_TIMEOUT
+        self._tasks.cancel_scope.deadline = anyio.current_time() + self._stop_timeout
         try:
             # The group does not get the block's own error, because it would wrap it.
             await self._tasks.__aexit__(None, None, None)
@@ -135,6 +140,8 @@ class Servers(Mapping[str, Connection]):
             return shared
         access = self._access.setdefault((user, name), _Access())
         async with access.lock.hold():
+            if access.is_known and access.own is not None:
+                await access.own.wait_while_closing()  # it may have been rejected; then it is not known any more
             if not access.is_known:
                 await self._open(shared, user, access)
         access.used = monotonic()
@@ -163,12 +170,12 @@ class Servers(Mapping[str, Connection]):
         """Ask for the credentials of a user, and open a connection with them, or the shared one if there are none."""
         assert self._credentials is not None
         name = shared.name
-        try:
-            with anyio.fail_after(_CREDENTIALS_TIMEOUT):
-                credential = await self._credentials(user, name)
-        except TimeoutError:
-            message = f"the credentials of {user} were not there within {_CREDENTIALS_TIMEOUT:g} seconds."
-            raise NotConnectedError(name, message) from None
+        credential = None
+        with anyio.move_on_after(self._credentials_timeout) as timeout:
+            credential = await self._credentials(user, name)
+        if timeout.cancelled_caught:
+            seconds = f"{self._credentials_timeout:g} seconds (Timeouts.credentials)"
+            raise NotConnectedError(name, f"the credentials of {user} were not there within {seconds}.")
         if credential is None:
             access.own, access.is_known = None, True
             self._start_shared(shared)

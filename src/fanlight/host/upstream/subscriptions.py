@@ -7,7 +7,7 @@ import itertools
 import logging
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -21,8 +21,6 @@ from fanlight.host.upstream.transport.open import Attempt
 from fanlight.host.upstream.transport.wire import send_request
 
 logger = logging.getLogger(__name__)
-
-_RESPONSE_TIMEOUT: Final = 60.0
 
 
 class WatchedResources:
@@ -61,6 +59,7 @@ class Subscriptions:
         watched: WatchedResources,
         emit: Listener,
         delay: Callable[[int], float],
+        timeout: float,
     ) -> None:
         self._name = name
         self._user = user
@@ -70,6 +69,7 @@ class Subscriptions:
         self._watched = watched
         self._emit = emit
         self._delay = delay
+        self._timeout = timeout
 
     async def run(self) -> None:
         """Stay subscribed until cancelled."""
@@ -123,7 +123,7 @@ class Subscriptions:
     async def _subscribe(self, uri: str) -> None:
         """Watch a resource as before 2026-07-28: with one request each."""
         request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-        with anyio.move_on_after(_RESPONSE_TIMEOUT):
+        with anyio.move_on_after(self._timeout):
             try:
                 await send_request(self._client, request)
             except MCPError as error:
@@ -133,7 +133,7 @@ class Subscriptions:
         """Hold a stream of notifications open, and reopen it when it is lost, until the server refuses it."""
         for number in itertools.count(1):
             try:
-                with anyio.fail_after(_RESPONSE_TIMEOUT) as timeout:
+                with anyio.fail_after(self._timeout) as timeout:
                     async with self._client.listen(**kinds) as changes:
                         timeout.deadline = math.inf
                         opened(number)

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from fanlight.host.errors import RequestError
 from fanlight.host.json_text import encode_json
-from fanlight.host.limits import Limits
+from fanlight.host.settings import Limits
 from fanlight.host.store.base import OfferedTools
 from fanlight.host.views.session import Session
 from fanlight.protocol.errors import FanlightError

@@ -2,7 +2,8 @@
 
 from fanlight.host.bus.messages import CloseView
 from fanlight.host.errors import RequestError, UnknownViewError
-from fanlight.host.timeouts import Timeouts
+from fanlight.host.settings import Timeouts
+from fanlight.host.tasks import HostTasks
 from fanlight.host.views.holders import ViewHolders
 from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.registry import ViewRegistry
@@ -17,17 +18,22 @@ class ViewCloser:
         records: The records of Views.
         views: The sessions of this worker.
         holders: The workers that have the other sessions.
+        tasks: Whether the host runs.
         timeouts: How long to wait for a View to tear down.
     """
 
-    def __init__(self, records: ViewRecords, views: ViewRegistry, holders: ViewHolders, timeouts: Timeouts) -> None:
+    def __init__(
+        self, records: ViewRecords, views: ViewRegistry, holders: ViewHolders, tasks: HostTasks, timeouts: Timeouts
+    ) -> None:
         self._records = records
         self._views = views
         self._holders = holders
+        self._tasks = tasks
         self._timeouts = timeouts
 
     async def close_open(self, id: str) -> None:
-        """Close a View. Raise UnknownViewError if it is not open."""
+        """Close a View. Raise UnknownViewError if it is not open, and StateError if the host does not run."""
+        self._tasks.check_running()
         if self._views.session(id) is None:
             record = await self._records.find(id) if self._holders.has_others else None
             if record is None or record.closed:

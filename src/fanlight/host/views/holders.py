@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from fanlight.host.bus.messages import CallChanged, HandOver, PartialInput, ViewHeld, WorkerMessage
 from fanlight.host.bus.workers import Workers
 from fanlight.host.errors import BusError, ElsewhereError, RequestError, UnknownViewError
+from fanlight.host.settings import Timeouts
 from fanlight.host.store.base import ViewRecord
-from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.page.frames import OpenView
 from fanlight.host.views.records import ViewRecords
 from fanlight.protocol.jsonrpc import JSONObject
@@ -81,9 +81,11 @@ class ViewHolders:
     async def _taken_over(self, record: ViewRecord, request: OpenView) -> bool:
         """Ask the holder of a View to hand it over. Return whether it has; a holder that is dead or slow has not."""
         assert record.holder is not None
-        epoch = None if request.seen is None else request.epoch
+        message = HandOver(record.id, None if request.seen is None else request.epoch)
         try:
-            done = await self._workers.request(record.holder, HandOver(record.id, epoch), self._timeouts.handover)
+            done = await self._workers.request(record.holder, message, self._timeouts.handover)
+            while done.get("busy"):  # a holder that stops lets requests of the View finish, until its drain ends
+                done = await self._workers.request(record.holder, message, self._timeouts.handover)
         except RequestError:
             return False
         if done.get("elsewhere"):

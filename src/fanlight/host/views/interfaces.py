@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fanlight.host.consent.policy import App
+from fanlight.host.consent.question import Asker
 from fanlight.host.views.page.frames import LostRequest
 from fanlight.host.views.requests.message import ViewMessage
 from fanlight.protocol.events import Event
@@ -23,6 +24,18 @@ class Tasks(Protocol):
     """Starts background tasks, and logs their errors."""
 
     def start_soon(self, work: Callable[[], Coroutine[Any, Any, None]], /) -> object: ...
+
+
+class Requester(Asker, Protocol):
+    """What makes a request: a View with a session, or one that a front end shows in its own way."""
+
+    @property
+    def app(self) -> App:
+        """The View, with its server and its owner."""
+
+    @property
+    def id(self) -> str:
+        """The id of the View."""
 
 
 class RequestHandler(Protocol):

@@ -4,12 +4,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from time import monotonic
+from typing import Literal
 
 import anyio
 
 from fanlight.host.errors import StoreError, UnknownViewError
 from fanlight.host.store.base import ViewRecord
 from fanlight.host.tasks import HostTasks
+from fanlight.host.validation import check_object
 from fanlight.host.views.app_tools import AppTool, AppTools
 from fanlight.host.views.page.channel import PageSocket
 from fanlight.host.views.page.frames import OpenView
@@ -20,6 +22,9 @@ from fanlight.protocol.errors import ArgumentError
 from fanlight.protocol.jsonrpc import JSONObject
 
 logger = logging.getLogger(__name__)
+
+HandedOver = Literal["done", "elsewhere", "busy"]
+"""Whether the session of a View has ended for another worker, stays with a page here, or stays until a drain ends."""
 
 
 class ViewRegistry:
@@ -129,27 +134,32 @@ class ViewRegistry:
         await session.take_over(socket, request, record)
         return session
 
-    async def hand_over(self, id: str, epoch: str | None, seconds: float) -> bool:
-        """End the session of a View, so that another worker can show it. Return False if a page here keeps it.
+    async def hand_over(
+        self, id: str, epoch: str | None, seconds: float, is_draining: Callable[[], bool] = lambda: False
+    ) -> HandedOver:
+        """End the session of a View, so that another worker can show it, unless a page here keeps it ("elsewhere").
 
         A page that resumes has an epoch: it loses the View only to a page that has it now, and requests of its View
-        may finish for some seconds. A page that opens the View takes it from any other page.
+        may finish for some seconds. If this worker drains, they may finish until the drain ends: until then, the View
+        stays here ("busy"). A page that opens the View takes it from any other page.
         """
         session = self.session(id)
         if session is None:
-            return True
+            return "done"
         if epoch is None:
             session.release_page()
             self._end(id)
-            return True
+            return "done"
         if session.is_elsewhere(epoch):
-            return False
+            return "elsewhere"
         with anyio.move_on_after(seconds):
             await session.wait_for_responses()
+        if session.has_open_requests and is_draining() and self._sessions.get(id) is session:
+            return "busy"
         await session.suspend()
         if self._sessions.get(id) is session:
             self._end(id)
-        return True
+        return "done"
 
     def lose(self, id: str) -> None:
         """End the session of a View that another worker has taken."""
@@ -260,6 +270,7 @@ class ViewRegistry:
 
     def set_context(self, changes: JSONObject) -> None:
         """Change keys of the host context, and notify the open Views."""
+        check_object("context", changes, 'set_context(theme="dark")')
         self._factory.set_context(changes)
         for session in self._sessions.values():
             session.set_context(changes)

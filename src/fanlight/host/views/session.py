@@ -14,9 +14,8 @@ from fanlight.host import metrics
 from fanlight.host.consent.policy import App
 from fanlight.host.errors import StoreError
 from fanlight.host.json_text import encode_json
-from fanlight.host.limits import Limits, RateLimit
+from fanlight.host.settings import Limits, Timeouts
 from fanlight.host.store.base import ViewRecord
-from fanlight.host.timeouts import Timeouts
 from fanlight.host.views.interfaces import MessageLog, Progress, RequestHandler, Tasks
 from fanlight.host.views.page.channel import RESTARTING, PageChannel, PageSocket
 from fanlight.host.views.page.commands import PageCommands
@@ -24,7 +23,6 @@ from fanlight.host.views.page.frames import (
     Answer,
     AskUser,
     Closed,
-    Command,
     CommandResult,
     ContextChanged,
     DisplayModeChanged,
@@ -34,6 +32,7 @@ from fanlight.host.views.page.frames import (
     ModelContext,
     OpenLink,
     OpenView,
+    PageCommand,
     ReceivedFrame,
     Reload,
     Resize,
@@ -42,6 +41,7 @@ from fanlight.host.views.page.frames import (
     read_answer,
 )
 from fanlight.host.views.page.outbox import Outbox
+from fanlight.host.views.rate_limit import RateLimit
 from fanlight.host.views.requests.host_requests import HostRequests
 from fanlight.host.views.requests.message import ViewMessage
 from fanlight.host.views.requests.open_requests import OpenRequests, current_request
@@ -447,7 +447,7 @@ class Session:
             await self.flush()
         return read_answer(await self._command(question, self._timeouts.question))
 
-    async def _command(self, command: Command, seconds: float | None = None) -> JSONObject:
+    async def _command(self, command: PageCommand, seconds: float | None = None) -> JSONObject:
         """Send a command to the page and return its result. Raise RequestError if it failed or timed out."""
         return await self._commands.run(command, self._timeouts.browser if seconds is None else seconds)
 

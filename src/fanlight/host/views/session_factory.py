@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from fanlight.host.documents.tool_link import link_row
 from fanlight.host.errors import NotConnectedError
 from fanlight.host.handlers import Handlers
-from fanlight.host.limits import Limits
-from fanlight.host.profile import Profile
+from fanlight.host.settings import Limits, Profile, Timeouts
 from fanlight.host.store.base import ViewRecord
-from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.interfaces import MessageLog, RequestHandler, Tasks
@@ -90,16 +88,8 @@ class SessionFactory:
         else:
             self._options[conversation] = options
 
-    def create(
-        self,
-        record: ViewRecord,
-        on_close: Callable[[Session], Awaitable[None]],
-        save: Save | None = None,
-        on_away: Callable[[], None] = lambda: None,
-        *,
-        restarted: bool = False,
-    ) -> Session:
-        """Create the session of a View; with `restarted`, one that continues for a process that ended."""
+    def bridge(self, record: ViewRecord) -> Bridge:
+        """Create the host's end of the protocol for a View."""
         connection = self._servers.find(record.server, record.user)
         tool = next((tool for tool in connection.tools if tool["name"] == record.tool), None)
         context = dict(self._context)
@@ -107,7 +97,7 @@ class SessionFactory:
             context["toolInfo"] = {"tool": tool}
         profile = self.profile
         capabilities = profile.serve(self._capabilities())
-        bridge = Bridge(
+        return Bridge(
             self._info if profile.info is None else dict(profile.info),
             capabilities,
             profile.limit_context(context),
@@ -118,11 +108,18 @@ class SessionFactory:
             advertised=profile.advertise(capabilities),
             server_dialect=row.dialect if (row := link_row(tool or {})) is not None else None,
         )
-        labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
-        if record.conversation is not None:
-            labels["fanlight.conversation"] = record.conversation
-        if record.user is not None:
-            labels["fanlight.user"] = record.user
+
+    def create(
+        self,
+        record: ViewRecord,
+        on_close: Callable[[Session], Awaitable[None]],
+        save: Save | None = None,
+        on_away: Callable[[], None] = lambda: None,
+        *,
+        restarted: bool = False,
+    ) -> Session:
+        """Create the session of a View; with `restarted`, one that continues for a process that ended."""
+        bridge = self.bridge(record)
         options = self._options.get(record.conversation or "", SessionOptions())
         session = Session(
             app_of(record),
@@ -133,7 +130,7 @@ class SessionFactory:
             on_close,
             timeouts=self._timeouts,
             limits=self._limits,
-            labels=labels,
+            labels=span_labels(record),
             observer=options.observer,
             fixed_context=options.context.keys(),
             save=save,
@@ -174,10 +171,12 @@ class _CallableTools(Collection[str]):
         self._connection = connection
 
     def _tools(self) -> Sequence[JSONObject]:
-        # A user's connection that was idle has been closed, and may have been replaced.
+        # A user's connection that was idle has been closed, and may have been replaced. The new one has no tools until
+        # it is ready; what a View calls meanwhile waits for it.
         with suppress(NotConnectedError):
             if self._connection.user is not None:
-                self._connection = self._servers.find(self._connection.name, self._connection.user)
+                found = self._servers.find(self._connection.name, self._connection.user)
+                self._connection = found if found.tools else self._connection
         return self._connection.tools
 
     def __contains__(self, name: object) -> bool:
@@ -188,6 +187,16 @@ class _CallableTools(Collection[str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def span_labels(record: ViewRecord) -> dict[str, str]:
+    """Return the attributes of the trace spans of a View."""
+    labels = {"fanlight.server": record.server, "fanlight.tool": record.tool}
+    if record.conversation is not None:
+        labels["fanlight.conversation"] = record.conversation
+    if record.user is not None:
+        labels["fanlight.user"] = record.user
+    return labels
 
 
 def _version() -> str:

@@ -32,11 +32,17 @@ class ViewTokens:
         return token
 
     async def check(self, view: str, token: str | None) -> bool:
-        """Return whether a token opens a View, and renew it if so."""
-        if token is None or not await self._store.has_token(digest := _digest(token), view, time.time()):
+        """Return whether a token opens a View, and renew it if so, now and while a page stays connected."""
+        if token is None or not await self.is_valid(view, token):
+            return False
+        self._used[view] = _digest(token)
+        return True
+
+    async def is_valid(self, view: str, token: str) -> bool:
+        """Return whether a token belongs to a View, and renew it if so."""
+        if not await self._store.has_token(digest := _digest(token), view, time.time()):
             return False
         await self._keep(view, digest)
-        self._used[view] = digest
         return True
 
     async def renew(self, view: str) -> None:

@@ -3,9 +3,9 @@
 any name            {path}/health, unless it is a name of the sandbox
 application's name  {path}/socket, {path}/grants, {path}/mcp-app.js and its parts, {path}/oauth/callback with
                     `Host(oauth=...)`; other paths go to the application
-proxy's name        /proxy, /sandbox.js                       sandbox.py
-an app's name       /<hash of a document>, /warm, /report     sandbox.py
-any other name      421 Misdirected Request
+proxy's name        /proxy, /sandbox.js                       sandbox/routes.py
+an app's name       /<hash of a document>, /warm, /report     sandbox/routes.py
+any other name      421 Misdirected Request for the paths above; other paths go to the application
 """
 
 from collections.abc import Callable
@@ -17,16 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from fanlight.host.upstream.auth.oauth import CALLBACK, SignIns
+from fanlight.host.validation import check_path
 from fanlight.host.web.assets import PAGE_SCRIPTS, script_response
 from fanlight.host.web.grants import GRANT_ROUTES, GrantRoutes, Grants, KnownTools
 from fanlight.host.web.health import HEALTH_ROUTES, Ready, health_response
 from fanlight.host.web.lifespan import empty_lifespan, run_lifespan
 from fanlight.host.web.origins import HostNames
-from fanlight.host.web.page_socket import Authorize, SocketBackend, SocketServer
+from fanlight.host.web.page_socket import SocketBackend, SocketServer
 from fanlight.host.web.refusals import Refusals
 from fanlight.host.web.sandbox.routes import Sandbox, SandboxBackend
 from fanlight.host.web.sign_in_page import SignInPage
-from fanlight.host.web.users import Identify
+from fanlight.host.web.users import Authorize, Identify
 from fanlight.protocol.errors import ArgumentError
 
 
@@ -59,15 +60,15 @@ class Web:
         open_timeout: float = 10.0,
         prewarm_timeout: float = 600.0,
         question_timeout: float = 120.0,
+        health_timeout: float = 2.0,
     ) -> None:
-        if not path.startswith("/") and path:
-            raise ArgumentError(f'path is {path!r}, expected one that begins with a slash, such as "/apps".')
         self._lifetime = lifetime
         self._names = names
-        self._path = path.rstrip("/")
+        self._path = check_path(path)
         self._grants = None if grants is None else GrantRoutes(grants, names, identify, known_tools)
         self._redirects = None if sign_ins is None or identify is None else SignInPage(sign_ins, identify)
         self._ready = ready
+        self._health_timeout = health_timeout
         refusals = Refusals(names)
         self._sandbox = Sandbox(backend, names, refusals)
         self._sockets = SocketServer(
@@ -85,6 +86,10 @@ class Web:
 
     def wrap(self, application: ASGIApp) -> ASGIApp:
         """Return an ASGI app that serves the host and the application."""
+        if not callable(application):
+            raise ArgumentError(f"app is {application!r}, expected an ASGI program, such as Starlette().")
+        if self._redirects is not None:
+            self._redirects.check_path(f"{self._path}/{CALLBACK}")
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "lifespan":
@@ -104,7 +109,7 @@ class Web:
                 and scope["type"] == "http"
             ):
                 # A load balancer asks by the address of this process, not by its name.
-                await (await health_response(name, self._ready))(scope, receive, send)
+                await (await health_response(name, self._ready, self._health_timeout))(scope, receive, send)
             elif role == "other" and is_socket and scope["type"] == "websocket":
                 await self._sockets.refuse_name(WebSocket(scope, receive, send))
             elif role not in ("host", "other") or (role == "other" and is_own):

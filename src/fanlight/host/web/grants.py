@@ -13,6 +13,14 @@ from fanlight.host.errors import ViewRefusedError
 from fanlight.host.json_text import decode_object
 from fanlight.host.store.base import Grant
 from fanlight.host.web.origins import HostNames
+from fanlight.host.web.page_requests import (
+    HEADERS,
+    NOT_ALLOWED,
+    PREFLIGHT_HEADERS,
+    is_other_page,
+    is_own_page,
+    sharing_headers,
+)
 from fanlight.host.web.users import Identify, user_of
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -20,21 +28,6 @@ GRANT_ROUTES: Final = frozenset({"grants", "grants/revoke"})
 """The routes, below the path of the host."""
 
 _MAX_BYTES: Final = 20_000
-_HEADERS: Final = {
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-    "cross-origin-resource-policy": "same-origin",
-    "vary": "Origin",
-}
-_PREFLIGHT_HEADERS: Final = {
-    "access-control-allow-methods": "GET, POST",
-    "access-control-allow-headers": "content-type",
-    "access-control-max-age": "600",
-}
-_NOT_ALLOWED: Final = (
-    "Only pages of the program's own origin may do this. If the page is yours and on another origin, add that: "
-    "Host(origins=[...])."
-)
 
 
 KnownTools = Callable[[str | None], Mapping[str, Sequence[JSONObject]]]
@@ -63,32 +56,21 @@ class GrantRoutes:
     async def __call__(self, route: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request for a route."""
         request = Request(scope, receive)
-        is_other_page = request.headers.get("origin") in self._names.pages
+        is_other = is_other_page(self._names, request)
         response: Response
-        if is_other_page and request.method == "OPTIONS":
-            response = Response(status_code=204, headers=_PREFLIGHT_HEADERS)
-        elif not is_other_page and not self._is_own_page(request, revokes=route == "grants/revoke"):
-            response = PlainTextResponse(_NOT_ALLOWED, 403)
+        if is_other and request.method == "OPTIONS":
+            response = Response(status_code=204, headers=PREFLIGHT_HEADERS)
+        elif not is_other and not is_own_page(self._names, request, needs_origin=route == "grants/revoke"):
+            response = PlainTextResponse(NOT_ALLOWED, 403)
         else:
             try:
                 response = await self._response(route, request)
             except ViewRefusedError as refused:
                 response = PlainTextResponse(str(refused), 401)
-        response.headers.update(_HEADERS)
-        if is_other_page:
-            response.headers["access-control-allow-origin"] = request.headers["origin"]
-            response.headers["access-control-allow-credentials"] = "true"
+        response.headers.update(HEADERS)
+        if is_other:
+            response.headers.update(sharing_headers(request))
         await response(scope, receive, send)
-
-    def _is_own_page(self, request: Request, *, revokes: bool) -> bool:
-        """Return whether a page of the program's own origin sent a request. Browsers always say so for a POST."""
-        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return False
-        origin = request.headers.get("origin")
-        if origin is None:
-            return not revokes
-        origins = self._names.page_origins(request.url.scheme, request.headers.get("host", ""), origin)
-        return origins is not None and origins.host == origins.program
 
     async def _response(self, route: str, request: Request) -> Response:
         if self._identify is None and not self._names.is_loopback(request.headers.get("host", "")):

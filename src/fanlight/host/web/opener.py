@@ -9,28 +9,25 @@ from urllib.parse import urlsplit
 import anyio
 
 from fanlight.browser import watch_element
-from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.labels import tool_title
-from fanlight.host.consent.policy import Allow, App, Decision, Deny, Policy, allowed_domains, reachable
+from fanlight.host.consent.policy import App, Decision, Deny, Policy, reachable
+from fanlight.host.documents.admission import DocumentAdmission
 from fanlight.host.documents.reader import DocumentReader
-from fanlight.host.documents.tool_link import view_uri
-from fanlight.host.documents.view_document import ViewDocument, embedded_document
+from fanlight.host.documents.view_document import ViewDocument
 from fanlight.host.errors import (
     CallCancelledError,
     ElsewhereError,
-    RequestError,
-    ViewError,
     ViewRefusedError,
     ViewUnavailableError,
 )
-from fanlight.host.limits import RateLimit
 from fanlight.host.store.base import Store, ViewRecord
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.audit_trail import AuditTrail
 from fanlight.host.views.closer import ViewCloser
 from fanlight.host.views.holders import ViewHolders
 from fanlight.host.views.page.connection import PageConnection
-from fanlight.host.views.page.frames import OpenView, ShowView, Status
+from fanlight.host.views.page.frames import OpenView, ShowView, StatusText
+from fanlight.host.views.rate_limit import RateLimit
 from fanlight.host.views.records import Owner, ViewRecords, app_of
 from fanlight.host.views.registry import ViewRegistry
 from fanlight.host.views.session import Session
@@ -39,14 +36,12 @@ from fanlight.host.web.origins import HostNames, Origins, app_label
 from fanlight.host.web.page_socket import Socket
 from fanlight.host.web.sandbox.csp_reports import is_probe
 from fanlight.host.web.sandbox.dialect_documents import initial_state_fragment, served_html
-from fanlight.host.web.sandbox.document_cache import DocumentCache, ServedDocument
+from fanlight.host.web.sandbox.document_cache import DocumentCache
 from fanlight.host.web.sandbox.inject import put_first
 from fanlight.host.web.sandbox.routes import proxy_url
-from fanlight.protocol.content import embedded_views
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.headers import allow_attribute
 from fanlight.protocol.jsonrpc import JSONObject
-from fanlight.protocol.metadata import Permission
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +60,11 @@ class ViewOpener:
         holders: The workers that have the sessions.
         closer: Closes Views, whichever worker has their sessions.
         reader: Reads View documents from servers.
-        policy: Decides which documents are shown, and with which domains and permissions.
-        consent: Asks the user if the policy says so.
-        log: Records which documents are shown, and what browsers block.
+        admission: Decides which documents are shown, and with which domains and permissions.
+        policy: Decides which web pages are framed.
+        log: Records what browsers block.
         names: The host names of the program and the sandbox.
         tokens: The tokens that pages need to open Views.
-        dialects: Whether documents of other dialects are shown.
         report_errors: Whether documents report errors in their scripts to the host.
     """
 
@@ -83,13 +77,12 @@ class ViewOpener:
         holders: ViewHolders,
         closer: ViewCloser,
         reader: DocumentReader,
+        admission: DocumentAdmission,
         policy: Policy,
-        consent: Consent,
         log: AuditTrail,
         names: HostNames,
         tokens: ViewTokens,
         *,
-        dialects: bool,
         report_errors: bool,
     ) -> None:
         self.documents = DocumentCache(store)
@@ -101,12 +94,11 @@ class ViewOpener:
         self._holders = holders
         self._closer = closer
         self._reader = reader
+        self._admission = admission
         self._policy = policy
-        self._consent = consent
         self._log = log
         self._names = names
         self._tokens = tokens
-        self._dialects = dialects
         self._report_errors = report_errors
         self._secret: str | None = None
         self._shown: dict[str, tuple[str, str, str | None]] = {}
@@ -172,8 +164,8 @@ class ViewOpener:
         try:
             connection = await self._servers.connect(record.server, record.user)
             if connection.status.state != "ready":
-                await socket.send_frame(Status(f"Waiting for the server {record.server} …"))
-            document = await self._document(record)
+                await socket.send_frame(StatusText(f"Waiting for the server {record.server} …"))
+            document = await self._admission.find(record)
         except CallCancelledError as error:
             raise ViewUnavailableError(f"The View cannot be shown: {error}", error) from error
         except ViewUnavailableError:
@@ -200,31 +192,13 @@ class ViewOpener:
         now = await self._records.find(record.id) or record
         return initial_state_fragment(session.context, session.capabilities, now.arguments, now.result, now.state)
 
-    async def _document(self, record: ViewRecord) -> ViewDocument:
-        """Return a View's document: the one that its result embeds, unless the tool links to it, or the server's."""
-        connection = await self._servers.connect(record.server, record.user)
-        tool = next((tool for tool in connection.tools if tool["name"] == record.tool), {})
-        item = next((item for item in embedded_views(record.result or {}) if item["uri"] == record.uri), None)
-        if item is not None and view_uri(tool, dialects=self._dialects) != record.uri:
-            if not self._dialects:
-                raise ViewError("A result that brings its own View is of another dialect, which this host refuses.")
-            return embedded_document(item)
-        return await self._reader.read(connection, record.uri)
-
     async def _admit(self, app: App, document: ViewDocument, origins: Origins, page: Socket) -> None:
         """Raise ViewRefusedError unless a document may be shown."""
-        pinned = await self._store.pinned(app.server, app.uri, app.user)
-        decision = self._policy.document(app, document.sha256, pinned)
-        details = (("Server", app.server), ("SHA-256", document.sha256))
-        try:
-            await self._consent.check(app, decision, "document", document.sha256, details, asker=page)
-            if document.url is not None:
-                (origin,) = reachable(document.csp)
-                decision = self._external(app, document.url, origin, origins)
-                await self._consent.check(app, decision, "external", origin, (("Page", document.url),), asker=page)
-        except RequestError as failed:
-            raise ViewRefusedError(f"The View is not shown. {failed}") from None
-        await self._store.pin(app.server, app.uri, document.sha256, app.user)
+        external = None
+        if document.url is not None:
+            (origin,) = reachable(document.csp)
+            external = self._external(app, document.url, origin, origins)
+        await self._admission.admit(app, document, page, external)
 
     def _external(self, app: App, url: str, origin: str, origins: Origins) -> Decision:
         """Decide on framing a web page. The program's own pages are denied: a frame would not isolate them."""
@@ -237,8 +211,7 @@ class ViewOpener:
         self, app: App, document: ViewDocument, origins: Origins, max_bytes: int
     ) -> tuple[ShowView, JSONObject]:
         """Offer a document to browsers. Return the frame that shows it, and the value of `hostCapabilities.sandbox`."""
-        csp, denied = allowed_domains(self._policy, app, document.csp)
-        granted = tuple(name for name in document.permissions if isinstance(self._policy.permission(app, name), Allow))
+        approved = self._admission.approve(app, document)
         if self._secret is None:
             self._secret = await self._store.secret()
         label = app_label(app.server, app.uri, app.user, self._secret)
@@ -250,53 +223,21 @@ class ViewOpener:
         profile = self._policy.profile(app)
         own = app.view if document.embedded else None
         served = await self.documents.serve(
-            label, html, csp, granted, origins.ancestors, profile, user=app.user, view=own
+            label, html, approved.csp, approved.granted, origins.ancestors, profile, user=app.user, view=own
         )
-        await self._record(app, document, served, granted, denied)
+        await self._admission.record(app, document, served.headers["content-security-policy"], approved)
         show = ShowView(
             proxy=proxy_url(origins),
             document=f"{origins.view(label)}/{served.address}",
             sandbox=_SANDBOX_TOKENS,
-            allow=allow_attribute(granted),
+            allow=allow_attribute(approved.granted),
             title=app.name,
             csp=served.headers["content-security-policy"],
             border=document.prefers_border,
-            network=reachable(csp),
+            network=reachable(approved.csp),
             max_bytes=max_bytes,
         )
-        approved = {} if csp is None else csp.wire()
-        return show, {"csp": approved, "permissions": {name: {} for name in granted}}
-
-    async def _record(
-        self,
-        app: App,
-        document: ViewDocument,
-        served: ServedDocument,
-        granted: tuple[Permission, ...],
-        denied: list[str],
-    ) -> None:
-        """Record what is shown, under which policy, and the dialects in it."""
-        for older, today in document.older.items():
-            self._log.log_dialect(app, older, today)
-        for older, today in document.refused.items():
-            reason = f"It is of another dialect, which this host does not read. Write {today}."
-            owner = Owner(app.user, app.conversation)
-            self._log.log_refused_dialect(app.server, owner, older, reason, uri=document.uri, view=app.view)
-        policy = served.headers["content-security-policy"]
-        # CSP-05
-        logger.info("View %s of %s: %s has the Content-Security-Policy: %s", app.view, app.server, app.uri, policy)
-        await self._log.log_document(
-            app,
-            {
-                "uri": app.uri,
-                "sha256": document.sha256,
-                "csp": policy,
-                "asked": document.permissions,
-                "permissions": granted,
-                "denied": denied,
-                "problems": document.problems,
-            },
-        )
+        return show, approved.wire()
 
     async def reload(self, server: str, *, only_changed: bool = False) -> None:
         """Reload the open Views of a server; with `only_changed`, those with a document that has changed."""
@@ -309,7 +250,7 @@ class ViewOpener:
         """Return whether a View's document differs from the one shown last. A document that is gone has not changed."""
         shown = self.shown_digest(record.server, record.uri, record.user)
         try:
-            return shown is not None and (await self._document(record)).sha256 != shown
+            return shown is not None and (await self._admission.find(record)).sha256 != shown
         except FanlightError:
             return False
 

@@ -2,7 +2,7 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -30,7 +30,7 @@ from fanlight.host.views.page.frames import (
 from fanlight.host.web.origins import HostNames, Origins
 from fanlight.host.web.refusals import Refusals, quote
 from fanlight.host.web.sandbox.routes import proxy_url
-from fanlight.host.web.users import Identify, user_of
+from fanlight.host.web.users import Authorize, Identify, user_of
 
 # The close codes of a page that was closed, left or reloaded. A lost connection has others.
 _CLOSED_BY_PAGE: Final = (1000, 1001, 1005)
@@ -40,9 +40,6 @@ _POLICY_VIOLATION: Final = 1008
 _TRY_AGAIN_LATER: Final = 1013
 
 logger = logging.getLogger(__name__)
-
-Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
-"""Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
 
 
 class PageHandler(Protocol):

@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 import anyio
 
-from fanlight.host.limits import RateLimit
+from fanlight.host.views.rate_limit import RateLimit
 from fanlight.host.web.origins import HostNames, Role
 
 logger = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ class Refusals:
             instead = "Let the reverse proxy forward the Host header as it is, or add the name: Host(hosts=[...])."
         self._log("name", f"Refused a request with the Host header {quote(authority)}: {expected}. {instead}")
 
-    def page(self, scheme: str, authority: str, origin: str) -> str:
-        """Log a socket that a page of an origin may not open, and return the reason for the page."""
+    def page(self, scheme: str, authority: str, origin: str, what: str = "the socket") -> str:
+        """Log a socket or request that a page of an origin may not make, and return the reason for the page."""
         received = f"its Origin header is {quote(origin)}, and the Host header is {quote(authority)}"
         if not origin:
             instead = "Browsers send an Origin header; let the reverse proxy forward it."
@@ -57,7 +57,7 @@ class Refusals:
                 "(nginx: proxy_set_header Host $http_host). If the page is yours and on another origin, add that: "
                 "Host(origins=[...])."
             )
-        reason = f"Refused the socket of a page: {received}. {instead}"
+        reason = f"Refused {what} of a page: {received}. {instead}"
         self._log("page", reason)
         return reason
 

@@ -16,6 +16,7 @@ from fanlight.host.errors import ViewRefusedError
 from fanlight.host.upstream.auth.oauth import SignIns
 from fanlight.host.upstream.auth.sign_in import SignInResult
 from fanlight.host.web.users import Identify, user_of
+from fanlight.protocol.errors import ArgumentError
 
 _BAD_REQUEST: Final = 400
 
@@ -26,6 +27,15 @@ class SignInPage:
     def __init__(self, sign_ins: SignIns, identify: Identify) -> None:
         self._sign_ins = sign_ins
         self._identify = identify
+
+    def check_path(self, path: str) -> None:
+        """Raise unless authorization servers send browsers back to this path."""
+        redirect = self._sign_ins.redirect_uri
+        if not redirect.endswith(path):
+            raise ArgumentError(
+                f"redirect_uri is {redirect!r}, but this host answers at {path}. "
+                "Write that path in UserOAuth(redirect_uri=...), or give wrap() another one."
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one redirect."""

@@ -1,10 +1,11 @@
-"""Which user a page belongs to, as the function that `Host(user=)` is given says."""
+"""Which user a page belongs to, and what it may open, as the functions in `Host(user=, authorize=)` say."""
 
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import HTTPConnection
+from starlette.websockets import WebSocket
 
 from fanlight.host.errors import ViewRefusedError
 from fanlight.host.validation import check_user
@@ -13,6 +14,9 @@ logger = logging.getLogger(__name__)
 
 Identify = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
 """Returns the user of a page from the cookies, headers or query of its connection, or None if it has none."""
+
+Authorize = Callable[[WebSocket, str], Awaitable[bool] | bool]
+"""Decides whether a socket may open the View with an id. Runs before any middleware of the application."""
 
 
 async def user_of(identify: Identify | None, connection: HTTPConnection) -> str | None:

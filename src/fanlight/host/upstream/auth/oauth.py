@@ -25,6 +25,7 @@ from pydantic import AnyUrl
 from fanlight.host.bus.messages import SignedIn, SignInFinished
 from fanlight.host.bus.workers import Workers
 from fanlight.host.errors import BusError, RequestError
+from fanlight.host.settings import Timeouts
 from fanlight.host.store.base import Store
 from fanlight.host.upstream.auth.credentials import Credential, Credentials
 from fanlight.host.upstream.auth.sign_in import PendingSignIn, SignIn, SignInResult
@@ -37,7 +38,6 @@ from fanlight.protocol.errors import ArgumentError
 CALLBACK: Final = "oauth/callback"
 """The path of the redirect below the path that `Host.wrap` serves."""
 
-_EXCHANGE_TIMEOUT: Final = 30.0  # for the authorization server to exchange a code for a token
 _MARGIN: Final = 2.0
 _MAX_REASON: Final = 300
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -84,8 +84,8 @@ class UserOAuth:
         redirect_uri: The address to which the authorization server sends the browser back: the program's origin, the
             path of `Host.wrap`, and `/oauth/callback`.
         client_name: The name under which the program registers itself, which users see when they sign in.
-        clients: The registrations that the program has already, by the name of the server. It registers itself at the
-            authorization servers of the others.
+        clients: Existing registrations of the program, by server name. For the other servers, the program registers
+            itself.
     """
 
     servers: Collection[str]
@@ -126,10 +126,10 @@ class SignIns:
         options: What the program configured.
         servers: What `Host` accepts as servers.
         store: Stores tokens and registrations by user and server.
-        timeout: For how many seconds a sign-in can be finished.
+        timeouts: How long sign-ins can be finished, and how long authorization servers may take.
         notify: Is called with each sign-in that begins.
         workers: The other workers, to which the browser of a user may come back.
-        others: Returns the credentials for the servers that are not signed in to with OAuth.
+        others: Returns the credentials for the servers without OAuth.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class SignIns:
         options: UserOAuth,
         servers: Mapping[str, object],
         store: Store,
-        timeout: float,
+        timeouts: Timeouts,
         notify: Callable[[SignIn], None],
         workers: Workers,
         others: Credentials | None = None,
     ) -> None:
         self.redirect_uri = options.redirect_uri
-        self.timeout = timeout
+        self.timeouts = timeouts
         self._client_name = options.client_name
         self._clients = options.clients
         self._store = store
@@ -183,17 +183,17 @@ class SignIns:
         )
 
     async def begin(self, sign_in: SignIn) -> PendingSignIn:
-        """Let the user of a sign-in finish it, until `end`."""
+        """Keep a sign-in, so that its user can finish it until `end` is called."""
         state = parse_qs(urlsplit(sign_in.url).query)["state"][0]
         if self._workers.id is not None:
-            expires = time.time() + self.timeout
+            expires = time.time() + self.timeouts.sign_in
             await self._store.put_payload(_route(state, sign_in.user), self._workers.id.encode(), expires)
         pending = self._pending[state] = PendingSignIn(sign_in, state)
         self._notify(sign_in)
         return pending
 
     def end(self, pending: PendingSignIn) -> None:
-        """Let nobody finish a sign-in any more."""
+        """Drop a sign-in, so that it can no longer be finished."""
         self._pending.pop(pending.state, None)
 
     async def finish(self, user: str, query: Mapping[str, str]) -> SignInResult:
@@ -208,7 +208,7 @@ class SignIns:
     async def _finish_at(self, worker: str, user: str, query: Mapping[str, str]) -> SignInResult:
         request = SignInFinished(user, dict(query))
         try:
-            done = await self._workers.request(worker, request, _EXCHANGE_TIMEOUT + _MARGIN)
+            done = await self._workers.request(worker, request, self.timeouts.exchange + _MARGIN)
         except RequestError:
             return SignInResult(False, _UNKNOWN)
         return SignInResult(done["is_signed_in"], done["message"])
@@ -216,13 +216,13 @@ class SignIns:
     async def finish_here(self, user: str, query: Mapping[str, str]) -> SignInResult:
         """Finish a sign-in that this worker began, if it is of the user whose browser brought the redirect."""
         pending = self._pending.get(query.get("state", ""))
-        # A user who gets the link or the redirect of another user must not connect one's account to the other's.
+        # Whoever follows the link or the redirect of another user must not connect an account to that user.
         if pending is None or pending.sign_in.user != user:
             return SignInResult(False, _UNKNOWN)
         del self._pending[pending.state]  # each state is used once
         pending.answer = _answer(query, pending.state)
         pending.returned.set()
-        with anyio.move_on_after(_EXCHANGE_TIMEOUT):
+        with anyio.move_on_after(self.timeouts.exchange):
             await pending.settled.wait()
         server = pending.sign_in.server
         if pending.is_signed_in:
@@ -233,7 +233,7 @@ class SignIns:
         return SignInResult(False, f"You are not signed in to {server}: {reason}. Go back to the chat and begin again.")
 
     def forget(self, user: str) -> None:
-        """Let connections of a user that still close store nothing, and let no sign-in of the user be finished."""
+        """Drop the sign-ins of an erased user, and keep connections that are still closing from storing tokens."""
         for auth in tuple(self._auths):
             if auth.user == user:
                 auth.tokens.is_erased = True
@@ -242,7 +242,7 @@ class SignIns:
 
 
 def _route(state: str, user: str) -> str:
-    """Return the key of the worker that began a sign-in. Without its user, nobody else finds and removes it."""
+    """Return the key of the worker that began a sign-in. It contains the user, so that no other user can take it."""
     return f"sign-in {hashlib.sha256(json.dumps([state, user]).encode()).hexdigest()}"
 
 

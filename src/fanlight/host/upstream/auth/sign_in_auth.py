@@ -9,17 +9,17 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
 import httpx2
-from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError, TokenStorage
 from mcp.client.auth.oauth2 import PKCEParameters
-from mcp.shared.auth import OAuthClientMetadata
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
+from fanlight.host.settings import Timeouts
 from fanlight.host.upstream.auth.sign_in import PendingSignIn, SignIn
 from fanlight.host.upstream.auth.tokens import UserTokens
 
 logger = logging.getLogger(__name__)
 
 _REJECTED: Final = (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN)
-_CHECK_TIMEOUT: Final = 10.0
 
 
 @dataclass
@@ -28,6 +28,13 @@ class Sending:
 
     is_repeatable: bool = True
     """Whether the server has certainly not run the request: it was not sent, or was rejected."""
+    status: int = httpx2.codes.UNAUTHORIZED
+    """The status with which it was rejected."""
+
+    def received(self, response: httpx2.Response) -> None:
+        self.is_repeatable = response.status_code in _REJECTED
+        if self.is_repeatable:
+            self.status = response.status_code
 
 
 current_sending: ContextVar[Sending | None] = ContextVar("current_sending", default=None)
@@ -53,28 +60,50 @@ logging.getLogger("mcp.client.auth.oauth2").addFilter(_is_news)
 class PendingSignIns(Protocol):
     """The sign-ins that wait for the browsers of users."""
 
-    timeout: float
+    timeouts: Timeouts
 
     async def begin(self, sign_in: SignIn) -> PendingSignIn: ...
 
     def end(self, pending: PendingSignIn) -> None: ...
 
 
+class _Storage(TokenStorage):
+    """The tokens of a `SignInAuth`, as the SDK reads and writes them."""
+
+    def __init__(self, auth: "SignInAuth") -> None:
+        self._auth = auth
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return await self._auth.tokens.restore_tokens(self._auth.context)
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        await self._auth.tokens.store_tokens(tokens, self._auth.context)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return await self._auth.tokens.get_client_info()
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        await self._auth.tokens.set_client_info(client_info)
+
+
 class SignInAuth(OAuthClientProvider):
     """Authenticates the requests of one user to one server. Nothing in it opens a browser."""
 
     def __init__(self, sign_ins: PendingSignIns, tokens: UserTokens, metadata: OAuthClientMetadata) -> None:
-        super().__init__(tokens.url, metadata, tokens, self._begin, self._wait)
-        tokens.context = self.context
         self.tokens = tokens
+        super().__init__(tokens.url, metadata, _Storage(self), self._begin, self._wait)
         self.user = tokens.user
-        self.timeout = sign_ins.timeout
+        self.timeout = sign_ins.timeouts.sign_in
         self._may_begin: Callable[[], bool] = lambda: True
         self._on_begin: Callable[[], None] = lambda: None
         self._is_over = False
         self._sign_ins = sign_ins
         self._pending: PendingSignIn | None = None
         self._scopes: frozenset[str] = frozenset()
+        self._rejection: httpx2.Response | None = None
+        """The last response that rejected a request."""
+        self._challenge: httpx2.Response | None = None
+        """The response that has to be answered with a sign-in before anything else is sent."""
 
     @property
     def sign_in(self) -> SignIn | None:
@@ -134,16 +163,22 @@ class SignInAuth(OAuthClientProvider):
                 if sent is not request:
                     sent = await flow.asend((yield sent))
                     continue
+                if self._challenge is not None:
+                    # A server may accept connections without a token: the sign-in would never begin.
+                    challenge, self._challenge = self._challenge, None
+                    sent = await flow.asend(challenge)
+                    continue
                 sending.is_repeatable = False
                 response = yield request
-                sending.is_repeatable = response.status_code in _REJECTED
+                sending.received(response)
                 if response.status_code == httpx2.codes.UNAUTHORIZED and self.context.can_refresh_token():
                     refreshed = yield await self._refresh_token()
                     if await self._handle_refresh_response(refreshed):
                         self._add_auth_header(request)
                         sending.is_repeatable = False
                         response = yield request
-                        sending.is_repeatable = response.status_code in _REJECTED
+                        sending.received(response)
+                self._rejection = response if response.status_code in _REJECTED else None
                 sent = await flow.asend(response)
         except StopAsyncIteration:
             return
@@ -159,9 +194,10 @@ class SignInAuth(OAuthClientProvider):
             return
         request = await self._exchange_token_authorization_code("none", PKCEParameters.generate().code_verifier)
         try:
-            async with httpx2.AsyncClient(timeout=_CHECK_TIMEOUT) as client:
-                error = (await client.send(request)).json().get("error")
-        except (httpx2.HTTPError, ValueError, AttributeError):
+            with anyio.fail_after(self._sign_ins.timeouts.authorization):
+                async with httpx2.AsyncClient(timeout=None) as client:
+                    error = (await client.send(request)).json().get("error")
+        except (TimeoutError, httpx2.HTTPError, ValueError, AttributeError):
             return  # whatever is wrong, the user will see it
         if error == "invalid_client":
             raise _RegistrationLostError("the authorization server does not know this program any more")
@@ -174,6 +210,7 @@ class SignInAuth(OAuthClientProvider):
         self._scopes |= frozenset(query.get("scope", "").split())
         if not self._may_begin():
             self._is_over = True
+            self._challenge = self._rejection
             self.context.clear_tokens()
             raise _SignInEndedError(f"{self.user} has to sign in again")
         await self._check_registration()

@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class UserTokens:
-    """The tokens and the registration of one user at one server: the SDK's `TokenStorage`, in a `Store`."""
+    """The tokens and the registration of one user at one server, in a `Store`."""
 
     def __init__(
         self, store: Store, user: str, server: str, url: str, registration: OAuthClientInformationFull | None = None
@@ -31,8 +31,6 @@ class UserTokens:
         """Whether the user was forgotten, so that nothing may be stored any more."""
         self.may_be_lost = registration is None
         """Whether the registration is one that the authorization server may have forgotten since it was stored."""
-        self.context: OAuthContext | None = None
-        """The state of the SDK's provider that goes with the tokens."""
         self._store = store
         self._registration = registration
 
@@ -46,12 +44,14 @@ class UserTokens:
             await self._store.set_credentials(self.user, self.server, stored)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return the registration of the program, or None if it has not been registered yet."""
         if self._registration is not None:
             return self._registration
         client = (await self._load()).get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Store a new registration."""
         if self._registration is not None:
             raise OAuthFlowError(
                 f"{self.server} names the authorization server {client_info.issuer}, but the client of the program is "
@@ -65,26 +65,25 @@ class UserTokens:
         """Forget a registration that the authorization server does not know."""
         await self._save({"url": self.url})
 
-    async def get_tokens(self) -> OAuthToken | None:
+    async def restore_tokens(self, context: OAuthContext) -> OAuthToken | None:
+        """Return the stored tokens, and restore what the SDK needs to refresh them, which it does not store itself."""
         stored = await self._load()
         if "tokens" not in stored:
             return None
-        assert self.context is not None
-        # The SDK stores none of these, and without them it cannot refresh a token that expired meanwhile.
-        self.context.token_expiry_time = stored.get("expires")
-        self.context.auth_server_url = stored.get("issuer")
-        self.context.oauth_metadata = _parse(OAuthMetadata, stored.get("metadata"))
-        self.context.protected_resource_metadata = _parse(ProtectedResourceMetadata, stored.get("resource"))
+        context.token_expiry_time = stored.get("expires")
+        context.auth_server_url = stored.get("issuer")
+        context.oauth_metadata = _parse(OAuthMetadata, stored.get("metadata"))
+        context.protected_resource_metadata = _parse(ProtectedResourceMetadata, stored.get("resource"))
         return OAuthToken.model_validate(stored["tokens"])
 
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        assert self.context is not None
+    async def store_tokens(self, tokens: OAuthToken, context: OAuthContext) -> None:
+        """Store tokens, with what the SDK needs to refresh them."""
         known = {
             "tokens": _dump(tokens),
-            "expires": self.context.token_expiry_time,
-            "issuer": self.context.auth_server_url,
-            "metadata": _dump(self.context.oauth_metadata),
-            "resource": _dump(self.context.protected_resource_metadata),
+            "expires": context.token_expiry_time,
+            "issuer": context.auth_server_url,
+            "metadata": _dump(context.oauth_metadata),
+            "resource": _dump(context.protected_resource_metadata),
         }
         await self._save({**await self._load(), **known})
 

@@ -9,6 +9,7 @@ from mcp.client.session import MessageHandlerFnT
 
 from fanlight import __version__
 from fanlight.host.upstream.callbacks import Handler, elicitation_callback, sampling_callback
+from fanlight.host.upstream.callers import Callers
 from fanlight.host.upstream.config import InProcess, Target
 from fanlight.host.upstream.transport.open import Attempt, open_transport
 from fanlight.host.upstream.transport.process import Launcher
@@ -20,7 +21,7 @@ class ClientFactory:
     """Opens clients for the connection to one server. Changes apply to the next client."""
 
     server: str
-    user: str | None
+    callers: Callers
     mode: str
     client_info: types.Implementation | None
     on_sampling: Handler | None
@@ -33,7 +34,7 @@ class ClientFactory:
 
     def open(self, target: Target, attempt: Attempt, on_notification: MessageHandlerFnT) -> Client:
         """Return a client for a target, to be entered with `async with`."""
-        server, user = self.server, self.user
+        server, callers = self.server, self.callers
         return Client(
             target.server
             if isinstance(target, InProcess)
@@ -43,9 +44,9 @@ class ClientFactory:
             client_info=self.client_info or types.Implementation(name="fanlight", version=__version__),
             extensions=self._extensions(),
             message_handler=on_notification,
-            sampling_callback=self.on_sampling and sampling_callback(server, user, self.on_sampling),
+            sampling_callback=self.on_sampling and sampling_callback(server, callers, self.on_sampling),
             sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
-            elicitation_callback=self.on_elicitation and elicitation_callback(server, user, self.on_elicitation),
+            elicitation_callback=self.on_elicitation and elicitation_callback(server, callers, self.on_elicitation),
         )
 
     def _extensions(self) -> list[ClientExtension]:

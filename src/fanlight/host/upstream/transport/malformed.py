@@ -13,6 +13,11 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+', re.DOTALL)
+# Some servers write the id after the result.
+_ID_AT_END: Final = re.compile(
+    rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z'
+)
+_METHOD_AT_START: Final = 100
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")
 _EXPLANATIONS: Final = {
     "hex escape": "half of a surrogate pair, which is not a character",
@@ -26,6 +31,29 @@ class MalformedResponse:
     """The data of an error that replaces a response that cannot be parsed."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class OversizedResponse:
+    """The data of an error that replaces a response with too many bytes."""
+
+    max_bytes: int
+
+
+def oversized_error(id: types.RequestId, max_bytes: int) -> SessionMessage:
+    """Return the error that a request gets in place of a response with too many bytes."""
+    data = types.ErrorData(
+        code=types.INTERNAL_ERROR, message="The response is too large.", data=OversizedResponse(max_bytes)
+    )
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id, error=data))
+
+
+def replace_oversized(start: bytes, end: bytes, max_bytes: int) -> SessionMessage | None:
+    """Return an error in place of a response of which only the start and the end were kept; None if it has no id."""
+    id = _find_request_id(start)
+    if id is None and (found := _ID_AT_END.search(end)) is not None and b'"method"' not in start[:_METHOD_AT_START]:
+        id = _parse_id(found[1])
+    return None if id is None else oversized_error(id, max_bytes)
 
 
 def replace_malformed(response: str | bytes, error: ValidationError) -> SessionMessage | None:
@@ -82,8 +110,10 @@ def _find_request_id(text: bytes) -> types.RequestId | None:
             found = token
         if token in (b"{", b"["):
             depth += 1
-    if not is_response:
-        return None
+    return _parse_id(found) if is_response else None
+
+
+def _parse_id(found: bytes) -> types.RequestId | None:
     if _NUMBER.fullmatch(found):
         return int(found)
     return found[1:-1].decode("utf-8", "replace") if found.startswith(b'"') and b"\\" not in found else None

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, Self
 
 import anyio
@@ -21,15 +22,19 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from fanlight.host.upstream.config import Command, Streams, Url
-from fanlight.host.upstream.transport.malformed import explain_parser_error, malformed_error, replace_failure
+from fanlight.host.upstream.transport.malformed import (
+    explain_parser_error,
+    malformed_error,
+    oversized_error,
+    replace_failure,
+)
 from fanlight.host.upstream.transport.process import Child, Launcher, open_child
-from fanlight.host.upstream.transport.sdk import is_http_failure, parse_failure
+from fanlight.host.upstream.transport.sdk import is_http_failure, is_oversized_event, parse_failure
 from fanlight.protocol.dialects import with_experimental
 
 TransportStreams = tuple[Any, Any]
 MessageObserver = Callable[[Literal["sent", "received"], dict[str, Any]], None]
 
-_MAX_EVENT_SIZE: Final = 64 * 1024 * 1024  # many Views are larger than the SDK's default of 1 MiB
 _SESSION_HEADER: Final = "mcp-session-id"
 _NO_SESSION: Final = re.compile(r"session|not initialized", re.IGNORECASE)
 
@@ -64,6 +69,8 @@ class Attempt:
         on_stderr: Callable[[str], None] | None = None,
         *,
         dialects: bool = False,
+        exit_timeout: float = 2.0,
+        max_bytes: int = 32_000_000,
     ) -> None:
         self.client: Client | None = None
         self.answered = False
@@ -83,8 +90,12 @@ class Attempt:
         """Requests whose HTTP response ended without a JSON-RPC response."""
         self.http_failures: dict[types.RequestId, HttpFailure] = {}
         """Requests that got an HTTP error status."""
+        self.oversized: set[types.RequestId] = set()
+        """Requests whose HTTP response has too many bytes."""
         self._on_message = on_message
         self.on_stderr = on_stderr
+        self.exit_timeout = exit_timeout
+        self.max_bytes = max_bytes
         self._dialects = dialects
         self._has_streams = False
         self._calls: set[anyio.CancelScope] = set()
@@ -150,6 +161,9 @@ class Attempt:
                 return replace_failure(item) or item
             case SessionMessage(message=types.JSONRPCError(id=id, error=error) as message) if id is not None:
                 failure = self.http_failures.pop(id, None)
+                if id in self.oversized or is_oversized_event(error):
+                    self.oversized.discard(id)
+                    return oversized_error(id, self.max_bytes)
                 if error.code == types.CONNECTION_CLOSED and id not in self.unanswered:
                     data: object = ServerErrorData(error.data)
                 elif (reason := parse_failure(error)) is not None:
@@ -167,7 +181,9 @@ def open_transport(target: Command | Url | Streams, attempt: Attempt, launcher: 
     """Return the transport to a target; what it learns goes to the attempt."""
     match target:
         case Command():
-            attempt.child = Child(on_stderr=attempt.on_stderr)
+            attempt.child = Child(
+                on_stderr=attempt.on_stderr, exit_timeout=attempt.exit_timeout, max_bytes=attempt.max_bytes
+            )
             return attempt.observe(open_child(target, attempt.child, attempt.ended, launcher))
         case Url():
             return attempt.observe(_open_http(target, attempt))
@@ -237,22 +253,26 @@ async def _open_http(target: Url, attempt: Attempt) -> AsyncIterator[TransportSt
     async def inspect(response: httpx2.Response) -> None:
         request = response.request
         attempt.http_status = response.status_code
+        id = _request_id(request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        if not _is_event_stream(response):
+            report = (lambda: None) if id is None else partial(attempt.oversized.add, id)
+            response.stream = _LimitedBody(response.stream, attempt.max_bytes, report)
         if await _is_session_lost(response):
             attempt.end("The server no longer knows our session; it was probably restarted.")
             raise _SessionLost
-        if (id := _request_id(request)) is None:
+        if id is None:
             return
         if response.status_code >= httpx2.codes.BAD_REQUEST:
             attempt.http_failures[id] = HttpFailure(response.status_code, len(request.content))
         elif _is_event_stream(response):
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _ObservedBody(response.stream, lambda: attempt.unanswered.add(id))
 
     timeout = httpx2.Timeout(30.0, read=300.0)  # a server may hold a response open while it works
     hooks = {"response": [inspect]}
     async with (
         httpx2.AsyncClient(headers=target.headers, auth=target.auth, timeout=timeout, event_hooks=hooks) as client,
-        streamable_http_client(target.url, http_client=client, max_sse_event_size=_MAX_EVENT_SIZE) as streams,
+        streamable_http_client(target.url, http_client=client, max_sse_event_size=attempt.max_bytes) as streams,
     ):
         yield streams
 
@@ -265,7 +285,7 @@ async def _is_session_lost(response: httpx2.Response) -> bool:
         return response.status_code == httpx2.codes.NOT_FOUND
     try:
         body = json.loads(await response.aread())
-    except ValueError:
+    except (ValueError, httpx2.StreamError):
         return False
     # An error without an id was made before the server read the request itself.
     match body:
@@ -289,6 +309,39 @@ def _request_id(request: httpx2.Request) -> types.RequestId | None:
     return None
 
 
+@asynccontextmanager
+async def _reading(body: httpx2.AsyncByteStream) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Read a body, and close what yields its pieces, even if it is not read to its end."""
+    pieces = body.__aiter__()
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
+
+
+class _LimitedBody(httpx2.AsyncByteStream):
+    """A body that is read up to a limit."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: int, on_excess: Callable[[], None]) -> None:
+        self._inner = inner
+        self._max_bytes = max_bytes
+        self._on_excess = on_excess
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async with _reading(self._inner) as pieces:
+            async for piece in pieces:
+                size += len(piece)
+                if size > self._max_bytes:
+                    self._on_excess()
+                    raise httpx2.StreamError(f"The response has more than {self._max_bytes} bytes.")
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class _ObservedBody(httpx2.AsyncByteStream):
     """The body of an event stream. The SDK stops reading once it has its response, so at the end there was none."""
 
@@ -297,18 +350,15 @@ class _ObservedBody(httpx2.AsyncByteStream):
         self._on_end = on_end
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        pieces = self._inner.__aiter__()
-        try:
-            async for piece in pieces:
-                yield piece
-        except Exception:
-            self._on_end()
-            raise
-        else:
-            self._on_end()
-        finally:
-            if isinstance(pieces, AsyncGenerator):
-                await pieces.aclose()
+        async with _reading(self._inner) as pieces:
+            try:
+                async for piece in pieces:
+                    yield piece
+            except Exception:
+                self._on_end()
+                raise
+            else:
+                self._on_end()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from fanlight.host.errors import ServerStartError
 from fanlight.host.upstream.config import Command
-from fanlight.host.upstream.transport.malformed import replace_malformed
+from fanlight.host.upstream.transport.malformed import replace_malformed, replace_oversized
 from fanlight.host.upstream.transport.sdk import (
     ChildProcess,
     release_process,
@@ -33,13 +33,13 @@ from fanlight.host.upstream.transport.sdk import (
 
 logger = logging.getLogger(__name__)
 
-STOP_TIMEOUT: Final = 6.0
-"""Seconds within which a connection is closed and its child process gone, whatever the child does."""
+KILL_TIMEOUT: Final = 4.0
+"""Seconds within which a child process is gone that did not exit by itself, whatever it does."""
 
-_EXIT_TIMEOUT: Final = 2.0  # for a child to exit by itself, after its stdin was closed
-_RESTART_EXIT_TIMEOUT: Final = 0.1  # the same, if its successor waits for it
+_RESTART_EXIT_TIMEOUT: Final = 0.1  # for a child to exit by itself, if its successor waits for it
 _TERM_TIMEOUT: Final = 1.5  # after SIGTERM, before SIGKILL
 _REAP_TIMEOUT: Final = 1.0
+_KEPT_BYTES: Final = 2_000
 _LINES_KEPT: Final = 50
 _LINES_QUOTED: Final = 5
 _FINAL_SECONDS: Final = 5.0  # before a child exits, in which its stderr may say why
@@ -60,6 +60,10 @@ class Child:
     """The last lines of its stderr, each with its time."""
     is_restarting: bool = False
     """Whether to stop it without waiting, because it is started again."""
+    exit_timeout: float = 2.0
+    """How many seconds it may take to exit by itself, after its stdin was closed."""
+    max_bytes: int = 32_000_000
+    """How many bytes a message on its stdout may have."""
     on_stderr: Callable[[str], None] | None = None
     """Receives each line of its stderr."""
     invalid_output: str | None = None
@@ -135,28 +139,58 @@ def _hint(command: str) -> str:
 async def _pump_stdout(process: ChildProcess, received: Any, child: Child) -> None:
     """Forward each line of stdout, and read on when the receiver is closed: a child stuck in a write cannot exit."""
     assert process.stdout is not None
-    pieces: list[bytes] = []
+    line = _Line(child.max_bytes)
     with received, suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         async for piece in process.stdout:
             *ends, rest = piece.split(b"\n")
             for end in ends:
-                await _receive_line(b"".join((*pieces, end)), received, child)
-                pieces.clear()
-            pieces.append(rest)
+                line.add(end)
+                await _receive_line(line, received, child)
+                line = _Line(child.max_bytes)
+            line.add(rest)
     child.has_exited = True
 
 
-async def _receive_line(line: bytes, received: Any, child: Child) -> None:
-    try:
-        message = SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValidationError as error:
-        replacement = replace_malformed(line, error)
-        if replacement is None:
-            _report_invalid_output(line, child)
+class _Line:
+    """A line that is being read. Of one with too many bytes, only the start and the end are kept."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._pieces: list[bytes] = []
+        self._left = max_bytes
+        self.is_oversized = False
+        self.start = b""
+        self.end = b""
+
+    def add(self, piece: bytes) -> None:
+        self._left -= len(piece)
+        if self._left >= 0:
+            self._pieces.append(piece)
             return
-        message = replacement
+        if not self.is_oversized:
+            self.is_oversized = True
+            self.start = b"".join((*self._pieces, piece))[:_KEPT_BYTES]
+            self._pieces.clear()
+        self.end = (self.end + piece[-_KEPT_BYTES:])[-_KEPT_BYTES:]
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(self._pieces)
+
+
+async def _receive_line(line: _Line, received: Any, child: Child) -> None:
+    message = replace_oversized(line.start, line.end, child.max_bytes) if line.is_oversized else _parse(line.text)
+    if message is None:
+        _report_invalid_output(line.start or line.text, child)
+        return
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         await received.send(message)
+
+
+def _parse(line: bytes) -> SessionMessage | None:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValidationError as error:
+        return replace_malformed(line, error)
 
 
 def _report_invalid_output(line: bytes, child: Child) -> None:
@@ -200,7 +234,7 @@ async def _stop(process: ChildProcess, child: Child) -> None:
     exited_by_itself = child.has_exited
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         await process.stdin.aclose()
-    with anyio.move_on_after(_RESTART_EXIT_TIMEOUT if child.is_restarting else _EXIT_TIMEOUT):
+    with anyio.move_on_after(_RESTART_EXIT_TIMEOUT if child.is_restarting else child.exit_timeout):
         await process.wait()
     child.exit_code = process.returncode if exited_by_itself else None
     # Also if the child exited in time: processes that it started may still run.

@@ -27,6 +27,7 @@ ChildProcess = Process | FallbackProcess
 _PARSE_FAILURE: Final = re.compile(
     r"Failed to parse (?:JSON response|SSE message): (?:.*?Invalid JSON: (.*?) \[type=)?", re.DOTALL
 )
+_OVERSIZED_EVENT: Final = re.compile(r"SSE stream failed: Server-sent event exceeded the \d+ byte limit")
 _HTTP_FAILURE: Final = "Server returned an error response"
 
 
@@ -34,6 +35,11 @@ def parse_failure(error: types.ErrorData) -> str | None:
     """Return why the SDK could not parse an HTTP response, or None if the error is another one."""
     found = _PARSE_FAILURE.match(error.message) if error.code == types.PARSE_ERROR else None
     return None if found is None else found[1] or "it is not a JSON-RPC message"
+
+
+def is_oversized_event(error: types.ErrorData) -> bool:
+    """Return whether the SDK made up this error for an event with more bytes than it accepts."""
+    return error.code == types.CONNECTION_CLOSED and _OVERSIZED_EVENT.match(error.message) is not None
 
 
 def is_http_failure(error: types.ErrorData) -> bool:

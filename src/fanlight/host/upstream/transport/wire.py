@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from fanlight.host.json_text import sendable
 from fanlight.protocol.errors import RefusedError
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -57,14 +58,16 @@ async def send_until_complete(client: Client, build: BuildRequest, on_progress: 
 
 def tool_call(name: str, arguments: JSONObject | None, meta: Mapping[str, Any]) -> BuildRequest:
     """Return a function that builds the request to call a tool."""
+    # The SDK encodes requests in a task of the connection, which one that cannot be encoded would end for everyone.
+    sent = sendable({"name": name, "arguments": arguments, "meta": meta or None})
 
     def build(responses: Any, state: str | None) -> types.CallToolRequest:
         params = types.CallToolRequestParams(
-            name=name,
-            arguments=arguments,
+            name=sent["name"],
+            arguments=sent["arguments"],
             input_responses=responses,
             request_state=state,
-            _meta=cast("types.RequestParamsMeta", meta) if meta else None,
+            _meta=cast("types.RequestParamsMeta | None", sent["meta"]),
         )
         return types.CallToolRequest(params=params)
 
@@ -73,6 +76,7 @@ def tool_call(name: str, arguments: JSONObject | None, meta: Mapping[str, Any]) 
 
 def resource_read(uri: str) -> BuildRequest:
     """Return a function that builds the request to read a resource; the URI is sent byte for byte."""
+    uri = sendable({"uri": uri})["uri"]
 
     def build(responses: Any, state: str | None) -> types.ReadResourceRequest:
         params = types.ReadResourceRequestParams(uri=uri, input_responses=responses, request_state=state)
@@ -135,7 +139,7 @@ def without_wire_fields(result: JSONObject) -> JSONObject:
 
 def page_params(cursor: str | None) -> types.PaginatedRequestParams | None:
     """Return the params of a request for the page at a cursor."""
-    return None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
+    return None if cursor is None else types.PaginatedRequestParams(**sendable({"cursor": cursor}))
 
 
 def to_wire(model: Any) -> JSONObject:

@@ -7,7 +7,7 @@ import anyio
 
 from fanlight.host.errors import RequestError
 from fanlight.host.views.page.channel import PageChannel
-from fanlight.host.views.page.frames import CancelCommand, Command, CommandResult
+from fanlight.host.views.page.frames import CancelCommand, CommandResult, PageCommand
 from fanlight.host.views.requests.pending import Pending
 from fanlight.protocol.jsonrpc import JSONObject
 
@@ -24,7 +24,7 @@ class PageCommands:
         """Return whether a command has no result yet."""
         return bool(self._pending)
 
-    async def run(self, command: Command, seconds: float) -> JSONObject:
+    async def run(self, command: PageCommand, seconds: float) -> JSONObject:
         """Send a command to the page and return its result. Raise RequestError if it failed or timed out."""
         if not self._channel.attached:
             raise RequestError("No page shows this View now.")

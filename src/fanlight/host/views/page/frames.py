@@ -103,7 +103,7 @@ class Resumed(HostFrame):
 
 
 @dataclass(frozen=True, slots=True)
-class Status(HostFrame):
+class StatusText(HostFrame):
     """Show a text until the View has loaded."""
 
     TYPE = "status"
@@ -182,7 +182,7 @@ class Ack(HostFrame):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command(HostFrame):
+class PageCommand(HostFrame):
     """A frame that the page answers with `CommandResult`."""
 
     id: int = 0
@@ -190,7 +190,7 @@ class Command(HostFrame):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetDisplayMode(Command):
+class SetDisplayMode(PageCommand):
     """Show the View in another display mode. The result is `{"mode": ...}`, the mode that is shown now."""
 
     TYPE = "set-display-mode"
@@ -198,7 +198,7 @@ class SetDisplayMode(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenLink(Command):
+class OpenLink(PageCommand):
     """Open an http or https address in a new tab."""
 
     TYPE = "open-link"
@@ -206,7 +206,7 @@ class OpenLink(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Download(Command):
+class Download(PageCommand):
     """Save files. Each has a `name`, and `text` or `blob` (base64)."""
 
     TYPE = "download"
@@ -214,7 +214,7 @@ class Download(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskUser(Command):
+class AskUser(PageCommand):
     """Ask the user for consent. The result is `{"answer": ...}`: "once", "always" or "deny"."""
 
     TYPE = "question"
@@ -236,7 +236,7 @@ HOST_FRAMES: Final[tuple[type[HostFrame], ...]] = (
     ProxyAddress,
     ShowView,
     Resumed,
-    Status,
+    StatusText,
     Error,
     MessageToView,
     Resize,

@@ -59,7 +59,7 @@ class Outbox:
         self._unsent: deque[Message] = deque()
         self._is_sending = False
         self._partial_frame = 0
-        self._sent_one = anyio.Event()
+        self._sent_one: anyio.Event | None = None
 
     @property
     def partial_in_flight(self) -> bool:
@@ -94,6 +94,7 @@ class Outbox:
         """Send the bridge's outgoing messages, and wait until the channel has them all, whichever task sends them."""
         await self.flush()
         while self._unsent:
+            self._sent_one = self._sent_one or anyio.Event()
             await self._sent_one.wait()
 
     def _continue_after(self, seconds: float) -> None:
@@ -135,5 +136,6 @@ class Outbox:
         self._announce_sent()
 
     def _announce_sent(self) -> None:
-        self._sent_one.set()
-        self._sent_one = anyio.Event()
+        if self._sent_one is not None:
+            self._sent_one.set()
+            self._sent_one = None

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -12,18 +13,17 @@ import anyio
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.labels import tool_title
 from fanlight.host.consent.policy import App, Deny, Policy
-from fanlight.host.errors import CallCancelledError, DeclinedError, RequestError, ServerError
+from fanlight.host.errors import CallCancelledError, DeclinedError, NotConnectedError, RequestError, ServerError
 from fanlight.host.handlers import Handlers, Message, SamplingRequest
 from fanlight.host.json_text import encode_json
-from fanlight.host.limits import Limits
+from fanlight.host.settings import Limits, Timeouts
 from fanlight.host.tasks import HostTasks
-from fanlight.host.timeouts import Timeouts
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.router import ServerRouter
 from fanlight.host.upstream.servers import Servers
 from fanlight.host.views.app_tools import AppTools
 from fanlight.host.views.audit_trail import AuditTrail
-from fanlight.host.views.interfaces import Progress
+from fanlight.host.views.interfaces import Progress, Requester
 from fanlight.host.views.records import ViewRecords
 from fanlight.host.views.requests.downloads import saved_file, saved_files
 from fanlight.host.views.session import Session
@@ -63,10 +63,10 @@ class ViewRequests:
 
     # Requests of Views
 
-    async def call_tool(self, session: Session, name: str, arguments: JSONObject, progress: Progress) -> JSONObject:
+    async def call_tool(self, session: Requester, name: str, arguments: JSONObject, progress: Progress) -> JSONObject:
         """Call a tool of the View's server."""
+        connection = await self._connection(session.app)
         app = self._app(session)
-        connection = await self._connection(app)
         tool = next((tool for tool in connection.tools if tool["name"] == name and for_app(tool)), None)
         if tool is None:  # removed while the request was on its way
             raise RequestError(f"Unknown tool, or one that a View may not call: {name!r}.", INVALID_PARAMS)
@@ -77,7 +77,7 @@ class ViewRequests:
             self._router.call_tool(app.server, app.user, app.conversation, name, arguments, progress)
         )
 
-    async def ask_server(self, session: Session, method: str, params: JSONObject) -> JSONObject:
+    async def ask_server(self, session: Requester, method: str, params: JSONObject) -> JSONObject:
         """Forward a request that reads or lists something to the View's server."""
         app = session.app
         connection = await self._connection(app)
@@ -98,7 +98,7 @@ class ViewRequests:
             case _:
                 return await _for_view(connection.list_prompts(cursor))
 
-    async def sample(self, session: Session, params: JSONObject) -> JSONObject:
+    async def sample(self, session: Requester, params: JSONObject) -> JSONObject:
         """Let the program answer a sampling request."""
         handler = self._handlers.sampling
         assert handler is not None, "sampling is offered only if there is a handler"
@@ -107,7 +107,7 @@ class ViewRequests:
         await self._consent.check(app, self._policy.sampling(app, params), "sampling", "", details, asker=session)
         return await handler(SamplingRequest(app, params))
 
-    async def add_message(self, session: Session, role: str, content: tuple[JSONObject, ...]) -> None:
+    async def add_message(self, session: Requester, role: str, content: tuple[JSONObject, ...]) -> None:
         """Let the program add a message to the conversation."""
         handler = self._handlers.message
         if handler is None:
@@ -143,13 +143,22 @@ class ViewRequests:
 
     async def update_context(self, session: Session, update: JSONObject) -> None:
         """Keep what the View wants the model to know."""
+        await self._check_update(session, update)
+        await self._keep(session, context=update, context_is_new=True)
+        await session.report_model_context(update)
+
+    async def update_relayed_context(self, requester: Requester, update: JSONObject) -> None:
+        """Keep what a View without a session wants the model to know."""
+        await self._check_update(requester, update)
+        await self._records.change(requester.id, {"context": update, "context_is_new": True})
+
+    async def _check_update(self, session: Requester, update: JSONObject) -> None:
+        """Raise RequestError unless a View may give the model an update."""
         self._check_size("update", update, "are kept for the model")
         app = self._app(session)
         details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         decision = self._policy.model_context(app, update)
         await self._consent.check(app, decision, "model-context", "", details, asker=session)
-        await self._keep(session, context=update, context_is_new=True)
-        await session.report_model_context(update)
 
     async def keep_state(self, session: Session, state: Any) -> None:
         """Keep the state of a View for ChatGPT, and give it to the model if the policy or the user allows that."""
@@ -178,7 +187,7 @@ class ViewRequests:
         if size > most:
             raise RequestError(f"The {what} has {size:,} characters; at most {most:,} {outcome}.")
 
-    async def check_link(self, session: Session, url: str) -> None:
+    async def check_link(self, session: Requester, url: str) -> None:
         """Raise RequestError unless the page may open a link."""
         if not is_web_link(url):
             raise RequestError("Only http and https links are opened.")
@@ -236,15 +245,22 @@ class ViewRequests:
         return result
 
     async def _connection(self, app: App) -> Connection:
-        """Return the connection of the View's user to its server."""
+        """Return the connection of the View's user to its server, opened again if it was idle."""
         try:
-            return await self._servers.connect(app.server, app.user)
+            connection = await self._servers.connect(app.server, app.user)
+            if not connection.tools:
+                await connection.ready()
+            return connection
         except CallCancelledError as error:
             raise _failed(error) from None
 
-    def _app(self, session: Session) -> App:
+    def _app(self, session: Requester) -> App:
+        """Return the View with the title that its tool has now, if the tools are known."""
         app = session.app
-        return replace(app, title=tool_title(self._servers.find(app.server, app.user).tools, app.tool))
+        with suppress(NotConnectedError):  # the connection was idle; nothing else here needs it
+            tools = self._servers.find(app.server, app.user).tools
+            return replace(app, title=tool_title(tools, app.tool)) if tools else app
+        return app
 
 
 def is_web_link(url: str) -> bool:

@@ -3,12 +3,11 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Final
 
 import anyio
 
 from fanlight.host.consent.policy import App
-from fanlight.host.errors import RequestError, StoreError
+from fanlight.host.errors import STORE_UNAVAILABLE, RequestError, StoreError
 from fanlight.host.views.interfaces import MessageLog, Tasks
 from fanlight.host.views.requests.message import ViewMessage
 from fanlight.host.views.requests.tracing import mark_crashed, mark_ok, mark_refused, request_span
@@ -17,7 +16,6 @@ from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject, Message, Reque
 
 logger = logging.getLogger(__name__)
 
-_NO_STORE: Final = "The host cannot use its store now. Try again later."
 
 current_request: ContextVar[RequestId | None] = ContextVar("current_request", default=None)
 """The id of the View's request that the current task serves."""
@@ -53,7 +51,7 @@ class OpenRequests:
         self._labels = {"fanlight.view": app.view, **labels}
         self._messages: dict[RequestId, ViewMessage] = {}
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
 
     def add(self, message: ViewMessage) -> None:
         """Add a message if it is a request. An id that is in use stays with its first request."""
@@ -86,7 +84,7 @@ class OpenRequests:
             except StoreError as error:
                 logger.warning("View %s: a request failed with the store: %s", self.app.view, error)
                 mark_crashed(span, error)
-                self._bridge.respond_error(id, _NO_STORE, INTERNAL_ERROR)
+                self._bridge.respond_error(id, STORE_UNAVAILABLE, INTERNAL_ERROR)
             except Exception as error:
                 logger.exception("View %s: unhandled error while serving a request", self.app.view)
                 mark_crashed(span, error)
@@ -107,11 +105,13 @@ class OpenRequests:
 
     async def wait_for_change(self) -> None:
         """Wait until a request was answered or cancelled."""
+        self._changed = self._changed or anyio.Event()
         await self._changed.wait()
 
     def _announce_change(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     def stop_serving(self, id: RequestId) -> None:
         """Cancel the task of a request that is answered in another way."""

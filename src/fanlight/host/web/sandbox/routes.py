@@ -129,3 +129,8 @@ class Sandbox:
 def proxy_url(origins: Origins) -> str:
     """Return the address of the proxy for pages of one origin. All apps share it, so a page can load it early."""
     return f"{origins.proxy}/proxy?{urlencode({'host': origins.host, 'view': '*', 'v': proxy_version()})}"
+
+
+def html_proxy_url(origins: Origins) -> str:
+    """Return the address of the proxy for pages of one origin that send it HTML in a message."""
+    return f"{origins.proxy}/proxy?{urlencode({'host': origins.host, 'v': proxy_version()})}"
