@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fanlight.protocol.errors import RemoteError as RemoteError
     from fanlight.protocol.errors import StateError as StateError
     from fanlight.server.apps import Apps as Apps
+    from fanlight.server.caller import caller_key as caller_key
     from fanlight.server.negotiation import negotiate as negotiate
     from fanlight.server.view import View as View
     from fanlight.server.view import ViewOptions as ViewOptions
@@ -41,6 +42,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "StateError",
         ],
         "server.apps": ["Apps"],
+        "server.caller": ["caller_key"],
         "server.negotiation": ["negotiate"],
         "server.view": ["View", "ViewOptions"],
     },

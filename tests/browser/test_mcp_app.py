@@ -470,6 +470,8 @@ async def test_fullscreen_is_a_dialog_with_the_apps_name_that_takes_and_returns_
     assert (changed["width"], 500 < changed["height"] < 600) == (800, True)
     assert await host.page.evaluate("document.activeElement.localName") == "mcp-app"
     active = "document.querySelector('mcp-app').shadowRoot.activeElement.localName"
+    assert await host.page.evaluate(active) == "button"
+    await host.page.keyboard.press("Tab")
     assert await host.page.evaluate(active) == "iframe"
     # The rest of the page is inert.
     await host.page.evaluate("document.querySelector('#before').focus()")

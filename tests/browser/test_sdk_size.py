@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fanlight.browser import mcpui_adapter, view_sdk, view_sdk_exports
+from fanlight.browser import files_sdk, mcpui_adapter, themed_sdk, view_sdk, view_sdk_exports
 from support.node import node
 
 ROOT = Path(__file__).parents[2]
-INLINED = ("view.js", "view-openai.js", "mcpui-adapter.js")
+INLINED = ("view.js", "view-openai.js", "view-theme.js", "view-files.js", "mcpui-adapter.js")
 
 
 def run_node(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +44,19 @@ def test_what_window_openai_needs_besides_is_at_most_2000_bytes_compressed() -> 
     assert len(gzip.compress(view_sdk(openai=True).encode(), 9)) <= len(gzip.compress(view_sdk().encode(), 9)) + 2_000
 
 
-@pytest.mark.parametrize("script", [view_sdk(), view_sdk(openai=True), mcpui_adapter({"renderData": "</script><!--"})])
+def test_what_follows_the_look_of_the_host_is_at_most_600_bytes_compressed_besides() -> None:
+    both = f"{view_sdk()}\n{themed_sdk()}"
+    assert len(gzip.compress(both.encode(), 9)) <= len(gzip.compress(view_sdk().encode(), 9)) + 600
+
+
+def test_what_moves_files_is_at_most_1800_bytes_compressed() -> None:
+    assert len(gzip.compress(files_sdk().encode(), 9)) <= 1_800
+
+
+@pytest.mark.parametrize(
+    "script",
+    [view_sdk(), view_sdk(openai=True), themed_sdk(), files_sdk(), mcpui_adapter({"renderData": "</script><!--"})],
+)
 def test_the_inlined_sdk_cannot_end_its_script_element(script: str) -> None:
     assert "</script" not in script.lower()
     assert "<!--" not in script

@@ -171,6 +171,60 @@ async def test_host_styles_and_fonts_are_applied(browser: Browser) -> None:
         assert stage.problems == []
 
 
+THEMED = """<!doctype html><html><head><title>x</title></head><body><p id=out>text</p>
+<script type="module">
+import { App, getDocumentTheme } from "fanlight";
+const app = new App({ name: "Test", version: "1" });
+const out = document.getElementById("out");
+window.app = app;
+app.onhostcontextchanged = ({ theme }) => (out.textContent = `${theme}, ${getComputedStyle(out).color}`);
+await app.connect();
+</script></body></html>"""
+
+
+async def test_a_view_that_imports_from_fanlight_follows_the_host_without_code(browser: Browser) -> None:
+    styles = {
+        "variables": {"--color-text-primary": "rgb(1, 2, 3)", "--font-sans": "Host, serif"},
+        "css": {"fonts": "p{letter-spacing:3px}"},
+    }
+    context = {"theme": "dark", "styles": styles, "safeAreaInsets": {"top": 7}}
+    async with on_stage(browser, bundle_text(THEMED, Csp()).html, context=context) as stage:
+        root, out = stage.view.locator("html"), stage.view.locator("#out")
+        await expect(root).to_have_css("color-scheme", "dark")
+        await expect(out).to_have_css("color", "rgb(1, 2, 3)")
+        await expect(out).to_have_css("font-family", "Host, serif")
+        await expect(out).to_have_css("letter-spacing", "3px")
+        assert await root.evaluate("root => root.style.getPropertyValue('--safe-top')") == "7px"
+        changed = {"theme": "light", "styles": {"variables": {"--color-text-primary": "rgb(4, 5, 6)"}}}
+        await stage.notify("ui/notifications/host-context-changed", changed)
+        # The View's own handler runs after the look has changed.
+        await expect(out).to_have_text("light, rgb(4, 5, 6)")
+        await expect(root).to_have_css("color-scheme", "light")
+        assert len(await stage.sent("ui/notifications/size-changed", 1)) == 1
+        assert stage.problems == []
+
+
+async def test_styles_of_the_view_win_over_those_of_the_host(browser: Browser) -> None:
+    own = THEMED.replace("<title>", "<style>*{font-family:Own}html{color:rgb(9, 9, 9)}</style><title>")
+    styles = {"variables": {"--color-text-primary": "rgb(1, 2, 3)", "--font-sans": "Host"}}
+    async with on_stage(browser, bundle_text(own, Csp()).html, context={"styles": styles}) as stage:
+        out = stage.view.locator("#out")
+        await expect(stage.view.locator("html")).to_have_css("--font-sans", "Host")
+        await expect(out).to_have_css("color", "rgb(9, 9, 9)")
+        await expect(out).to_have_css("font-family", "Own")
+
+
+async def test_a_view_that_imports_from_ext_apps_gets_no_look_by_itself(browser: Browser) -> None:
+    plain = THEMED.replace('"fanlight"', '"@modelcontextprotocol/ext-apps"')
+    styles = {"variables": {"--color-text-primary": "rgb(1, 2, 3)"}}
+    async with on_stage(browser, bundle_text(plain, Csp()).html, context={"theme": "dark", "styles": styles}) as stage:
+        await stage.notify("ui/notifications/host-context-changed", {"theme": "dark"})
+        await expect(stage.view.locator("#out")).to_have_text("dark, rgb(0, 0, 0)")
+        root = stage.view.locator("html")
+        assert await root.get_attribute("data-theme") is None
+        assert await root.evaluate("root => root.style.getPropertyValue('--color-text-primary')") == ""
+
+
 async def test_messages_from_other_windows_are_ignored(browser: Browser) -> None:
     html = view(
         """

@@ -1,4 +1,4 @@
-"""view.d.ts: that it says what view.js says, and that a View in TypeScript can be checked with it."""
+"""view.d.ts and view-files.d.ts: that they say what the sources say, and that a View in TypeScript can be checked."""
 
 import importlib.util
 import json
@@ -16,11 +16,14 @@ pytestmark = pytest.mark.process
 
 VIEW = """
 import { App, applyDocumentTheme } from "fanlight";
+import { download, upload } from "fanlight/files";
 const app = new App({ name: "Clock", version: "1" }, { availableDisplayModes: ["inline"] });
 app.ontoolresult = ({ structuredContent }) => console.log(structuredContent);
 await app.connect();
 const { content } = await app.callServerTool({ name: "get_time", arguments: { zone: "UTC" } }, { timeout: 1000 });
 applyDocumentTheme(app.getHostContext()?.theme ?? content);
+await upload(new File([], "a"), { app, tool: "add", onprogress: ({ phase }) => console.log(phase) });
+await download({ app, tool: "export" });
 """
 
 
@@ -35,7 +38,8 @@ def script() -> ModuleType:
 
 def test_the_types_are_those_of_the_source() -> None:
     types = script()
-    assert types.TYPES.read_text(encoding="utf-8") == types.declarations(), "Run scripts/view_types.py."
+    found = {path: path.read_text(encoding="utf-8") for path in types.SOURCES}
+    assert found == types.declarations(), "Run scripts/view_types.py."
 
 
 LINES = {
@@ -43,6 +47,7 @@ LINES = {
     'app.openLink("https://example.com");': "TS2345",
     "app.callServerTools({});": "TS2551",
     'new App({ name: "Clock" });': "TS2741",
+    "upload(new File([], 'a'), { app });": "TS2345",
     'app.addEventListener("toolresults", () => {});': "TS2345",
 }
 """Lines at the end of a View, and the error that the compiler reports for each."""
@@ -55,9 +60,11 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     names = {f"view{number}.ts": line for number, line in enumerate(LINES)}
     for name, line in names.items():
         (folder / name).write_text(VIEW + line, encoding="utf-8")
-    (folder / "fanlight.d.ts").write_bytes((ROOT / "src/fanlight/browser/view.d.ts").read_bytes())
+    for types in ("view.d.ts", "view-files.d.ts"):
+        (folder / types).write_bytes((ROOT / "src/fanlight/browser" / types).read_bytes())
     options = {"strict": True, "noEmit": True, "target": "ES2022", "module": "ES2022", "moduleResolution": "bundler"}
-    paths = {"paths": {"fanlight": ["./fanlight.d.ts"]}, "types": [], "lib": ["ES2023", "DOM"]}
+    mapped = {"fanlight": ["./view.d.ts"], "fanlight/files": ["./view-files.d.ts"]}
+    paths = {"paths": mapped, "types": [], "lib": ["ES2023", "DOM"]}
     config = {"compilerOptions": {**options, **paths}, "files": list(names)}
     (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
     compiler = node_module("typescript/bin/tsc")

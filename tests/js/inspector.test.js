@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { fitsVariant, resolve } from "../../src/fanlight/browser/form/schema.js";
 import { readAddress, writeAddress } from "../../src/fanlight/inspector/pages/address.js";
-import { diagnose, explainReason, explainResult } from "../../src/fanlight/inspector/pages/diagnose.js";
+import { labelOf, startValue, variantName } from "../../src/fanlight/inspector/pages/argument-fields.js";
+import { diagnose, explainResult } from "../../src/fanlight/inspector/pages/diagnose.js";
 import { differences } from "../../src/fanlight/inspector/pages/replay.js";
-import { fitsVariant, labelOf, resolve, startValue, variantName } from "../../src/fanlight/inspector/pages/schema.js";
 
 test("an address holds the state of the page, and gives it back", () => {
   const hash = writeAddress("my server", "a/b?c", { args: '{"x":"ä & ?"}', panel: "Security", width: "" });
@@ -49,11 +50,6 @@ test("a JavaScript error comes first, with its place", () => {
   assert.equal(found?.message, "JavaScript error at ui://a/b:7:3: x is not defined");
   assert.equal(found?.code, "x.y()");
   assert.match(found?.advice ?? "", /The script stopped there/);
-});
-
-test("an error message of the host gets advice, if there is any", () => {
-  assert.match(explainReason("its mimeType is text/plain").advice ?? "", /profile=mcp-app/);
-  assert.equal(explainReason("something else").advice, undefined);
 });
 
 test("a UI resource that is serialized as text is named", () => {

@@ -283,7 +283,7 @@ async def test_the_first_of_two_tools_with_one_name_stays_hidden_if_the_server_k
     server = MCPServer("twice")
     apps = Apps(server)
     apps.tool("pay", visibility=["app"])(lambda: "paid")
-    apps.tool("pay")(lambda: "paid otherwise")
+    server.tool("pay")(lambda: "paid otherwise")
     async with in_memory(server, "2025-11-25", NO_UI) as client:
         assert "paid" not in await outcome(client, "pay")
 

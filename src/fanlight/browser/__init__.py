@@ -1,7 +1,7 @@
 """JavaScript for browsers: `view.js` for Views; `mcp-app.js` and `sandbox.js` for hosts.
 
-`view-openai.js` and `mcpui-adapter.js` are added to view.js for Views that need them. The host inserts a shim into
-documents of other dialects.
+`view-openai.js`, `view-theme.js`, `view-files.js` and `mcpui-adapter.js` are added to view.js for Views that need them.
+The host inserts a shim into documents of other dialects.
 """
 
 import json
@@ -29,8 +29,12 @@ _STRING_OR_LAST = re.compile(rf"({_STRING})|;(?=}})")
 @cache
 def script(name: str) -> str:
     """Return a script without its comments and its indentation."""
-    source = _COMMENT.sub("", files(__name__).joinpath(name).read_text(encoding="utf-8"))
-    return "\n".join(line for line in map(str.strip, source.splitlines()) if line) + "\n"
+    return _without_comments(files(__name__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def _without_comments(source: str) -> str:
+    """Return a script or stylesheet, whose comments are on lines of their own, without them and its indentation."""
+    return "\n".join(line for line in map(str.strip, _COMMENT.sub("", source).splitlines()) if line) + "\n"
 
 
 _INLINE_COMMENT = re.compile(r"/\*\* [^\n]*? \*/ ?")
@@ -41,7 +45,12 @@ _NEEDLESS_LINE_END = re.compile(r"^((?:(?!//).)*)(?:(?<=[{(\[,;])\n|\n(?=[})\]?.
 @cache
 def served_script(name: str) -> str:
     """Return a script as the host serves it: like `script`, without inline type comments and most line breaks."""
-    return _NEEDLESS_LINE_END.sub(r"\1", _INLINE_COMMENT.sub("", script(name)))
+    return compact(files(__name__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def compact(source: str) -> str:
+    """Return a script or stylesheet without comments, inline type comments, indentation and most line breaks."""
+    return _NEEDLESS_LINE_END.sub(r"\1", _INLINE_COMMENT.sub("", _without_comments(source)))
 
 
 _MODULE = re.compile(r"^(?:import .*|export \{[^}]*\};)$\n?", re.MULTILINE)
@@ -77,9 +86,13 @@ def _parts(name: str) -> tuple[str, tuple[str, ...]]:
     source = script(name)
     export = _EXPORT.search(source)
     assert export is not None, f"{name} does not end with its one export statement"
-    code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], source[: export.start()].rstrip("\n"))
-    code = _STRING_OR_LAST.sub(lambda match: match[1] or "", _LINE_END.sub("", code))
-    return code, tuple(re.findall(r"\w+", export[1]))
+    return minified(source[: export.start()].rstrip("\n")), tuple(re.findall(r"\w+", export[1]))
+
+
+def minified(script: str) -> str:
+    """Return a script, which has no comments and follows the conventions of view.js, without needless characters."""
+    code = _STRING_OR_SPACED.sub(lambda match: match[1] or match[2], script)
+    return _STRING_OR_LAST.sub(lambda match: match[1] or "", _LINE_END.sub("", code))
 
 
 @cache
@@ -92,6 +105,32 @@ def view_sdk(*, openai: bool = False) -> str:
     code, names = _parts("view.js")
     sdk = f"{_SDK}=(()=>{{{code}\nreturn{{{','.join(names)}}};}})();"
     return sdk + f"\n{_SDK}=(()=>{{{_parts('view-openai.js')[0]}\nreturn withOpenAI;}})()({_SDK});" if openai else sdk
+
+
+@cache
+def themed_sdk() -> str:
+    """Return the statements, after those of `view_sdk`, that make the SDK whose `App` follows the look of the host.
+
+    They put it into `globalThis[Symbol.for("fanlight/theme")]`, with the same names.
+    """
+    return f"{sdk_global('theme')}=(()=>{{{_parts('view-theme.js')[0]}\nreturn withTheme;}})()({_SDK});"
+
+
+@cache
+def files_sdk() -> str:
+    """Return the statements, after those of `view_sdk`, that define the module "fanlight/files"."""
+    code, names = _parts("view-files.js")
+    return f"{sdk_global('files')}=(()=>{{{code}\nreturn{{{','.join(names)}}};}})();"
+
+
+def files_sdk_exports() -> tuple[str, ...]:
+    """Return the names that the module "fanlight/files" exports."""
+    return _parts("view-files.js")[1]
+
+
+def sdk_global(name: str = "") -> str:
+    """Return the expression under which scripts in a View find a part of the SDK, or view.js without a name."""
+    return f'globalThis[Symbol.for("fanlight/{name}")]' if name else _SDK
 
 
 def mcpui_adapter(options: dict[str, Any], *, openai: bool = False) -> str:

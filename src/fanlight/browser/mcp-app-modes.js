@@ -68,7 +68,8 @@ class DisplayModes {
       box.open = false;
       box.setAttribute("role", "dialog");
       box.showModal();
-      box.querySelector("iframe")?.focus();
+      // Not the View, whose keys are its own: from here, Escape leaves, and Tab leads into the View.
+      this.#button.focus();
     } else if (was === "fullscreen") {
       // Returns the focus to where it was.
       box.close();

@@ -1,4 +1,4 @@
-/** The types of view.js, the View SDK. Made from its comments by scripts/view_types.py. */
+/** The types of view.js, of the View SDK. Made from its comments by scripts/view_types.py. */
 export type Json = Record<string, any>;
 export type RequestOptions = {
     /**

@@ -24,6 +24,13 @@ from fanlight.server.view import View, ViewOptions, tool_meta
 if TYPE_CHECKING:
     from fastmcp import FastMCP
 
+    from fanlight.show.files.storage import UploadStorage
+    from fanlight.show.files.uploads import Uploads
+    from fanlight.show.forms.forms import Forms
+    from fanlight.show.kept import Keep
+    from fanlight.show.shows import Shows
+    from fanlight.show.templates.pages import Pages
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Options of tools and of Views. In apps.tool they are those of the tool.
@@ -35,9 +42,21 @@ class ServerAdapter(Protocol):
 
     def add_view(self, view: View) -> None: ...
 
+    def has_tool(self, name: str, options: Mapping[str, Any]) -> bool: ...
+
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]: ...
 
     async def find_meta(self, name: str) -> Mapping[str, Any] | None: ...
+
+    context: type | None
+    """The class of the context that a tool of this server asks for by annotation; None if it needs none."""
+
+    def without_injected(self, function: Callable[..., Any]) -> tuple[Callable[..., Any], str | None]:
+        """Return a function for use in a tool, without the parameters that the server fills in itself.
+
+        The name is that of the parameter that still takes the context, if any.
+        """
+        ...
 
 
 class Apps:
@@ -66,6 +85,9 @@ class Apps:
         self._views: dict[str, View] = {}
         self._sources: dict[Hashable, View] = {}
         self._embedded: list[tuple[EmbeddedResource, View]] = []
+        self._shows: Shows | None = None
+        self._uploads: Uploads | None = None
+        self._forms: Forms | None = None
 
     def view(
         self,
@@ -142,6 +164,9 @@ class Apps:
             options["name"] = name
 
         def decorate(function: Function) -> Function:
+            tool = str(options.get("name") or getattr(function, "__name__", type(function).__name__))
+            if self._adapter.has_tool(tool, options):
+                raise RegistrationError(f"The server already has a tool {tool}. Give one of them another name.")
             register = self._adapter.tool(meta or None, options)
             try:
                 registered: Function = register(function)
@@ -149,11 +174,163 @@ class Apps:
                 if isinstance(error, RegistrationError) or (explained := schema_error(function, error)) is None:
                     raise
                 raise explained from None
-            tool = str(options.get("name") or getattr(function, "__name__", type(function).__name__))
             self._registry.tools.add(tool)
             return registered
 
         return decorate
+
+    def show(
+        self,
+        name: str | None = None,
+        *,
+        page_rows: int = 50,
+        summary_rows: int = 10,
+        summary_characters: int = 4_000,
+        image_for_model: bool = False,
+        keep: "Keep | None" = None,
+        **options: Any,
+    ) -> Callable[[Function], Function]:
+        """Register a function as a tool that shows what it returns, as a notebook would. Use it with parentheses.
+
+        The function may be sync or async. It returns a frame or series of pandas, polars, pyarrow or DuckDB, or a list
+        of dicts, dataclasses, pydantic models or values, which become a table; a figure of matplotlib, plotly or
+        altair, a PIL image, or anything with a `_repr_mimebundle_`, `_repr_svg_`, `_repr_png_` or `_repr_html_`; or
+        several of these, in a list or arranged with `fanlight.show`. Frames need narwhals:
+        `pip install 'fanlight[show]'`. The decorated function itself is returned unchanged.
+
+        The View gets a first page of each table and what is small; it gets the rest by a tool that only Views can call.
+        The model gets a summary: size, columns and first rows of a table; title, axes and traces of a figure.
+
+        Args:
+            name: The name of the tool. Default: the name of the function.
+            page_rows: The number of rows on a page of a table, up to 500.
+            summary_rows: The number of rows in the text for the model, up to 500.
+            summary_characters: About how many characters that text has at most.
+            image_for_model: Whether the model gets pictures (PIL, PNG), too, if they are smaller than 500 kB.
+            keep: How much is kept for Views, and for how long. Default: `Keep()`. Tools with equal values share it.
+            options: The options of `apps.tool`, except `view`.
+        """
+        # Imports of a package above this one, here and below: authors find everything at one object.
+        from fanlight.show.shows import ShowOptions
+
+        chosen = ShowOptions(options.get("title"), page_rows, summary_rows, summary_characters, image_for_model)
+        return self._showing().tool(name, chosen, keep, options)
+
+    def upload(
+        self,
+        name: str | None = None,
+        *,
+        accept: Iterable[str] | None = None,
+        max_bytes: int = 50_000_000,
+        storage: "UploadStorage | None" = None,
+        without_views: str | None = None,
+        tell_model: bool = True,
+        **options: Any,
+    ) -> Callable[[Function], Function]:
+        """Register a function that gets files which the user uploads. Use it as a decorator, with parentheses.
+
+        The function may be sync or async. One of its parameters is a `fanlight.show.UploadedFile`, or a list of them
+        for several files at once. The tool has the other parameters. When the model calls it, the user sees a View in
+        which to choose or drop files; the function runs when they have been uploaded. The View shows what the function
+        returns as `apps.show` does, or its JSON; a `ValueError` is shown as the reason why a file is refused.
+
+        Args:
+            name: The name of the tool. Default: the name of the function.
+            accept: Endings such as `".csv"` and types such as `"text/csv"` or `"image/*"`. Default: every file.
+            max_bytes: How many bytes a file may have. Default: 50 MB.
+            storage: How much is stored of uploads that the function has not got yet, and for how long. Default:
+                `UploadStorage()`. Tools with equal values share it.
+            without_views: What the model gets from a client that shows no Views, such as another way to send a file.
+                Default: that the tool needs a client that shows MCP Apps.
+            tell_model: Whether the model gets the text of the result, as context for its next turn. Default: True.
+            options: The options of `apps.tool`. `annotations` are those of the function. With `view`, the tool shows a
+                View of your own, which calls `upload` of `"fanlight/files"`. With `visibility=["app"]`, only Views can
+                upload, and the model does not see a tool.
+        """
+        from fanlight.show.files.limits import FileLimits
+        from fanlight.show.files.storage import UploadStorage
+        from fanlight.show.files.uploads import UploadOptions
+
+        limits = FileLimits(() if accept is None else accept, max_bytes)
+        chosen = UploadOptions(limits, storage or UploadStorage(), without_views, tell_model)
+        return self._uploading().tool(name, chosen, options)
+
+    def form(
+        self,
+        name: str | None = None,
+        *,
+        submit: str = "Submit",
+        confirm: bool = True,
+        answer_seconds: float = 600,
+        **options: Any,
+    ) -> Callable[[Function], Function]:
+        """Register a function as a form: the tool opens it, the user completes it, and then the function runs.
+
+        The fields are those of the function's one parameter, if that is a pydantic model, a dataclass or a TypedDict;
+        otherwise each parameter is a field. The tool takes them all as optional, and shows the form with what the model
+        filled in. When the user submits, the values are validated, and the function is called. Errors of validation and
+        of `fanlight.show.FieldError` stand at their fields, the message of a `ValueError` above the form.
+
+        What the function returns is shown in place of the form, as `apps.show` would; text, models, dataclasses and
+        dicts need nothing else. The model gets what was submitted, without secrets such as a `SecretStr`, and the text
+        of the result; of a file, which is a `fanlight.show.UploadedFile`, it gets the name and the size. The decorated
+        function itself is returned unchanged.
+
+        Args:
+            name: The name of the tool. Default: the name of the function.
+            submit: The text of the button.
+            confirm: Whether a user has to confirm in clients without Views, too: by elicitation, if the client supports
+                that; otherwise the function does not run there. With `False` it runs there as an ordinary tool does,
+                as soon as the model has sent all that is required.
+            answer_seconds: How long the answer to such a question may take.
+            options: The options of `apps.tool`, except `view`.
+        """
+        from fanlight.show.forms.form import FormOptions
+        from fanlight.show.forms.forms import Forms
+
+        if self._forms is None:
+            self._forms = Forms(self, self._adapter, self._showing, self._uploading)
+        return self._forms.tool(name, FormOptions(options.get("title"), submit, confirm, answer_seconds), options)
+
+    def _showing(self) -> "Shows":
+        from fanlight.show.shows import Shows
+
+        if self._shows is None:
+            self._shows = Shows(self)
+        return self._shows
+
+    def _uploading(self) -> "Uploads":
+        from fanlight.show.files.uploads import Uploads
+
+        if self._uploads is None:
+            self._uploads = Uploads(self, self._showing())
+        return self._uploads
+
+    def pages(
+        self,
+        folder: str | Path,
+        *,
+        head: str | None = None,
+        htmx: bool = False,
+        allow_scripts: bool = False,
+        max_html: int = 500_000,
+        text_characters: int = 4_000,
+    ) -> "Pages":
+        """Return a `Pages`, whose decorators `view` and `action` show templates of a folder. Needs Jinja2.
+
+        Args:
+            folder: The folder of the templates, relative to the file that calls this.
+            head: A file in the folder whose content is added to the `<head>` of every page, with the stylesheets and
+                scripts that it refers to. It is not a template.
+            htmx: Whether `hx-get="action:name"` and `hx-post="action:name"` call actions. The `head` loads htmx 4.
+            allow_scripts: Whether scripts and `on...` attributes in templates run. Default: they are removed.
+            max_html: The number of characters that a rendered template may have.
+            text_characters: About how many characters the text for the model has at most.
+        """
+        # As in show.
+        from fanlight.show.templates.pages import Pages
+
+        return Pages(self, folder, head, htmx, allow_scripts, max_html, text_characters)
 
     def supported(self, ctx: Any) -> bool:
         """Return whether the client of a request negotiated MCP Apps, also under `negotiate="always"`.

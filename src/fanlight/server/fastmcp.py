@@ -6,6 +6,7 @@ from typing import Any
 from fastmcp import FastMCP
 from fastmcp.exceptions import ResourceError
 from fastmcp.resources import Resource
+from fastmcp.server.dependencies import transform_context_annotations, without_injected_parameters
 
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
@@ -46,11 +47,21 @@ class FastMCPAdapter:
             raise RegistrationError(f"The server already has a resource {view.uri}. Give the View another URI.")
         self._server.add_resource(resource)
 
+    def has_tool(self, name: str, options: Mapping[str, Any]) -> bool:
+        # One name may have several versions.
+        return f"tool:{name}@{options.get('version') or ''}" in self._server._local_provider._components
+
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
         if options.get("app") is not None:
             raise RegistrationError("apps.tool links the View itself. Write view=... instead of app=....")
         decorator: Callable[[Callable[..., Any]], Any] = self._server.tool(meta=meta, **options)
         return decorator
+
+    # FastMCP knows the context of the current request itself.
+    context: type | None = None
+
+    def without_injected(self, function: Callable[..., Any]) -> tuple[Callable[..., Any], str | None]:
+        return without_injected_parameters(transform_context_annotations(function)), None
 
     async def find_meta(self, name: str) -> Mapping[str, Any] | None:
         # The server's own tools are found by key; only mounted and proxied ones need the slower lookup.

@@ -7,6 +7,7 @@ import stat
 import sys
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
@@ -15,7 +16,17 @@ from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError, RegistrationError
 from fanlight.server.bundle import Bundle, bundle_file, bundle_text
 
-HtmlFunction = Callable[[], str | bytes | Awaitable[str | bytes]]
+
+@dataclass(frozen=True)
+class InFolder:
+    """HTML that refers to files of a folder. Functions of Fanlight itself may return it. `name` is for errors."""
+
+    text: str
+    folder: Path
+    name: str
+
+
+HtmlFunction = Callable[[], str | bytes | InFolder | Awaitable[str | bytes]]
 """A function that returns the HTML of a View."""
 
 # A file that was changed this shortly before it was read may change again and keep its time stamp.
@@ -27,8 +38,8 @@ _Stamp = tuple[int, int, int, int]
 class HtmlSource(abc.ABC):
     """The source of one HTML document, read for each request of a host.
 
-    The default URI and name are made of `stem`. `sources` are the values by which an author may refer to this document:
-    its path, its folder or its function.
+    The default URI and name are derived from `stem`. `sources` are the values by which an author may refer to this
+    document: its path, its folder or its function.
     """
 
     stem: str | None = None
@@ -75,6 +86,8 @@ class FunctionSource(HtmlSource):
             html = await anyio.to_thread.run_sync(self._function)
             if inspect.isawaitable(html):
                 html = await html
+        if isinstance(html, InFolder):
+            return await anyio.to_thread.run_sync(self._bundled, html)
         if isinstance(html, bytes):
             try:
                 html = html.decode("utf-8")
@@ -83,6 +96,9 @@ class FunctionSource(HtmlSource):
         if not isinstance(html, str):
             raise BundleError(self._label, None, f"returned {type(html).__name__}, expected the HTML as a str.")
         return bundle_text(html, self._csp, openai=self._openai, name=self._label).html
+
+    def _bundled(self, html: InFolder) -> str:
+        return bundle_text(html.text, self._csp, openai=self._openai, name=html.name, folder=html.folder).html
 
 
 def _check_function(function: HtmlFunction) -> None:

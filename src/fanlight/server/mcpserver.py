@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.mcpserver.resolve import find_resolved_parameters
 from mcp.server.mcpserver.resources import Resource
+from mcp.server.mcpserver.utilities.context_injection import find_context_parameter
 
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE
@@ -43,8 +46,21 @@ class MCPServerAdapter:
             )
         )
 
+    def has_tool(self, name: str, options: Mapping[str, Any]) -> bool:
+        return self._server._tool_manager.get_tool(name) is not None
+
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
         return self._server.tool(meta=meta, **options)
+
+    context: type | None = Context
+
+    def without_injected(self, function: Callable[..., Any]) -> tuple[Callable[..., Any], str | None]:
+        if resolved := list(find_resolved_parameters(function)):
+            raise RegistrationError(
+                f"The parameter {resolved[0]} of {function.__name__}() is filled in by Resolve(...), which does not "
+                "work in a form. Get the value in the function."
+            )
+        return function, find_context_parameter(function)
 
     async def find_meta(self, name: str) -> Mapping[str, Any] | None:
         tool = self._server._tool_manager.get_tool(name)

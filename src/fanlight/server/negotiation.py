@@ -33,6 +33,7 @@ from fanlight.protocol.extension import EXTENSION_ID, SERVER_SETTINGS, URI_SCHEM
 from fanlight.protocol.metadata import UI_KEYS, without_ui
 from fanlight.protocol.openai import MetadataFormat
 from fanlight.protocol.visibility import for_model
+from fanlight.server.caller import current_request
 from fanlight.server.registry import Registry
 
 if TYPE_CHECKING:
@@ -144,7 +145,11 @@ class Negotiation:
         handler = self._handlers.get(ctx.method)
         if handler is None or ctx.request_id is None:
             return await call_next(ctx)
-        return await handler(ctx, call_next)
+        token = current_request.set(ctx)
+        try:
+            return await handler(ctx, call_next)
+        finally:
+            current_request.reset(token)
 
     def merged(self, mode: Mode, chatgpt: bool, registry: Registry | None) -> "Negotiation":
         """Return this middleware with further options, or raise RegistrationError if they contradict its own."""
@@ -164,7 +169,7 @@ class Negotiation:
         capabilities = ctx.session.client_capabilities if self._chatgpt else None
         return capabilities is not None and openai.is_chatgpt(capabilities.experimental)
 
-    def _shows(self, ctx: _Context) -> bool:
+    def shows(self, ctx: _Context) -> bool:
         """Return whether the client of this request gets the apps."""
         if self._mode == "always" or self.supported(ctx):
             return True
@@ -189,11 +194,11 @@ class Negotiation:
         return _advertise(await call_next(ctx), shows)
 
     async def _discover(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        return self._private(_advertise(await call_next(ctx), self._shows(ctx)))
+        return self._private(_advertise(await call_next(ctx), self.shows(ctx)))
 
     async def _list_tools(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = _wire(await call_next(ctx))
-        if not self._shows(ctx):
+        if not self.shows(ctx):
             tools = result.get("tools", [])
             shown = [without_ui(tool, self._keys) for tool in tools if for_model(tool)]
             result = {**result, "tools": shown}
@@ -202,7 +207,7 @@ class Negotiation:
     async def _call_tool(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
         name = params.get("name")
-        if self._shows(ctx) or not isinstance(name, str):
+        if self.shows(ctx) or not isinstance(name, str):
             return self._with_text(name, _wire(await call_next(ctx)))
         if await self._is_hidden(name, ctx, call_next):
             return await _pass_on(_HIDDEN_TOOL.format(name), "name", ctx, call_next)
@@ -210,7 +215,7 @@ class Negotiation:
 
     async def _list_resources(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = _wire(await call_next(ctx))
-        shows = self._shows(ctx)
+        shows = self.shows(ctx)
         if not shows or self._unlisted:
             listed = [
                 entry if shows else without_ui(entry, self._keys)
@@ -222,7 +227,7 @@ class Negotiation:
 
     async def _list_templates(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = _wire(await call_next(ctx))
-        if not self._shows(ctx):
+        if not self.shows(ctx):
             entries = result.get("resourceTemplates", [])
             plain = [entry for entry in entries if not entry["uriTemplate"].startswith(URI_SCHEME)]
             result = {**result, "resourceTemplates": plain}
@@ -232,7 +237,7 @@ class Negotiation:
         uri = (ctx.params or {}).get("uri")
         if not isinstance(uri, str) or not uri.startswith(URI_SCHEME):
             return await call_next(ctx)
-        if not self._shows(ctx):
+        if not self.shows(ctx):
             return await _pass_on(_HIDDEN_URI.format(uri), "uri", ctx, call_next)
         return self._private(_wire(await call_next(ctx)))
 

@@ -13,7 +13,8 @@ from fanlight.protocol.errors import BundleError
 from fanlight.server.bundle import Bundle, bundle_file, bundle_text, esbuild
 
 HEAD = "<!doctype html>\n"
-SDK = 'globalThis[Symbol.for("fanlight")]'
+PLAIN = 'globalThis[Symbol.for("fanlight")]'
+SDK = 'globalThis[Symbol.for("fanlight/theme")]'
 PACKAGE = "@modelcontextprotocol/ext-apps"
 ROOT = Path(__file__).parents[3]
 
@@ -47,7 +48,7 @@ def _module(script: str) -> str:
 # The View SDK
 
 
-@pytest.mark.parametrize("package", [PACKAGE, f"{PACKAGE}/app-with-deps", "fanlight"])
+@pytest.mark.parametrize("package", [PACKAGE, f"{PACKAGE}/app-with-deps"])
 def test_the_sdk_comes_before_the_script_that_imports_it(package: str) -> None:
     text = f'{HEAD}<p>\n<script type=module>import {{ App }} from "{package}";\nnew App();</script>'
 
@@ -55,8 +56,40 @@ def test_the_sdk_comes_before_the_script_that_imports_it(package: str) -> None:
 
     assert html == (
         f"{HEAD}<p>\n<script>{browser.view_sdk()}</script>"
-        f"<script type=module>const {{App}} = {SDK}; ;\nnew App();</script>"
+        f"<script type=module>const {{App}} = {PLAIN}; ;\nnew App();</script>"
     )
+
+
+def test_what_follows_the_look_of_the_host_is_inlined_only_for_the_specifier_fanlight() -> None:
+    themed = f'{HEAD}<script type=module>import {{ App }} from "fanlight";</script>'
+    plain = themed.replace('"fanlight"', f'"{PACKAGE}"')
+
+    assert bundle_text(themed, Csp()).html == (
+        f"{HEAD}<script>{browser.view_sdk()}\n{browser.themed_sdk()}</script>"
+        f"<script type=module>const {{App}} = {SDK}; ;</script>"
+    )
+    assert browser.themed_sdk() not in bundle_text(plain, Csp()).html
+
+
+def test_what_moves_files_is_inlined_only_where_it_is_imported() -> None:
+    imports = f'import {{ App }} from "{PACKAGE}"; import {{ upload }} from "fanlight/files";'
+    text = f"{HEAD}<script type=module>{imports}</script>"
+
+    html = bundle_text(text, Csp()).html
+
+    assert html.startswith(f"{HEAD}<script>{browser.view_sdk()}\n{browser.files_sdk()}</script>")
+    assert f'const {{App}} = {PLAIN}; const {{upload}} = globalThis[Symbol.for("fanlight/files")]; ; ;' in html
+    with pytest.raises(BundleError, match=r'"fanlight/files" has no export "uploads"\. Did you mean "upload"'):
+        bundle_text(text.replace("{ upload }", "{ uploads }"), Csp())
+
+
+def test_a_module_of_the_sdk_that_a_later_script_imports_is_there_before_the_first() -> None:
+    scripts = "".join(f'<script type=module>import "{name}"</script>' for name in (PACKAGE, "fanlight"))
+
+    html = bundle_text(HEAD + scripts, Csp()).html
+
+    assert html.startswith(f"{HEAD}<script>{browser.view_sdk()}\n{browser.themed_sdk()}</script><script type=module>")
+    assert html.count("<script>") == 1
 
 
 def test_the_sdk_is_inlined_once_for_several_scripts() -> None:
@@ -215,7 +248,7 @@ def test_modules_that_import_each_other_become_one(folder: Path) -> None:
     script = bundle.html.rpartition("<script type=module>")[2]
     assert "import" not in script
     assert script.count("</script") == 1
-    assert script.count(SDK) == 2
+    assert script.count(SDK) == script.count(PLAIN) == 1
     assert bundle.html.count(browser.view_sdk()) == 1
     assert bundle.files[0] == folder / "view.html"
     assert set(bundle.files[1:]) == {folder / "a.js", folder / "c.js", folder / "lib" / "b.js"}
@@ -290,7 +323,7 @@ def test_imported_stylesheets_come_before_the_script_in_import_order(folder: Pat
         '<style>a{}<\\/style></style><style>d{}b{c:url("data:image/png;base64,cG5n")}</style><style>c{}</style>'
     )
     assert rest.startswith(browser.view_sdk())
-    assert "css" not in rest.removeprefix(browser.view_sdk())
+    assert "css" not in rest.removeprefix(f"{browser.view_sdk()}\n{browser.themed_sdk()}")
     names = {path.name for path in bundle.files}
     assert names == {"view.html", "a.ts", "b.ts", "a.css", "b.css", "c.css", "d.css", "e.png"}
     assert all(path.is_file() for path in bundle.files)

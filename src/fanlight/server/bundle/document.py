@@ -42,9 +42,11 @@ def bundle_file(path: Path, csp: Csp, *, openai: bool = False) -> Bundle:
     return _bundle(Source(path, decode(path, content), path.parent), csp, (path,), openai)
 
 
-def bundle_text(text: str, csp: Csp, *, openai: bool = False, name: str = "View.html(...)") -> Bundle:
-    """Bundle a document that is a string, which cannot refer to files. `name` stands for its path in errors."""
-    source = Source(name, text, None)
+def bundle_text(
+    text: str, csp: Csp, *, openai: bool = False, name: str = "View.html(...)", folder: Path | None = None
+) -> Bundle:
+    """Bundle a document that is a string. Without a folder it cannot refer to files. `name` is its path in errors."""
+    source = Source(name, text, folder)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -57,6 +57,7 @@ class Elements:
         self._deferred: list[tuple[str, int, Script]] = []
         self._origins: dict[tuple[int, int], list[tuple[int, tuple[Run, ...]]]] = {}
         self._sdk_at: int | None = None
+        self._sdk: set[str] = set()
         self._openai = openai
         self._is_built = False  # by a bundler
 
@@ -78,7 +79,7 @@ class Elements:
         if self._references.missing and not self._is_built:
             self._references.data_uri(*self._references.missing, advice=_IF_BUILT)  # raises
         if self._sdk_at is not None:
-            self._edits.append((self._sdk_at, self._sdk_at, sdk_element(self._openai)))
+            self._edits.append((self._sdk_at, self._sdk_at, sdk_element(self._openai, frozenset(self._sdk))))
         if self._deferred:
             self._edits.append((body_end, body_end, "".join(element for element, _, _ in self._deferred)))
             origins = self._origins[body_end, body_end] = []
@@ -182,8 +183,9 @@ class Elements:
         for sheet in script.sheets:
             styles = "".join(f"<style>{style_text(text)}</style>" for text in sheet.parts)
             self._edits.append((tag.start, tag.start, styles + _fonts(sheet.faces)))
-        if script.uses_sdk and self._sdk_at is None:
-            self._sdk_at = tag.start
+        if script.sdk:
+            self._sdk |= script.sdk
+            self._sdk_at = tag.start if self._sdk_at is None else self._sdk_at
 
     def _detect_bundler(self, tag: Tag) -> None:
         self._is_built = self._is_built or any(name in tag.attributes for name in _LEFT_BY_BUNDLERS)

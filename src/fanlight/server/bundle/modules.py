@@ -24,7 +24,7 @@ from fanlight.server.bundle.imports import Import, find_imports
 from fanlight.server.bundle.javascript import JavaScriptError
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
-from fanlight.server.bundle.sdk import PACKAGE, SPECIFIERS, Fail, use_sdk
+from fanlight.server.bundle.sdk import MODULES, PACKAGE, Fail, use_sdk
 from fanlight.server.bundle.source import Source, decode
 from fanlight.server.bundle.source_map import in_development, name_of
 from fanlight.server.bundle.stylesheet import Sheet, merge_file
@@ -36,10 +36,10 @@ _OTHER_URL = re.compile(r"(?:data|blob):", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The text of a script element, and the stylesheets that the script imports."""
+    """The text of a script element, the modules of the SDK and the stylesheets that the script imports."""
 
     text: str
-    uses_sdk: bool
+    sdk: frozenset[str] = frozenset()
     sheets: tuple[Sheet, ...] = ()
     lines: tuple[Run, ...] = ()
 
@@ -54,7 +54,7 @@ class Modules:
     def add_import_map(self, source: Source) -> None:
         """Record the specifiers that an import map maps to declared domains. Those of the SDK are ignored."""
         for specifier, address in _mappings(source):
-            if specifier in SPECIFIERS:
+            if specifier in MODULES:
                 continue
             pos = max(source.text.find(json.dumps(specifier)), 0)
             if not isinstance(address, str) or not _URL.match(address):
@@ -70,7 +70,7 @@ class Modules:
         """Return the replacement of a script in the document."""
         imports = _imports(source)
         if not imports:
-            return Script(source.text, False)
+            return Script(source.text)
         if first := self._first_to_bundle(source, imports, module):
             assert source.folder is not None
             entry = Entry(Path(source.path), source.folder, source.text, source.line_at(0), "esm")
@@ -93,8 +93,9 @@ class Modules:
         return replace(script, text=text, lines=_own_lines(source, folder))
 
     def _with_sdk(self, source: Source, imports: list[Import], fail: Fail) -> Script:
-        of_sdk = [found for found in imports if found.specifier in SPECIFIERS]
-        return Script(use_sdk(source.text, of_sdk, fail) if of_sdk else source.text, bool(of_sdk))
+        of_sdk = [found for found in imports if found.specifier in MODULES]
+        text = use_sdk(source.text, of_sdk, fail) if of_sdk else source.text
+        return Script(text, frozenset(found.specifier for found in of_sdk))
 
     def _first_to_bundle(self, source: Source, imports: list[Import], module: bool) -> Import | None:
         """Check every import, and return the first one that only esbuild can resolve."""
@@ -105,7 +106,7 @@ class Modules:
 
     def _is_external(self, specifier: str, source: Source, pos: int) -> bool:
         """Return whether an import stays unchanged, or raise BundleError if it can never be resolved."""
-        if specifier in SPECIFIERS or self._is_mapped(specifier) or _OTHER_URL.match(specifier):
+        if specifier in MODULES or self._is_mapped(specifier) or _OTHER_URL.match(specifier):
             return True
         is_relative = specifier.startswith(("./", "../"))
         if _URL.match(specifier) or (is_relative and source.base is not None):
@@ -117,8 +118,8 @@ class Modules:
         if specifier.startswith((f"{PACKAGE}/", "fanlight/")):
             raise source.error(
                 pos,
-                f'the import "{specifier}" is not in the View SDK that Fanlight inlines. Import from "{PACKAGE}", '
-                "or build the View with the npm package and Vite into a single file.",
+                f'the import "{specifier}" is not in the View SDK that Fanlight inlines. Import from one of '
+                f"{', '.join(MODULES)}, or build the View with the npm package and Vite into a single file.",
             )
         if source.folder is None:
             raise source.error(
@@ -138,7 +139,7 @@ class Modules:
         if program is None:
             raise source.error(pos, need)
         mapped = (name + "*" if name.endswith("/") else name for name in self._mapped)
-        output = run_esbuild(program, entry, (*SPECIFIERS, *mapped))
+        output = run_esbuild(program, entry, (*MODULES, *mapped))
         self._references.files.update(dict.fromkeys(output.files))
         importers = _Importers(source, output)
         for path, specifier in output.external:
@@ -147,7 +148,7 @@ class Modules:
         script = self._with_sdk(made, _imports_of_output(output, source, pos), importers.fail)
         return Script(
             script_text(replace(made, text=script.text), module=entry.format == "esm"),
-            script.uses_sdk,
+            script.sdk,
             tuple(self._sheet(found, importers) for found in output.stylesheets),
             output.lines,
         )

@@ -4,7 +4,9 @@ import difflib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from fanlight import browser
 from fanlight.protocol.errors import BundleError
@@ -13,23 +15,35 @@ from fanlight.server.bundle.script import script_text
 from fanlight.server.bundle.source import Source, replace
 
 PACKAGE = "@modelcontextprotocol/ext-apps"
-SPECIFIERS = (PACKAGE, f"{PACKAGE}/app-with-deps", "fanlight")
 
-_EXPORTS = 'globalThis[Symbol.for("fanlight")]'
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the SDK: what it exports, where scripts find that, and what defines it after view.js."""
+
+    exports: Callable[[], tuple[str, ...]]
+    expression: str
+    statements: Callable[[], str] | None = None
+
+
+_VIEW: Final = Module(browser.view_sdk_exports, browser.sdk_global())
+MODULES: Final = {
+    PACKAGE: _VIEW,
+    f"{PACKAGE}/app-with-deps": _VIEW,
+    "fanlight": Module(browser.view_sdk_exports, browser.sdk_global("theme"), browser.themed_sdk),
+    "fanlight/files": Module(browser.files_sdk_exports, browser.sdk_global("files"), browser.files_sdk),
+}
+"""The modules of the SDK by specifier. Only those that a document imports are inlined, besides view.js."""
 
 Fail = Callable[[Import, str, str], BundleError]  # (the import, the invalid name, the message)
 
 
 @cache
-def sdk_element(openai: bool) -> str:
-    """Return the script element that defines the SDK. Cached for the process."""
-    source = Source("view.js", browser.view_sdk(openai=openai), None)
+def sdk_element(openai: bool, specifiers: frozenset[str]) -> str:
+    """Return the script element that defines the modules of the SDK that a document imports. Cached."""
+    parts = [part() for specifier in MODULES if specifier in specifiers and (part := MODULES[specifier].statements)]
+    source = Source("view.js", "\n".join((browser.view_sdk(openai=openai), *parts)), None)
     return f"<script>{script_text(source, module=False)}</script>"
-
-
-@cache
-def _exports() -> frozenset[str]:
-    return frozenset(browser.view_sdk_exports())
 
 
 def use_sdk(text: str, imports: list[Import], fail: Fail) -> str:
@@ -40,7 +54,8 @@ def use_sdk(text: str, imports: list[Import], fail: Fail) -> str:
         _check(found, fail)
         lines = re.sub(r"[^\n\r]", "", text[found.start : found.end])
         if found.kind == "dynamic":
-            edits.append((found.start, found.end, f"Promise.resolve({_EXPORTS}{lines})"))
+            exports = MODULES[found.specifier].expression
+            edits.append((found.start, found.end, f"Promise.resolve({exports}{lines})"))
         else:
             declarations += _declarations(found)
             # The semicolon ends the line before, as the import did, if that has none of its own.
@@ -50,13 +65,14 @@ def use_sdk(text: str, imports: list[Import], fail: Fail) -> str:
 
 
 def _declarations(found: Import) -> list[str]:
-    declarations = [f"const {found.namespace} = {_EXPORTS}; "] if found.namespace else []
+    exports = MODULES[found.specifier].expression
+    declarations = [f"const {found.namespace} = {exports}; "] if found.namespace else []
     if found.names:
         names = ", ".join(
             name if name == local else f"{name if name.isidentifier() else json.dumps(name)}: {local}"
             for name, local in found.names
         )
-        declarations.append(f"const {{{names}}} = {_EXPORTS}; ")
+        declarations.append(f"const {{{names}}} = {exports}; ")
     return declarations
 
 
@@ -73,14 +89,15 @@ def _check(found: Import, fail: Fail) -> None:
     if found.default or any(name == "default" for name, _ in found.names):
         wrong = found.default or "default"
         raise fail(found, wrong, f'"{package}" has no default export. Write import {{ App }} from "{package}".')
+    exports = MODULES[package].exports()
     for name, _ in found.names:
-        if name not in _exports():
-            raise fail(found, name, f'"{package}" has no export "{name}". {_advice(name)}')
+        if name not in exports:
+            raise fail(found, name, f'"{package}" has no export "{name}". {_advice(name, exports)}')
 
 
-def _advice(name: str) -> str:
-    by_lower = {export.lower(): export for export in sorted(_exports())}
+def _advice(name: str, exports: tuple[str, ...]) -> str:
+    by_lower = {export.lower(): export for export in sorted(exports)}
     near = difflib.get_close_matches(name.lower(), by_lower, n=3)
     if near:
         return "Did you mean " + " or ".join(f'"{by_lower[match]}"' for match in near) + "?"
-    return "It has: " + ", ".join(sorted(_exports())) + "."
+    return "It has: " + ", ".join(sorted(exports)) + "."

@@ -1,0 +1,1 @@
+"""Forms that a tool opens for the user: `Apps.form` registers them."""
