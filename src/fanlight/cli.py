@@ -19,6 +19,17 @@ Show the apps of MCP servers in a browser, as a host would, with everything visi
   fanlight dev                                the examples
 """
 
+_CHAT = """\
+Chat with a model that uses the tools of MCP servers, and see their Views, in a browser.
+
+  fanlight chat server.py --model openai:gpt-5            also anthropic:..., google:...
+  fanlight chat server.py --model qwen3 --base-url http://localhost:11434/v1
+  fanlight chat https://maps.example/mcp --model scripted   no model: a script calls the tools
+  fanlight chat --model openai:gpt-5 -- npx some-server --stdio
+
+Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GOOGLE_API_KEY, and FANLIGHT_MODEL_KEY for --base-url.
+"""
+
 _CHECK = """\
 Check a server and its Views against the rules of MCP Apps: with plain clients on every protocol version, in a real
 browser, and by a security review of each View.
@@ -70,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_dev(commands)
+    _add_chat(commands)
     _add_check(commands)
     _add_shot(commands)
     _add_probe(commands)
@@ -160,6 +172,48 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
     return 0
 
 
+# fanlight chat
+
+
+def _add_chat(commands: Any) -> None:
+    chat = _add(commands, "chat", _chat, help="chat with a model that uses MCP servers", description=_CHAT)
+    chat.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
+    chat.add_argument("--model", metavar="NAME", help="such as openai:gpt-5 (default: the last one that was used)")
+    chat.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible service that has the model")
+    chat.add_argument(
+        "--store", type=Path, metavar="FILE", help="where conversations are kept (default: your data folder)"
+    )
+    chat.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    chat.add_argument("--port", type=_port, default=8000, help="the first port to try (default: 8000)")
+    chat.add_argument("--no-open", action="store_true", help="do not open a browser")
+    chat.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long the model may be silent (default: 300)",
+    )
+    chat.add_argument(
+        "--max-file", type=_megabytes, default=10.0, metavar="MB", help="the largest file to attach (default: 10)"
+    )
+    _add_server_options(chat, choose=False)
+
+
+def _chat(options: argparse.Namespace, command: Sequence[str]) -> int:
+    from fanlight.protocol.errors import FanlightError
+
+    try:
+        from fanlight.chat.command import run
+    except ModuleNotFoundError as error:
+        print(_missing("chat", error, "chat"), file=sys.stderr)
+        return 3
+    try:
+        return run(options, command)
+    except FanlightError as error:
+        print(f"fanlight chat: {error}", file=sys.stderr)
+        return 2
+
+
 # fanlight check
 
 
@@ -209,6 +263,16 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _megabytes(text: str) -> float:
+    try:
+        size = float(text)
+    except ValueError:
+        size = 0
+    if not 0 < size < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of megabytes such as 10")
+    return size
+
+
 def _check(options: argparse.Namespace, command: Sequence[str]) -> int:
     try:
         from fanlight.check.command import run
@@ -219,7 +283,7 @@ def _check(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _missing(command: str, error: ModuleNotFoundError, extra: str) -> str:
-    return f"fanlight {command} needs {error.name}: pip install 'fanlight[{extra}]'"
+    return f"fanlight {command} needs packages that are not installed ({error.name}): pip install 'fanlight[{extra}]'"
 
 
 # fanlight shot

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -15,9 +14,8 @@ from starlette.types import Receive, Scope, Send
 from fanlight import __version__
 from fanlight.cli import main
 from fanlight.dev.prewarm import PrewarmedProcesses
+from fanlight.dev.serving import PageServer
 from fanlight.dev.targets import servers
-from fanlight.inspector.inspector import Inspector
-from fanlight.inspector.server import _Server
 from support.inspecting import mirror, running
 
 
@@ -58,7 +56,8 @@ def test_a_missing_package_is_a_one_line_error_that_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "fanlight.inspector.server", raising=False)
+    for name in ("fanlight.inspector.server", "fanlight.dev.serving"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     assert main(["dev"]) == 2
     assert capsys.readouterr().err == "fanlight dev: uvicorn is missing: pip install 'fanlight[dev]'\n"
 
@@ -98,7 +97,7 @@ async def test_a_signal_during_startup_is_followed_by_an_orderly_shutdown(monkey
         events.append((await receive())["type"])
         await send({"type": "lifespan.shutdown.complete"})
 
-    server = _Server(uvicorn.Config(app, lifespan="on", port=0, log_level="critical"), Mock(spec=Inspector))
+    server = PageServer(uvicorn.Config(app, lifespan="on", port=0, log_level="critical"), lambda: None)
     with server.stopped_by_signals():
         await asyncio.wait_for(server.serve(), 20)
     assert events == ["lifespan.shutdown"]

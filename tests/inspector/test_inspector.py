@@ -32,6 +32,7 @@ async def test_a_view_is_two_clicks_away_from_the_first_page(browser: Browser) -
             await expect(page.get_by_role("tabpanel")).to_contain_text("SHA-256")
             await page.get_by_role("tab", name="Result").click()
             await expect(page.get_by_role("tabpanel")).to_contain_text("structuredContent")
+            await expect(page.get_by_text("What the model sees")).to_have_text(re.compile(r"sees \d+ B$"))
             await page.get_by_text("What the model sees").click()
             await expect(page.get_by_role("article")).to_contain_text("Read the tutorial")
             assert problems == []
@@ -121,7 +122,7 @@ async def test_unions_lists_nested_objects_and_untyped_values_have_controls(brow
         async with opened(browser, inspector, address) as (page, problems):
             await expect(page.get_by_role("navigation")).to_contain_text("No tool of this server has a View")
             await page.get_by_role("button", name="draw").click()
-            await page.get_by_label("shape *: which kind").select_option("Square")
+            await page.get_by_label("shape: which kind").select_option("Square")
             await expect(page.get_by_text("How long each side is.")).to_be_visible()
             await form(page).get_by_label("side").fill("4")
             await page.get_by_role("group", name="places").get_by_role("button", name="+ Add").click()

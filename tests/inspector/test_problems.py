@@ -385,7 +385,7 @@ async def test_a_wrong_mime_type_and_a_missing_document_are_explained(browser: B
         async with opened(browser, inspector, address) as (page, _):
             await call(page, "show")
             await expect(page.locator(".problems")).to_contain_text("text/plain")
-            await expect(page.locator(".problems")).to_contain_text("Serve the resource as text/html;profile=mcp-app.")
+            await expect(page.locator(".problems")).to_contain_text("Write 'text/html;profile=mcp-app'.")
     body = LINKED.format(html="", mime="text/html;profile=mcp-app").replace(
         '@server.resource("ui://unhappy/view"', '@server.resource("ui://unhappy/other"'
     )

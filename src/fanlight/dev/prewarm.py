@@ -98,7 +98,7 @@ class PrewarmedProcesses:
 
 
 def find_script(text: str) -> Path | None:
-    """Return the Python file that a path means, which for a folder is its `server.py`; None if it means none."""
+    """Return the Python file at a path, or the `server.py` of a folder; None if there is none."""
     path = Path(text).expanduser()
     if path.is_dir() and (path / "server.py").is_file():
         path = path / "server.py"

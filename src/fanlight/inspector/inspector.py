@@ -1,29 +1,28 @@
 """`Inspector`: a host for developers, built from the panels of its page."""
 
 import math
-import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from importlib.resources import files
 from typing import Final
 
 import anyio
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fanlight import __version__
+from fanlight.dev.events import Events
+from fanlight.dev.guard import Guard
+from fanlight.dev.page_files import page_file, page_policy
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import Served, with_diagnostics, with_source_lines
 from fanlight.host import Allow, App, Ask, Decision, Host, Policy, Timeouts
 from fanlight.host.upstream.config import Target
-from fanlight.inspector.api import Panel
-from fanlight.inspector.events import Events
-from fanlight.inspector.guard import Guard
 from fanlight.inspector.locations import Locations
+from fanlight.inspector.panel import Panel
 from fanlight.inspector.panels.calls import CallsPanel
 from fanlight.inspector.panels.faults import Faults
 from fanlight.inspector.panels.model import ModelPanel
@@ -33,11 +32,6 @@ from fanlight.inspector.panels.servers import ServersPanel
 from fanlight.inspector.panels.stage import StagePanel
 from fanlight.inspector.reload import Reloader
 
-_CSP: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; frame-src {sandbox}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS: Final = {"cache-control": "no-cache", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 _ACTIONS: Final = ("tools", "app_tools", "links", "downloads", "messages", "sampling")
 
 
@@ -66,6 +60,7 @@ class Inspector:
         theme: The theme that the page starts with. Default: that of the system.
         prewarmed: Where Python processes are prewarmed for restarts.
         lines: Where servers write their source lines. Default: a folder of its own, removed at the end.
+        chat_command: The command line that starts `fanlight chat` with the same servers, for the page to show.
     """
 
     def __init__(
@@ -77,10 +72,12 @@ class Inspector:
         theme: str | None = None,
         prewarmed: PrewarmedProcesses | None = None,
         lines: Lines | None = None,
+        chat_command: str | None = None,
     ) -> None:
-        self.guard = Guard()
+        self.guard = Guard("fanlight dev")
         self._prewarmed = prewarmed
         self._theme = theme
+        self._chat_command = chat_command
         self._events = Events()
         self._lines = lines or Lines()
         self.host = Host(
@@ -112,6 +109,7 @@ class Inspector:
             routes=[
                 Route("/", self._index),
                 Route("/pages/{name}", self._file),
+                Route("/browser/form/{name}", self._form_file),
                 Route("/api/events", self._stream_events),
                 *(route for panel in panels for route in panel.routes()),
             ],
@@ -134,16 +132,21 @@ class Inspector:
     async def _index(self, request: Request) -> Response:
         if (response := self.guard.sign_in(request)) is not None:
             return response
-        sandbox = " ".join(
-            f"{request.url.scheme}://{name}.localhost:{request.url.port or 80}" for name in ("sandbox", "*.sandbox")
-        )
-        return _file("index.html", {"content-security-policy": _CSP.format(sandbox=sandbox)})
+        return page_file("fanlight.inspector", "index.html", {"content-security-policy": page_policy(request)})
 
     async def _file(self, request: Request) -> Response:
-        return _file(request.path_params["name"])
+        return page_file("fanlight.inspector", request.path_params["name"])
+
+    async def _form_file(self, request: Request) -> Response:
+        return page_file("fanlight.browser", request.path_params["name"], folder="form")
 
     async def _stream_events(self, request: Request) -> Response:
-        state = {"servers": self._servers.describe_all(), "preset": self._stage.preset, "theme": self._theme}
+        state = {
+            "servers": self._servers.describe_all(),
+            "preset": self._stage.preset,
+            "theme": self._theme,
+            "chat": self._chat_command,
+        }
         return self._events.stream({"kind": "start", **state})
 
     @asynccontextmanager
@@ -157,11 +160,3 @@ class Inspector:
                 await self._prewarmed.aclose()
         finally:
             self._lines.close()
-
-
-def _file(name: str, headers: Mapping[str, str] | None = None) -> Response:
-    page = files("fanlight.inspector").joinpath("pages", name)
-    if not page.is_file():
-        return PlainTextResponse("Not found.", 404)
-    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Response(page.read_bytes(), media_type=media_type, headers={**_HEADERS, **(headers or {})})

@@ -8,11 +8,11 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
+from fanlight.dev.events import Events
 from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import Served
 from fanlight.host import Host
 from fanlight.host.upstream.config import Command, Target
-from fanlight.inspector.events import Events
 from fanlight.inspector.watch import changes
 from fanlight.protocol.errors import FanlightError
 

@@ -1,11 +1,13 @@
 // @ts-check
 /** The form of the chosen tool: its arguments, as fields or as JSON, and the button that calls it. */
+import { formFor } from "../../browser/form/form.js";
+import { OPTIONS } from "./argument-fields.js";
 import { startCall } from "./calls.js";
 import { $, copy, formatBytes, make, notify, plainButton, pretty, savedValue, saveValue } from "./dom.js";
-import { formFor } from "./form.js";
 import { state } from "./state.js";
 
 /** @typedef {Record<string, any>} Json */
+/** @typedef {{ label: string, input: any, reason: string }} ArgumentError */
 
 // Longer addresses are cut off where they are pasted, and slow down the browser.
 const MAX_IN_ADDRESS = 8_000;
@@ -48,7 +50,7 @@ export const drawForm = (/** @type {Json} */ values) => {
   if (!state.chosen) return;
   const { server, tool } = state.chosen;
   const schema = tool.inputSchema ?? {};
-  const form = formFor(schema, values);
+  const form = formFor(schema, values, OPTIONS);
   const jsonInput = make("textarea", {
     value: pretty(values),
     spellcheck: false,
@@ -87,9 +89,9 @@ export const drawForm = (/** @type {Json} */ values) => {
   const send = (anyway = false) => {
     for (const input of form.element.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
     showing(() => {
-      const written = read();
-      const errors = asJson.checked ? missingIn(schema, written, jsonInput) : form.errors();
+      const errors = asJson.checked ? missingIn(schema, read(), jsonInput) : form.errors();
       if (errors.length && !anyway) return showErrors(errors, alert, () => send(true));
+      const written = read();
       saveValue(savedKey(), written);
       calledWith = written;
       addressChanged();
@@ -153,7 +155,7 @@ export const drawForm = (/** @type {Json} */ values) => {
  * @param {Json} schema
  * @param {any} values
  * @param {any} input
- * @returns {import("./fields.js").FieldError[]}
+ * @returns {ArgumentError[]}
  */
 const missingIn = (schema, values, input) =>
   (schema.required ?? [])
@@ -162,7 +164,7 @@ const missingIn = (schema, values, input) =>
 
 /**
  * Show what is missing, move the focus there, and offer to call the tool anyway.
- * @param {import("./fields.js").FieldError[]} errors
+ * @param {ArgumentError[]} errors
  * @param {any} alert
  * @param {() => void} callAnyway
  */

@@ -2,8 +2,8 @@
 /** The calls of this page: made, shown, reloaded and closed. */
 import { follow, numberCard, openCard, prepareCard, putFirst } from "./card.js";
 import { cancelCall, hideControls, showControls } from "./controls.js";
-import { explainReason, explainResult } from "./diagnose.js";
-import { $, make, notifyError, pretty, request } from "./dom.js";
+import { explainResult } from "./diagnose.js";
+import { $, formatBytes, make, notifyError, pretty, request } from "./dom.js";
 import {
   addProblems,
   checkBlocked,
@@ -164,11 +164,12 @@ const finish = (/** @type {Call} */ call, /** @type {Json} */ outcome) => {
   parts.model.textContent = blocks.length
     ? blocks.join("\n\n")
     : "Nothing: the result has no content, so the model learns nothing from it.";
+  parts.seenSize.textContent = blocks.length ? formatBytes(new Blob(blocks).size) : "";
   parts.seen.hidden = !result;
   parts.seen.open = !call.view;
   if (!call.view) call.card.scrollIntoView({ block: "nearest" });
   call.result = result;
-  if (failed || unfinished) addProblems(call, { scope: "call", ...explainReason(failed ?? unfinished) });
+  if (failed || unfinished) addProblems(call, { scope: "call", message: failed ?? unfinished });
   const missed = !call.view && result && explainResult(result);
   if (missed) addProblems(call, { scope: "call", ...missed });
   if (isError) explainFailure(call);
@@ -193,7 +194,7 @@ const listen = (/** @type {Call} */ call) => {
     call.failed = true;
     // What was wrong with the document before no longer matters: this one is not shown at all.
     clearViewProblems(call);
-    addProblems(call, { scope: "view", ...explainReason(detail.reason) });
+    addProblems(call, { scope: "view", message: detail.reason });
   });
   app.addEventListener("mcp-load", () => {
     call.failed = false;

@@ -93,8 +93,9 @@ export const openCard = (server, tool, replayed) => {
     stage,
     model: make("pre"),
     seen: make("details", { hidden: true }),
+    seenSize: make("span", { className: "small quiet" }),
   };
-  parts.seen.append(make("summary", {}, "What the model sees"), parts.model);
+  parts.seen.append(make("summary", {}, "What the model sees", " ", parts.seenSize), parts.model);
   stage.hidden = !tool.view;
   // Around the stage, which stays where it is: moving a frame would reload it.
   stage.before(

@@ -4,28 +4,6 @@
 /** @typedef {Record<string, any>} Json */
 /** @typedef {{ message: string, code?: string, advice?: string }} Finding */
 
-/** Advice for the host's error messages. */
-const ADVICE = /** @type {[RegExp, string][]} */ ([
-  [/MIME|mimeType/i, "Serve the resource as text/html;profile=mcp-app. Apps(server) and View(...) do."],
-  [
-    /no resource|not found|unknown resource|does not exist|-32002/i,
-    "Register the View under exactly the URI that the tool's _meta.ui.resourceUri names.",
-  ],
-  [/frame-src|Content-Security-Policy must/i, "Allow the sandbox origin in frame-src of the page that hosts the View."],
-  [/too large|bytes/i, "Make the document smaller, or raise Limits on the host."],
-  [/connect/i, "Look at the server's status on the left, and at its log."],
-]);
-
-/**
- * Explain an error message of the host.
- * @param {string} reason
- * @returns {Finding}
- */
-export const explainReason = (reason) => {
-  const found = ADVICE.find(([pattern]) => pattern.test(reason));
-  return { message: reason, ...(found && { advice: found[1] }) };
-};
-
 /**
  * Explain why a result brought no View, if it has a View as text: some frameworks serialize what a tool returns.
  * @param {Json} result
@@ -67,7 +45,7 @@ export const placeOfError = ({ file, line, column }, source) =>
   source?.place ?? `${file || source?.uri || "the document"}:${line}:${column}`;
 
 /**
- * Explain why a View has not come up.
+ * Explain why a View has not connected, or has failed.
  * @param {Json[]} messages The messages between the View and the host.
  * @param {Source} [source]
  * @returns {Finding | undefined}

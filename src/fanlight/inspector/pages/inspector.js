@@ -16,7 +16,7 @@ import {
 } from "./call-form.js";
 import { closeAll, closeByKey, onBegun, onMessage, retryViews, startCall } from "./calls.js";
 import { prepareCard, warmUp } from "./card.js";
-import { $, make, notify, notifyError, request } from "./dom.js";
+import { $, copy, make, notify, notifyError, request } from "./dom.js";
 import { onServerMessage } from "./messages.js";
 import { drawPanels, PANELS } from "./panels.js";
 import { onViolation } from "./problems.js";
@@ -128,7 +128,9 @@ const changeHost = (/** @type {string} */ preset) => request("host", { preset })
 
 /** Handlers of the program's events, by kind. @type {Record<string, (event: Json) => void>} */
 const HANDLERS = {
-  start: ({ servers, preset, theme }) => {
+  start: ({ servers, preset, theme, chat }) => {
+    $("try-button").hidden = !chat;
+    $("try-command").textContent = chat ?? "";
     state.servers = servers;
     state.preset = preset;
     if (theme && !readAddress(location.hash).settings.has("theme")) $("theme").value = theme;
@@ -185,6 +187,7 @@ const start = async () => {
     drawServers((server, tool, byKeyboard) => chooseTool(server, tool) && byKeyboard && focusForm()),
   );
   $("skip").onclick = focusForm;
+  $("try-copy").onclick = () => void copy($("try-command").textContent, "Copied the command.");
   const replay = (/** @type {string} */ recording) =>
     state.chosen && void startCall(state.chosen.server, state.chosen.tool, {}, recording);
   const selectPanel = (/** @type {string} */ panel) => {

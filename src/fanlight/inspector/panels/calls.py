@@ -8,14 +8,15 @@ import anyio.lowlevel
 import orjson
 from starlette.routing import Route
 
+from fanlight.dev.api import BadRequestError, arguments, flag, number, post, text
+from fanlight.dev.events import Events
 from fanlight.host import Call, CallCancelledError, Host
 from fanlight.host.errors import NotConnectedError
 from fanlight.host.host import runtime_of
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import ServerEvent
 from fanlight.host.views.records import Owner
-from fanlight.inspector.api import BadRequestError, arguments, conversation, flag, number, post, text
-from fanlight.inspector.events import Events
+from fanlight.inspector.panel import conversation
 from fanlight.inspector.panels.faults import Faults
 from fanlight.inspector.panels.recording import Recording
 from fanlight.protocol.jsonrpc import JSONObject

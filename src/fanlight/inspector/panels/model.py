@@ -5,11 +5,12 @@ from time import time
 
 from starlette.routing import Route
 
+from fanlight.dev.api import arguments, get, post, text
+from fanlight.dev.events import Events
 from fanlight.host import Host, Message
 from fanlight.host.host import runtime_of
 from fanlight.host.views.records import Owner
-from fanlight.inspector.api import arguments, conversation, get, post, text
-from fanlight.inspector.events import Events
+from fanlight.inspector.panel import conversation
 from fanlight.protocol.jsonrpc import JSONObject
 
 

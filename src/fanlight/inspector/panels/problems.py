@@ -5,9 +5,9 @@ from typing import Final
 
 from starlette.routing import Route
 
+from fanlight.dev.api import get, post, text
 from fanlight.dev.csp_fixes import suggest_fix
 from fanlight.host import Host
-from fanlight.inspector.api import get, post, text
 from fanlight.inspector.locations import Locations, violations_of_app
 from fanlight.inspector.view_log import printable
 from fanlight.protocol.jsonrpc import JSONObject

@@ -6,11 +6,11 @@ from typing import Final
 
 from starlette.routing import Route
 
+from fanlight.dev.api import BadRequestError, get, post
+from fanlight.dev.events import Events
 from fanlight.host import Host
 from fanlight.host.store.base import AuditRecord
 from fanlight.host.store.memory import MemoryStore
-from fanlight.inspector.api import BadRequestError, get, post
-from fanlight.inspector.events import Events
 from fanlight.inspector.locations import Locations, violations_of_app
 from fanlight.protocol.jsonrpc import JSONObject
 

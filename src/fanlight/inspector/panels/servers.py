@@ -12,14 +12,14 @@ from typing import Final
 
 from starlette.routing import Route
 
+from fanlight.dev.api import flag, get, number, post, text
+from fanlight.dev.events import Events
 from fanlight.dev.targets import Served
 from fanlight.dev.tracebacks import ServerException, TracebackReader
 from fanlight.host import Host
 from fanlight.host.documents.tool_link import link_problem, view_uri
 from fanlight.host.upstream.events import ServerEvent
 from fanlight.host.web.origins import app_label
-from fanlight.inspector.api import flag, get, number, post, text
-from fanlight.inspector.events import Events
 from fanlight.inspector.panels.faults import Faults
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app, for_model

@@ -4,11 +4,12 @@ from typing import Final
 
 from starlette.routing import Route
 
+from fanlight.dev.api import BadRequestError, get, post, text
+from fanlight.dev.events import Events
 from fanlight.dev.presets import PRESETS
 from fanlight.dev.styles import DEFAULT_STYLES, STYLES
 from fanlight.host import Host
-from fanlight.inspector.api import BadRequestError, get, post, text
-from fanlight.inspector.events import Events
+from fanlight.host.host import runtime_of
 from fanlight.protocol.jsonrpc import JSONObject
 
 _SETTINGS: Final = frozenset(
@@ -21,6 +22,7 @@ class StagePanel:
 
     def __init__(self, host: Host, events: Events) -> None:
         self._host = host
+        self._runtime = runtime_of(host)
         self._events = events
         self._settings: JSONObject = {}
         self._styles = DEFAULT_STYLES
@@ -65,14 +67,14 @@ class StagePanel:
     def _apply(self) -> None:
         unset = dict.fromkeys((*_SETTINGS, "platform"))
         context = PRESETS[self.preset].context
-        self._host.pin_context(**{**unset, **context, **self._settings, "styles": STYLES[self._styles]})
+        self._runtime.views.pin_context({**unset, **context, **self._settings, "styles": STYLES[self._styles]})
 
     async def _reload_views(self) -> None:
         for name in self._host.servers:
             await self._host.reload_views(name)
 
     async def _change_mode(self, body: JSONObject) -> JSONObject:
-        await self._host.show_as(text(body, "view"), text(body, "mode"))
+        await self._runtime.show_as(text(body, "view"), text(body, "mode"))
         return {}
 
     async def _change_host(self, body: JSONObject) -> JSONObject:
@@ -81,7 +83,7 @@ class StagePanel:
         if preset not in PRESETS:
             raise BadRequestError(f"There is no preset {preset!r}. The presets are: {', '.join(PRESETS)}.")
         self.preset = preset
-        self._host.profile = PRESETS[preset].profile
+        self._runtime.set_profile(PRESETS[preset].profile)
         self._apply()
         await self._reload_views()
         self._events.publish("preset", {"preset": preset})

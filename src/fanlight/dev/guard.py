@@ -12,16 +12,21 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Guard:
-    """Exchanges the token for a cookie, and rejects every request without that cookie."""
+    """Exchanges the token for a cookie, and rejects every request without that cookie.
 
-    def __init__(self) -> None:
+    Args:
+        command: The name of the program, such as "fanlight dev".
+    """
+
+    def __init__(self, command: str) -> None:
+        self._command = command
         self.token = secrets.token_urlsafe(18)
         # Not the token itself: browsers send a cookie to every program on this machine, whatever its port.
         self._secret = secrets.token_urlsafe(18)
 
     def is_authenticated(self, connection: HTTPConnection) -> bool:
         """Return whether a request has the cookie."""
-        cookie = connection.cookies.get(_cookie_name(connection), "")
+        cookie = connection.cookies.get(self._cookie_name(connection), "")
         return secrets.compare_digest(cookie.encode(), self._secret.encode())
 
     def sign_in(self, request: Request) -> Response | None:
@@ -31,13 +36,13 @@ class Guard:
             return None
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return PlainTextResponse(
-                "This address belongs to an earlier run of fanlight dev. Open the one it printed last.", 403
+                f"This address belongs to an earlier run of {self._command}. Open the one it printed last.", 403
             )
         # The redirect removes the token from the address, so that copying the address does not share it.
         response = RedirectResponse("/", 303)
         # "lax", because with "strict" a link to the printed address, as in a web terminal, would arrive without the
         # cookie. Requests that change something must also have our own origin.
-        response.set_cookie(_cookie_name(request), self._secret, httponly=True, samesite="lax")
+        response.set_cookie(self._cookie_name(request), self._secret, httponly=True, samesite="lax")
         return response
 
     def wrap(self, program: ASGIApp) -> ASGIApp:
@@ -55,16 +60,15 @@ class Guard:
 
     def _reject(self, request: HTTPConnection, method: str) -> Response | None:
         if request.url.hostname not in _LOOPBACK:
-            return PlainTextResponse("fanlight dev does not serve this host name.", 421)
+            return PlainTextResponse(f"{self._command} does not serve this host name.", 421)
         signs_in = request.url.path == "/" and "token" in request.query_params
         if not signs_in and not self.is_authenticated(request):
-            return PlainTextResponse("Open the address that fanlight dev printed: it contains a token.", 403)
+            return PlainTextResponse(f"Open the address that {self._command} printed: it contains a token.", 403)
         origin = request.headers.get("origin")
         if method != "GET" and (origin is None or urlsplit(origin).netloc != request.headers.get("host")):
             return PlainTextResponse("This request came from another page.", 403)
         return None
 
-
-def _cookie_name(connection: HTTPConnection) -> str:
-    """Return a name with the port: two of these programs can share a browser."""
-    return f"fanlight-dev-{connection.url.port or 80}"
+    def _cookie_name(self, connection: HTTPConnection) -> str:
+        """Return a name with the port: two of these programs can share a browser."""
+        return f"{self._command.replace(' ', '-')}-{connection.url.port or 80}"

@@ -1,7 +1,7 @@
-"""The JSON API behind the page: its routes, the fields of its requests, and its error responses."""
+"""The JSON API behind the page of a command: its routes, the fields of its requests, and its error responses."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -14,14 +14,6 @@ from fanlight.protocol.jsonrpc import JSONObject
 
 Handler = Callable[[JSONObject], Awaitable[Any]]
 """Takes the fields of a request, and returns what is sent back as JSON."""
-
-
-class Panel(Protocol):
-    """A part of the page, with the routes that it needs."""
-
-    def routes(self) -> list[Route]:
-        """Return the API routes of this panel."""
-        ...
 
 
 class BadRequestError(RemoteError):
@@ -80,11 +72,6 @@ def arguments(fields: JSONObject) -> JSONObject:
     raise BadRequestError("The arguments must be a JSON object.")
 
 
-def conversation(fields: JSONObject) -> str:
-    """Return the conversation of a request: each open page has its own."""
-    return text(fields, "page") if "page" in fields else "dev"
-
-
 async def _respond(handler: Handler, fields: JSONObject) -> Response:
     """Run a handler. A failing server is a normal outcome, so the page gets it with status 200."""
     try:
@@ -98,4 +85,5 @@ async def _respond(handler: Handler, fields: JSONObject) -> Response:
 
 
 def _json(value: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(value), status, media_type="application/json", headers={"cache-control": "no-store"})
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+    return Response(orjson.dumps(value), status, media_type="application/json", headers=headers)

@@ -49,7 +49,8 @@ class Events:
                 self._listeners.discard(send)
                 send.close()
 
-        return StreamingResponse(messages(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+        return StreamingResponse(messages(), media_type="text/event-stream", headers=headers)
 
 
 def _encode(event: JSONObject) -> bytes:

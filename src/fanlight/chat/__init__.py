@@ -1,0 +1,1 @@
+"""`fanlight chat`: a chat with a model, the tools of MCP servers, and their Views, in one command."""

@@ -1,0 +1,111 @@
+"""Serves the page of a command on this machine until a signal arrives, and opens a browser."""
+
+import contextlib
+import errno
+import logging
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from fanlight.protocol.errors import LocalError
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def listen(host: str, first: int) -> socket.socket:
+    """Return a socket that listens on the first free port."""
+    for port in range(first, first + 100):
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            listener.close()
+            if error.errno != errno.EADDRINUSE:
+                raise LocalError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
+            continue
+        listener.listen()
+        if first not in (0, port):
+            print(f"  Port {first} is in use.", flush=True)
+        return listener
+    raise LocalError(f"No port between {first} and {first + 99} is free on {host}. Choose another with --port.")
+
+
+async def serve(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    command: str,
+    token: str,
+    open_browser: bool,
+    close_streams: Callable[[], None],
+) -> None:
+    """Serve a page until a signal arrives.
+
+    Args:
+        app: The program.
+        listener: Where it listens, from `listen`.
+        command: The name of the command, such as "fanlight dev".
+        token: The token of the page's address.
+        open_browser: Whether to open a browser. The address is printed in any case.
+        close_streams: Ends the event streams that pages hold open.
+    """
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=1,  # pages hold an event stream open
+    )
+    server = PageServer(config, close_streams)
+    with server.stopped_by_signals():
+        host, port = listener.getsockname()[:2]
+        url = f"http://localhost:{port}/?token={token}"
+        print(f"\n  {command}: {url}\n  Stop with Ctrl+C.\n", flush=True)
+        if host not in _LOOPBACK:
+            print(f"  From another machine: ssh -L {port}:localhost:{port} THIS-MACHINE, then open this address.\n")
+        if open_browser:
+            threading.Thread(target=_open, args=[url], daemon=True).start()
+        await server.serve(sockets=[listener])
+
+
+class PageServer(uvicorn.Server):
+    """Closes the event streams of pages before it waits for open connections."""
+
+    def __init__(self, config: uvicorn.Config, close_streams: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._close_streams = close_streams
+
+    @contextlib.contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """Stop the server when a signal arrives in the block, which may be before it has started.
+
+        Cancelling a server that is starting would leave its tasks, and the processes that they start, behind.
+        """
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._close_streams()
+        # Calls that still run are cut off, which uvicorn would log as errors.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
+
+
+def _open(url: str) -> None:
+    """Open a browser if there is one. The address was printed in any case."""
+    with contextlib.suppress(Exception):
+        webbrowser.open(url)
