@@ -33,6 +33,9 @@ from support.wire import serving
 pytestmark = pytest.mark.anyio
 
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/server.py"))
+# The Views that come with Fanlight. ADV-09: some hosts have no downloads and no full screen; the buttons are there only
+# where they work. ADV-13: the library of a chart is read also in hosts that do not say that they allow it, as some do.
+ADVICE = {"cart": set[str](), **{name: {"ADV-09", "ADV-13"} for name in ("sales", "import", "booking")}}
 
 
 def ids(report: Report) -> set[str]:
@@ -47,9 +50,11 @@ def serious(report: Report) -> list[str]:
 async def test_examples_have_no_findings(name: str, browser: Browser) -> None:
     report = await check(server_of(name), browser=browser)
     assert serious(report) == []
-    assert [view["scenes"] for server in report.servers for view in server.views.values()] == [
-        ["plain", "bare", "odd", "partial", "error", "ours"]
-    ]
+    if name in ADVICE:
+        assert {finding.rule.id for finding in report.findings} <= ADVICE[name]
+    played = [view["scenes"] for server in report.servers for view in server.views.values()]
+    assert played
+    assert all(scenes == ["plain", "bare", "odd", "partial", "error", "ours"] for scenes in played)
 
 
 # Servers by other authors

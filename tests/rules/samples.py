@@ -12,6 +12,7 @@ from fanlight.rules.observation import (
     VIEW_ORIGIN,
     Document,
     Look,
+    PolicyViolation,
     Response,
     Scene,
     SchemaError,
@@ -306,6 +307,7 @@ BROKEN: dict[str, list[Any]] = {
     "ADV-07": [meta(permissions={"camera": {}}), meta(csp={"frameDomains": ["https://maps.example"]})],
     "ADV-08": [seen(look(capabilities={}))],
     "ADV-11": [seen(look(calls=called(text('{"iso": "12:00", "zone": "UTC"}'))))],
+    "ADV-14": [seen(look(calls=called(text("x" * 20_001), structuredContent={"rows": []})))],
     "ADV-12": [
         seen(look(calls=called(text("There is no zone 'example'"), isError=True))),
         seen(look(calls=called(text("Error executing tool get_time"), isError=True))),
@@ -470,7 +472,7 @@ BROKEN: dict[str, list[Any]] = {
     "D-APT-03": [with_tools(list=LISTED, call_unknown=DONE)],
     "D-APT-05": [with_tools(list={"result": {"tools": [{"name": "set"}]}}, call_unknown=REFUSED)],
     "D-APT-08": [with_tools(list=LISTED, call_unknown=REFUSED, call_bad=DONE)],
-    "QUA-01": [plain(violations=["img-src blocked https://cdn.example/a.png"])],
+    "QUA-01": [plain(violations=[PolicyViolation("img-src", "https://cdn.example/a.png")])],
     "QUA-02": [
         plain(errors=[("result", THROWN)]),
         view(ours=replace(OURS, errors=[("result", THROWN)])),
@@ -479,7 +481,10 @@ BROKEN: dict[str, list[Any]] = {
         plain(errors=[("later", THROWN)]),
     ],
     "QUA-03": [plain(console=["Warning: each child needs a key"])],
-    "QUA-19": [plain(violations=["script-src blocked eval"])],
+    "QUA-19": [
+        plain(violations=[PolicyViolation("script-src", "eval")]),
+        replace(plain(violations=[PolicyViolation("script-src", "eval")]), document=script("vegaEmbed(chart, spec)")),
+    ],
     "QUA-20": [plain(unreached=["https://cdn.example/a.js"])],
     "QUA-23": [
         plain(navigations=[f"{VIEW_ORIGIN}/view"], unfinished="it reloaded itself or navigated away"),
@@ -524,6 +529,10 @@ GOOD: dict[str, list[Any]] = {
         seen(look(calls=called(text("It is noon.")))),
         seen(look(calls=called(text("[sic] {odd"), isError=False))),
         seen(look(calls=called(text('{"error": 1}'), isError=True))),
+    ],
+    "ADV-14": [
+        seen(look(calls=called(text("x" * 20_000)))),
+        seen(look(tools=[tool(ui={"visibility": ["app"]})], calls=called(text("x" * 20_001)))),
     ],
     "ADV-12": [
         seen(look(calls={})),
@@ -636,5 +645,6 @@ GOOD: dict[str, list[Any]] = {
     "D-APT-03": [GOOD_TOOLS],
     "D-APT-05": [GOOD_TOOLS],
     "D-APT-08": [GOOD_TOOLS],
-    "QUA-01": [plain(violations=["script-src blocked eval"])],
+    "QUA-01": [plain(violations=[PolicyViolation("script-src", "eval")])],
+    "QUA-19": [replace(VIEW, document=script("vegaEmbed(chart, spec, { ast: true })"))],
 }

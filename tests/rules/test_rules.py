@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fanlight.check.finding import Finding
+from fanlight.check.report import Report
 from fanlight.check.run import apply_rules
 from fanlight.protocol.errors import LocalError
 from fanlight.rules.observation import Look, Response, ServerObservation, ToolCall, ViewObservation
@@ -247,6 +248,11 @@ def test_an_exception_of_a_tool_comes_first_and_is_not_blamed_on_the_arguments()
     (problem,) = BY_NAME["ADV-12"].problems(failed_call(logged))
     assert problem.message.startswith("raises TypeError: Object of type int64 is not JSON serializable. ")
     assert problem.fix.startswith("Fix the exception.")
+    advice = Finding(BY_NAME["ADV-12"], "clock", problem)
+    violation = Finding(BY_NAME["RES-05"], "clock", Problem("ui://clock/view", "has no doctype.", "Add it."))
+    lines = str(Report((), (violation, advice))).splitlines()
+    assert lines.index("Exceptions of your tools (1)") < lines.index("Violations of the standard (1)")
+    assert "Advice (1)" not in lines
 
 
 def test_a_fix_says_what_to_write_in_fanlight() -> None:

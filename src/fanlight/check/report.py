@@ -91,8 +91,10 @@ def _lines(report: Report, *, colour: bool) -> Iterator[str]:
         views = f"{len(server.views)} View{'' if len(server.views) == 1 else 's'}"
         yield f"{server.name}: {views}, {', '.join(server.versions)}"
     several = len(report.servers) > 1
-    for strength, title in _GROUPS:
-        found = [finding for finding in report.open if finding.rule.strength == strength]
+    raised = [finding for finding in report.open if finding.problem.raised]
+    others = [finding for finding in report.open if not finding.problem.raised]
+    sections = [(title, [each for each in others if each.rule.strength == strength]) for strength, title in _GROUPS]
+    for title, found in [("Exceptions of your tools", raised), *sections]:
         if not found:
             continue
         yield ""

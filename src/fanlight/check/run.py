@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fanlight.check.arguments import example_arguments
 from fanlight.check.client import TIMEOUT
 from fanlight.check.finding import Finding
 from fanlight.check.progress import OnProgress
@@ -18,6 +17,7 @@ from fanlight.check.scripted_host import Respond, SceneSetup
 from fanlight.check.selection import mark_skipped, parse_skips, select_rules
 from fanlight.check.visit import Plan, is_destructive, visit
 from fanlight.check.visitor import Visitor
+from fanlight.dev.arguments import example_arguments
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers, with_diagnostics
 from fanlight.host.upstream.config import Target, parse_target

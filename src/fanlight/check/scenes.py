@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from fanlight import __version__
-from fanlight.check.arguments import example_arguments
 from fanlight.check.progress import OnProgress, Progress
 from fanlight.check.replay_server import replay_server
 from fanlight.check.scripted_host import (
@@ -35,11 +34,12 @@ from fanlight.check.scripted_host import (
     is_from_view,
     page_file,
 )
+from fanlight.dev.arguments import example_arguments
 from fanlight.host.consent.policy import Policy
 from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.rules.behaviour import is_slow
-from fanlight.rules.observation import DENIAL, HANGS, Scene, ViewObservation
+from fanlight.rules.observation import DENIAL, HANGS, PolicyViolation, Scene, ViewObservation
 from fanlight.testing.live_view import LiveView, ScriptError, StageError
 from fanlight.testing.permissive import ALLOW_ALL
 from fanlight.testing.stage import Stage
@@ -355,7 +355,7 @@ async def _our_scene(stage: Stage, setup: SceneSetup, tool: str) -> Scene:
                     places=_error_places(view.errors, setup),
                     console=[first_line(text) for text in console],
                     violations=list(
-                        dict.fromkeys(f"{each.directive} blocked {each.blocked}" for each in view.violations)
+                        dict.fromkeys(PolicyViolation(each.directive, each.blocked) for each in view.violations)
                     ),
                     measurements=marks,
                     steps=steps,

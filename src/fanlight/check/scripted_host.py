@@ -22,7 +22,7 @@ from fanlight.protocol.errors import RemoteError
 from fanlight.protocol.headers import permissions_policy, policy, view_directives
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage
-from fanlight.rules.observation import LATER, VIEW_ORIGIN, Document, Scene
+from fanlight.rules.observation import LATER, VIEW_ORIGIN, Document, PolicyViolation, Scene
 
 if TYPE_CHECKING:
     from playwright.async_api import (
@@ -214,7 +214,7 @@ class ScenePage:
         self.errors: list[tuple[str, str]] = []
         self.timers = Timers()
         self.console: list[str] = []
-        self.violations: list[str] = []
+        self.violations: list[PolicyViolation] = []
         self.unreached: list[str] = []
         self.loaded: list[str] = []
         """What the View's frame loaded: the View, then the pages that it navigated to."""
@@ -241,7 +241,8 @@ class ScenePage:
         text = self._written(message.text)
         if message.type == "debug" and text.startswith(_MARK):
             if not self.timers.on_console(text):
-                self.violations.append(text.removeprefix(_MARK))
+                directive, _, blocked = text.removeprefix(_MARK).partition(" ")
+                self.violations.append(PolicyViolation(directive, blocked))
         elif message.type == "error" and is_from_view(text) and not message.location["url"].startswith(HOST_ORIGIN):
             self.console.append(first_line(text))
 

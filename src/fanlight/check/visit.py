@@ -12,10 +12,10 @@ import anyio
 import mcp_types as types
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from fanlight.check.arguments import example_arguments
 from fanlight.check.client import TIMEOUT, Client, ConnectError, OtherVersionError
 from fanlight.check.progress import OnProgress, Progress
 from fanlight.check.visitor import Visitor
+from fanlight.dev.arguments import example_arguments
 from fanlight.host.upstream.config import Streams, Target
 from fanlight.host.upstream.transport.wire import page_params
 from fanlight.protocol.extension import URI_SCHEME

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fanlight.rules.errors import ERROR_TEXT, LOOK_AT_PROBLEMS, UNCAUGHT, errors_of
-from fanlight.rules.observation import HANGS, VIEW_ORIGIN, Scene, ViewObservation
+from fanlight.rules.eval_libraries import libraries_in
+from fanlight.rules.observation import HANGS, VIEW_ORIGIN, PolicyViolation, Scene, ViewObservation
 from fanlight.rules.rule import ADVICE, IMPLIED, Problem, Section, stable_text
 
 LARGE: Final = 1_000_000
 """In bytes."""
 SLOW: Final = 5.0
 """In seconds."""
-_EVAL: Final = "blocked eval"
+_EVAL: Final = "eval"
 _QUERY: Final = re.compile(r"\?\S*")
 
 section = Section("How a View behaves")
@@ -26,9 +27,8 @@ section = Section("How a View behaves")
 )
 def respects_its_policy(view: ViewObservation) -> Iterator[Problem]:
     # Without the query, which may differ each time.
-    texts = (text for scene in view.scenes.values() for text in scene.violations)
-    blocked = dict.fromkeys(text if text.endswith(_EVAL) else _QUERY.sub("", text) for text in texts)
-    for text in sorted(text for text in blocked if not text.endswith(_EVAL))[:10]:
+    texts = {_QUERY.sub("", str(each)) for each in _violations(view) if each.blocked != _EVAL}
+    for text in sorted(texts)[:10]:
         yield Problem(view.where, f"does something that its policy forbids: {text}.")
 
 
@@ -49,11 +49,22 @@ def quiet_console(view: ViewObservation) -> Iterator[Problem]:
     "QUA-19",
     ADVICE,
     "A View does not evaluate text as code.",
-    fix="Make sure that the View works without eval; if the library has an option for that, set it (zod: jitless).",
+    fix="Make sure that the View works without eval, new Function and timers with text.",
 )
 def no_eval(view: ViewObservation) -> Iterator[Problem]:
-    if any(text.endswith(_EVAL) for scene in view.scenes.values() for text in scene.violations):
-        yield Problem(view.where, "tries to evaluate text as code (eval), which hosts forbid.")
+    if not any(each.blocked == _EVAL for each in _violations(view)):
+        return
+    message = "tries to evaluate text as code (eval), which hosts forbid"
+    libraries = libraries_in(view.document.html)
+    for library in libraries:
+        yield Problem(view.where, f"{message}: it contains {library.name}.", library.cure)
+    if not libraries:
+        yield Problem(view.where, f"{message}.")
+
+
+def _violations(view: ViewObservation) -> Iterator[PolicyViolation]:
+    for scene in view.scenes.values():
+        yield from scene.violations
 
 
 @section.rule(

@@ -223,8 +223,9 @@ def merges_context_changes(view: ViewObservation) -> Iterator[Problem]:
     ADVICE,
     "A View follows the theme of the host.",
     fix=(
-        "Call applyDocumentTheme(theme) with getHostContext()?.theme after connect(), and at each change of the "
-        "context; write colours with light-dark(). prefers-color-scheme is the system's theme, not the host's."
+        'Import App from "fanlight", which sets the theme, the fonts and the variables of the host, and write colours '
+        "with light-dark(). With ext-apps, call applyDocumentTheme(theme) with getHostContext()?.theme after connect() "
+        "and at each change of the context. prefers-color-scheme is the system's theme, not the host's."
     ),
 )
 def follows_the_theme(view: ViewObservation) -> Iterator[Problem]:

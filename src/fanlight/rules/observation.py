@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanlight.protocol.extension import URI_SCHEME
 from fanlight.protocol.jsonrpc import JSONObject
@@ -158,6 +158,17 @@ class Document:
         return csp if isinstance(csp, Mapping) else {}
 
 
+class PolicyViolation(NamedTuple):
+    """Something that the View's policy blocked."""
+
+    directive: str
+    blocked: str
+    """The address that was blocked, or a word such as "eval" or "inline"."""
+
+    def __str__(self) -> str:
+        return f"{self.directive} blocked {self.blocked}"
+
+
 @dataclass(frozen=True)
 class Scene:
     """A View shown once, by one host, in one way."""
@@ -170,8 +181,7 @@ class Scene:
     """Uncaught errors, each as the step in which it was thrown and its text."""
     console: Sequence[str] = ()
     """Errors that the View wrote to the console."""
-    violations: Sequence[str] = ()
-    """What the policy blocked: directive and address."""
+    violations: Sequence[PolicyViolation] = ()
     unreached: Sequence[str] = ()
     """Addresses that the policy allows and that could not be loaded."""
     measurements: Mapping[str, JSONObject] = field(default_factory=dict)

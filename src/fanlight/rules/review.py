@@ -19,6 +19,7 @@ from fanlight.rules.data_flow import (
     records_keys,
     sent_keys,
 )
+from fanlight.rules.eval_libraries import libraries_in
 from fanlight.rules.javascript import Position, Script
 from fanlight.rules.observation import Document, ServerObservation, content_item, html_of
 from fanlight.rules.rule import SECURITY, Problem, Section, Severity
@@ -219,10 +220,12 @@ def no_code_from_text(document: Document) -> Iterator[Problem]:
     by_library: dict[str | None, list[CodePlace]] = {}
     for place in places:
         by_library.setdefault(source.library(place.position), []).append(place)
-    for found in by_library.values():
+    cures = " ".join(library.cure for library in libraries_in(document.html))
+    for name, found in by_library.items():
         what = found[0].text.partition("(")[0]
         message = f"evaluates text as code: {what}(){_others(len(found))}. Hosts forbid it."
         fix = "Avoid it, or make sure that the View works when it throws."
+        fix = cures if name is not None and cures else fix
         yield _problem(source, found[0].position, "low", message, fix)
 
 

@@ -74,6 +74,8 @@ class Problem:
     """The author's own file that `line` refers to, if the View was bundled from files."""
     thrown: bool = False
     """Whether it is an error that a script threw."""
+    raised: bool = False
+    """Whether it is an exception that a tool of the server raised. The report has these first."""
     is_guess: bool = False
     """Whether the source suggests it and does not prove it."""
     library: str | None = None

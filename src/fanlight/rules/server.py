@@ -4,11 +4,14 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
+from fanlight.protocol.errors import sentence
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_model
 from fanlight.rules.observation import Look, Response, ServerObservation, ToolCall, label_of, texts
 from fanlight.rules.rule import ADVICE, IMPLIED, MUST, Problem, Section, stable_text
 
+LONG_TEXT: Final = 20_000
+"""In characters, which are about 5,000 tokens."""
 _LONGEST_QUOTE: Final = 200
 
 section = Section("How a server behaves")
@@ -159,6 +162,23 @@ def informative_text(seen: ServerObservation) -> Iterator[Problem]:
 
 
 @section.rule(
+    "ADV-14",
+    ADVICE,
+    "The text of a result is short enough for the model.",
+    fix=(
+        "Return a summary as text, and the data for the View in structuredContent. In Python: "
+        "CallToolResult(content=[TextContent(text=summary)], structured_content=data), both from mcp_types."
+    ),
+)
+def short_text(seen: ServerObservation) -> Iterator[Problem]:
+    for tool, _, call in _calls(seen):
+        length = sum(map(len, texts(call.response.result)))
+        if for_model(tool) and length > LONG_TEXT:
+            message = f"returns {length:,} characters of text, which the model has to read."
+            yield Problem(label_of(tool), message, key="returns long text")
+
+
+@section.rule(
     "ADV-11",
     ADVICE,
     "The data for a View is in `structuredContent`.",
@@ -197,16 +217,17 @@ def successful_call(seen: ServerObservation) -> Iterator[Problem]:
         unseen = "" if uri in succeeded else " So its View was not shown with a real result."
         arguments, response = short_json(call.arguments), call.response
         others = f"--args '{name}={{...}}'"
+        raised = response.exception is not None or _is_crash(name, response)
         if response.exception is not None:
             message = f"raises {_sentence(response.exception)} It was called with {arguments}.{unseen}"
             fix = f"Fix the exception. Only if these arguments are invalid, give others: {others}."
-        elif _is_crash(name, response):
+        elif raised:
             message = f"raises an exception if it is called with {arguments}; the server's log has it.{unseen}"
             fix = f"Fix the exception. Only if these arguments are invalid, give others: {others}."
         else:
             message = f"returns an error for {arguments}: {_error_text(response)}{unseen}"
             fix = f"Give it arguments that it accepts: {others}."
-        yield Problem(f"tool {name}", message, fix, key="returns an error")
+        yield Problem(f"tool {name}", message, fix, key="returns an error", raised=raised)
 
 
 def _is_crash(name: str, response: Response) -> bool:
@@ -226,9 +247,7 @@ def _error_text(response: Response) -> str | None:
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split()) or "it has no text"
-    text = text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}..."
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return sentence(text.strip() or "it has no text", _LONGEST_QUOTE)
 
 
 def short_json(value: object) -> str:

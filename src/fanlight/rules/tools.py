@@ -131,7 +131,7 @@ def unique_tool_names(look: Look) -> Iterator[Problem]:
     names = [name for tool in look.tools if isinstance(name := tool.get("name"), str)]
     for name in dict.fromkeys(names):
         if (count := names.count(name)) > 1:
-            yield Problem(f"tool {name}", f"is listed {count} times; hosts keep one of them, and not all the same one.")
+            yield Problem(f"tool {name}", f"is listed {count} times; hosts differ in which one they keep.")
 
 
 # Visibility

@@ -200,7 +200,7 @@ class HostUnderTest:
         self._calls.clear()
         for grant in await self.host.grants():
             await self.host.revoke(grant)
-        self.host.pin_context(**dict.fromkeys(self._pinned))
+        runtime_of(self.host).views.pin_context(dict.fromkeys(self._pinned))
         self._pinned.clear()
         self._begin_conversation()
 
@@ -226,7 +226,7 @@ class HostUnderTest:
     def change_host_context(self, **changes: Any) -> None:
         """Override keys of the host context, such as `theme`. None removes an override."""
         self._pinned |= changes.keys()
-        self.host.pin_context(**changes)
+        runtime_of(self.host).views.pin_context(changes)
 
     async def confirm_action(self, kind: str | None = None, allow: bool = True, always: bool = False) -> JSONObject:
         """Answer the oldest question for the user, or the oldest of a kind. Wait for one if there is none yet.

@@ -44,15 +44,15 @@ class Comparison:
 
 async def is_blank(browser: "Browser", png: bytes) -> bool:
     """Return whether a PNG has only one colour."""
-    async with _desk(browser) as desk:
-        blank: bool = await desk.evaluate("data => pictures.isBlank(data)", _text(png))
+    async with _open_page(browser) as page:
+        blank: bool = await page.evaluate("data => pictures.isBlank(data)", _text(png))
         return blank
 
 
 async def compare(browser: "Browser", expected: bytes, actual: bytes, *, colour: int = 8) -> Comparison:
     """Compare two PNGs. A pixel differs if its red, green or blue differs by more than `colour`, of 255."""
-    async with _desk(browser) as desk:
-        found: dict[str, Any] = await desk.evaluate(
+    async with _open_page(browser) as page:
+        found: dict[str, Any] = await page.evaluate(
             "given => pictures.compare(given)", [_text(expected), _text(actual), colour]
         )
     picture = found["picture"]
@@ -67,10 +67,10 @@ async def compare(browser: "Browser", expected: bytes, actual: bytes, *, colour:
 
 async def contact_sheet(browser: "Browser", pictures: Sequence[tuple[str, bytes]], *, scale: float = 1) -> bytes:
     """Return one PNG with several pictures, given as pairs of caption and PNG."""
-    async with _desk(browser, scale) as desk:
+    async with _open_page(browser, scale) as page:
         named = [[caption, _text(png)] for caption, png in pictures]
-        width, height = await desk.evaluate("given => pictures.sheet(given)", [named, scale])
-        return await desk.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
+        width, height = await page.evaluate("given => pictures.sheet(given)", [named, scale])
+        return await page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
 
 
 def _text(png: bytes) -> str:
@@ -78,7 +78,7 @@ def _text(png: bytes) -> str:
 
 
 @asynccontextmanager
-async def _desk(browser: "Browser", scale: float = 1) -> AsyncIterator["Page"]:
+async def _open_page(browser: "Browser", scale: float = 1) -> AsyncIterator["Page"]:
     """An empty page with the script that reads pictures."""
     page = await browser.new_page(
         viewport={"width": 1700, "height": 1000}, device_scale_factor=scale, color_scheme="light"

@@ -9,6 +9,7 @@ from typing import Final
 import anyio
 
 from fanlight.host.consent.policy import Policy
+from fanlight.protocol.errors import sentence
 from fanlight.protocol.headers import CspProfile
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.live_view import LiveView, StageError, Step, UnsettledError
@@ -17,14 +18,14 @@ from fanlight.testing.pictures import contact_sheet
 from fanlight.testing.render import not_rendered, tool_failure
 from fanlight.testing.stage import Mode, Stage, Theme
 
-__all__ = ["Look", "Picture", "Shot", "looks"]
+__all__ = ["Appearance", "Picture", "Shot", "appearances"]
 
 
 _AT_ONCE: Final = 3
 
 
 @dataclass(frozen=True)
-class Look:
+class Appearance:
     """One combination of theme, size, display mode and locale."""
 
     theme: Theme = "light"
@@ -45,7 +46,7 @@ class Look:
 class Picture:
     """One picture of a View."""
 
-    look: Look
+    appearance: Appearance
     """How the View was shown."""
     png: bytes
     """The picture."""
@@ -61,12 +62,12 @@ class Picture:
     """What went wrong in a View that is rendered all the same: uncaught errors, and what its policy blocked."""
 
 
-def looks(
+def appearances(
     themes: Sequence[Theme], sizes: Sequence[tuple[int, int]], modes: Sequence[Mode], locales: Sequence[str]
-) -> list[Look]:
+) -> list[Appearance]:
     """Return every combination of the given values."""
     return [
-        Look(theme, size, mode, locale)
+        Appearance(theme, size, mode, locale)
         for locale, mode, size, theme in itertools.product(locales, modes, sizes, themes)
     ]
 
@@ -81,7 +82,7 @@ class Shot:
     """The tool to call."""
     arguments: JSONObject
     """The arguments of the call."""
-    looks: Sequence[Look]
+    appearances: Sequence[Appearance]
     """How to show the View, a picture each."""
     freeze: bool = False
     """Whether to fix time, random numbers and animations."""
@@ -122,7 +123,7 @@ class Shot:
                         failures.append(error)
 
             async with anyio.create_task_group() as tasks:
-                for number in range(1, len(self.looks) if is_shown else 1):
+                for number in range(1, len(self.appearances) if is_shown else 1):
                     tasks.start_soon(add, number)
             if failures:
                 raise failures[0]
@@ -130,22 +131,22 @@ class Shot:
             if len(made) == 1:
                 return made[0].png, made
             sheet = await contact_sheet(
-                stage.browser, [(str(picture.look), picture.png) for picture in made], scale=self.scale
+                stage.browser, [(str(picture.appearance), picture.png) for picture in made], scale=self.scale
             )
             return sheet, made
 
     async def _one(
         self, stage: Stage, number: int, pictures: dict[int, Picture], result: JSONObject | None
     ) -> JSONObject:
-        look = self.looks[number]
+        appearance = self.appearances[number]
         async with stage.open(
             "server",
             self.tool,
             self.arguments,
-            theme=look.theme,
-            size=look.size,
-            mode=look.mode,
-            locale=look.locale,
+            theme=appearance.theme,
+            size=appearance.size,
+            mode=appearance.mode,
+            locale=appearance.locale,
             time_zone=self.time_zone,
             freeze=self.freeze,
             scale=self.scale,
@@ -153,10 +154,10 @@ class Shot:
             view=self.view,
             settle=False,
         ) as view:
-            pictures[number] = await self._picture(view, look)
+            pictures[number] = await self._picture(view, appearance)
             return view.call.result or {}
 
-    async def _picture(self, view: LiveView, look: Look) -> Picture:
+    async def _picture(self, view: LiveView, appearance: Appearance) -> Picture:
         notes = []
         try:
             try:
@@ -167,15 +168,15 @@ class Shot:
         except StageError as error:
             failure = await tool_failure(view)
             step: Step = error.step if failure is None else "call"
-            return Picture(look, await view.page.screenshot(), failure or str(error), step=step, shown=False)
+            return Picture(appearance, await view.page.screenshot(), failure or str(error), step=step, shown=False)
         failure = await not_rendered(view, png)
         height = await view.frame.evaluate("innerHeight")
-        if not self.full and height > look.size[1]:
+        if not self.full and height > appearance.size[1]:
             notes.append(f"The View is {height} high: --full shows all of it.")
-        defects = [f"A script of the View threw {error}." for error in view.errors]
+        defects = [sentence(f"A script of the View threw {error}") for error in view.errors]
         for line in view.console:
             if line.is_exception:
                 place = line.source or f"{line.url}:{line.line}"
                 defects.append(f"A handler of the View threw {line.text.splitlines()[0]} ({place}).")
         defects += [f"Blocked: {each}. {each.fix}" for each in view.violations if not each.is_probe]
-        return Picture(look, png, failure, tuple(notes), defects=tuple(dict.fromkeys(defects)))
+        return Picture(appearance, png, failure, tuple(notes), defects=tuple(dict.fromkeys(defects)))

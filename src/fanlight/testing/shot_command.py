@@ -14,7 +14,7 @@ from fanlight.dev.targets import parse_headers, servers
 from fanlight.protocol.errors import FanlightError, UsageError
 from fanlight.testing.browser import BrowserMissingError
 from fanlight.testing.live_view import StageError
-from fanlight.testing.shot import Picture, Shot, looks
+from fanlight.testing.shot import Picture, Shot, appearances
 from fanlight.testing.stage import Mode, Theme
 
 RENDERED, NOT_RENDERED, USAGE, NOT_STARTED = range(4)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
 def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]) -> int:
     for picture in pictures:
         for note in (*picture.notes, *picture.defects):
-            _print_error(f"{picture.look}: {note}")
+            _print_error(f"{picture.appearance}: {note}")
     failed = [picture for picture in pictures if picture.failure is not None]
     # A View may show an error on purpose, but it must appear.
     is_expected = options.allow_error and all(picture.shown for picture in failed)
@@ -58,7 +58,7 @@ def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]
     except OSError as error:
         return _fail(f"{path} cannot be written: {error.strerror}.", USAGE)
     for picture in failed:
-        which = f"{picture.look}: " if picture.shown or len(pictures) > 1 else ""
+        which = f"{picture.appearance}: " if picture.shown or len(pictures) > 1 else ""
         _print_error(f"not rendered ({picture.step}): {which}{picture.failure}")
     width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
     print(f"{path}  {width}x{height}  {len(pictures)} {'picture' if len(pictures) == 1 else 'pictures'}")
@@ -85,7 +85,7 @@ def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
         served.target,
         options.names[-1],
         _arguments(options.args),
-        looks(
+        appearances(
             themes,
             [_size(text) for text in _values(options.size, "800x600")],
             [_mode(text) for text in _values(options.mode, "inline")],

@@ -187,7 +187,7 @@ class Stage:
             run: Whether to run the call. If not, it has only begun: use `view.call.feed`, `run` and `cancel`.
             result: A result to show, instead of calling the tool.
             view: The `ui://` URI of the View to show, if the result brings several. Default: the first.
-            settle: Whether to wait until the View is idle. A View that never is idle is not an error.
+            settle: Whether to wait until the View is idle. A View that is never idle is not an error.
             within: How many seconds to wait.
             on_leave: `await on_leave(view)` is called before the page is closed, also if the View did not appear.
             script: JavaScript that runs in each document before its own.

@@ -1,11 +1,12 @@
-// Runs in a View that is checked, before its own scripts: tells what the browser blocks, and measures the document.
-// What it tells goes through the console, so that the View finds nothing new in its window but one symbol.
+// Runs in a View that is checked, before its own scripts: reports what the browser blocks, and measures the document.
+// It reports through the console, so that nothing but one symbol is added to the View's window.
 (() => {
   if (!location.hostname.startsWith("view.")) return;
   const KEY = Symbol.for("fanlight.check");
   if (window[KEY]) return;
   const say = console.debug.bind(console, "fanlight.check");
   const later = setTimeout.bind(window);
+  const onFrame = requestAnimationFrame.bind(window);
   let changed = 0;
   new MutationObserver(() => (changed = performance.now())).observe(document, {
     subtree: true,
@@ -15,17 +16,24 @@
   });
   addEventListener("message", () => (changed = performance.now()));
   addEventListener("securitypolicyviolation", (event) => {
-    if (event.disposition === "enforce") say(`${event.effectiveDirective} blocked ${event.blockedURI}`);
+    if (event.disposition === "enforce") say(`${event.effectiveDirective} ${event.blockedURI}`);
   });
 
-  /** Wait until the document is so many milliseconds old. */
+  /** Wait until the document has a certain age in milliseconds. */
   const aged = async (age) => {
     while (performance.now() < age) await new Promise((done) => later(done, 15));
   };
 
-  /** Wait until nothing has changed for so many milliseconds, but not for ever. */
+  /**
+   * Wait until a frame was drawn, because a ResizeObserver is called only then, and nothing has changed for `quiet`
+   * milliseconds; at most for `most`.
+   */
   const rest = async (quiet, most) => {
     const until = performance.now() + most;
+    await new Promise((done) => {
+      onFrame(() => later(done, 0));
+      later(done, most);
+    });
     changed = performance.now();
     while (performance.now() - changed < quiet && performance.now() < until) {
       await new Promise((done) => later(done, 15));
@@ -216,14 +224,14 @@
     };
   };
 
-  /** Make the content higher, as a View of one that shows more would. */
+  /** Make the content higher, as a View does that shows more. */
   const grow = () => {
     const more = document.createElement("div");
     more.style.cssText = "height: 300px; width: 1px; flex: none;";
     document.body.append(more);
   };
 
-  /** Click what says that it makes the View larger. */
+  /** Click the buttons whose names say that they make the View larger. */
   const expand = () => {
     const says = /full.?screen|expand|maximi[sz]e|enlarge|picture.in.picture|\bpip\b/i;
     const buttons = all().filter((each) => each.matches("button, [role=button]") && isShown(each));
