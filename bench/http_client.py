@@ -13,10 +13,10 @@ _PATIENCE = 30
 class HttpClient:
     """One kept-alive connection to a streamable HTTP server, with the session that it got."""
 
-    def __init__(self, port: int, conversation: Conversation) -> None:
+    def __init__(self, port: int, conversation: Conversation, patience: float = _PATIENCE) -> None:
         self._conversation = conversation
         self._port = port
-        self._socket = socket.create_connection(("127.0.0.1", port), _PATIENCE)
+        self._socket = socket.create_connection(("127.0.0.1", port), patience)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._session: str | None = None
         for message in conversation.opening():

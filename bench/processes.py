@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,17 @@ class Process:
 
 
 @contextmanager
-def running(module: str, *arguments: str) -> Iterator[Process]:
+def running(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Process]:
     """Run a module of the benchmark. It has nothing to clean up, so it is killed at the end."""
     command = [sys.executable, "-m", module, *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+    ) as process:
         try:
             yield Process(process)
         finally:

@@ -66,7 +66,9 @@ def touring(views: Mapping[str, str], count: int) -> Iterator[Tour]:
         for kind, html in views.items():
             Path(folder, f"{kind}.html").write_text(html, encoding="utf-8")
         script = Path(folder, "host.js")
-        script.write_text(ext_apps.bundled(documents.text("ext_apps_host.js")), encoding="utf-8")
+        script.write_text(
+            ext_apps.bundled(documents.text("ext_apps_host.js").replace("/* probe */", "")), encoding="utf-8"
+        )
         server = stack.enter_context(running("bench.web_process", "server", folder, str(count)))
         page = stack.enter_context(running("bench.web_process", "page", str(script)))
         ports = {"server": server.answer()["port"], "page": page.answer()["port"]}

@@ -9,7 +9,9 @@ import { query, run } from "./click.js";
 
 const INFO = { name: "bench", version: "1" };
 const EXTENSIONS = { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } };
-const INPUT = { place: "Oslo" };
+const INPUT = JSON.parse(query.get("input") ?? '{ "place": "Oslo" }');
+/** Markup that the benchmark adds to each View. */
+const PROBE = "/* probe */";
 
 const client = new Client(INFO, { capabilities: { extensions: EXTENSIONS } });
 const views = new Map();
@@ -17,7 +19,7 @@ const documents = new Map();
 
 const read = async (uri) => {
   const { contents } = await client.readResource({ uri });
-  return contents[0].text;
+  return contents[0].text + PROBE;
 };
 
 const proxied = (made) =>

@@ -1,0 +1,1 @@
+"""The same tool, as an author writes it with Fanlight and with Prefab."""
