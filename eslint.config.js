@@ -5,17 +5,19 @@ const readonly = (...blocks) =>
   Object.fromEntries(blocks.flatMap((names) => names.trim().split(/\s+/)).map((name) => [name, "readonly"]));
 
 const browser = `
-  AbortController Blob CSSStyleSheet CustomEvent Event EventTarget FontFace HTMLElement IntersectionObserver
-  MessageEvent MutationObserver ResizeObserver URL URLSearchParams WebSocket
-  addEventListener atob clearTimeout console customElements document fetch innerWidth location navigator queueMicrotask
-  setTimeout window
+  AbortController Blob CSS CSSStyleSheet CustomEvent DOMException Event EventTarget FontFace HTMLElement
+  IntersectionObserver MessageEvent MutationObserver ResizeObserver URL URLSearchParams WebSocket
+  addEventListener atob btoa clearInterval clearTimeout console customElements document fetch innerWidth location navigator
+  queueMicrotask setInterval setTimeout window
 `;
 const node = `
-  AbortController AbortSignal Event EventTarget URL console process queueMicrotask setImmediate setTimeout
+  AbortController AbortSignal Buffer Event EventTarget File URL console process queueMicrotask setImmediate setTimeout
   structuredClone
 `;
 
 export default [
+  // What the benchmarks install.
+  { ignores: ["bench/.peers/"] },
   js.configs.recommended,
   {
     rules: {
@@ -35,17 +37,26 @@ export default [
   },
   { files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js"], languageOptions: { globals: readonly(browser) } },
   {
+    // Bundled for a page, or run by Node.
+    files: ["tests/browser/front_ends/*.js"],
+    languageOptions: { globals: readonly(browser, "crypto process") },
+  },
+  {
     files: ["tests/probe/pages/*.js"],
     languageOptions: { globals: readonly(browser, "parent removeEventListener") },
   },
   {
-    files: ["src/fanlight/inspector/pages/*.js"],
+    files: ["src/fanlight/inspector/pages/*.js", "src/fanlight/chat/pages/*.js"],
     languageOptions: {
       globals: readonly(
         browser,
-        "EventSource cancelAnimationFrame history localStorage performance requestAnimationFrame",
+        "CSS EventSource cancelAnimationFrame history localStorage performance requestAnimationFrame",
       ),
     },
+  },
+  {
+    files: ["src/fanlight/show/pages/*.js"],
+    languageOptions: { globals: readonly(browser, "DOMParser DecompressionStream Response getComputedStyle") },
   },
   {
     // These become part of a View, to watch it and to hold its time.
@@ -54,7 +65,7 @@ export default [
       globals: readonly(
         browser,
         `
-          Crypto Element Image ImageData MutationObserver OffscreenCanvas Performance btoa createImageBitmap innerHeight
+          Crypto Element Image ImageData MutationObserver OffscreenCanvas Performance createImageBitmap innerHeight
           parent performance
         `,
       ),
@@ -69,6 +80,7 @@ export default [
         browser,
         `
           MutationObserver Node OffscreenCanvas getComputedStyle innerHeight matchMedia performance
+          requestAnimationFrame
         `,
       ),
     },

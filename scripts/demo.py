@@ -44,6 +44,8 @@ QUESTIONS = {
     "map": "Where are Paris, Cairo and Nairobi?",
     "image": "Show me the dunes.",
     "game": "Play four in a row with me.",
+    "sales": "Show me the orders from the north.",
+    "import": "Import a CSV file.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Write view.d.ts, the types of view.js, as TypeScript's compiler reads them from its comments."""
+"""Write view.d.ts and view-files.d.ts, the types of the View SDK, as TypeScript's compiler reads them from comments."""
 
 import re
 import subprocess
@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "fanlight" / "browser" / "view.js"
-TYPES = SOURCE.with_suffix(".d.ts")
+_FOLDER = ROOT / "src" / "fanlight" / "browser"
+SOURCES = {_FOLDER / f"{name}.d.ts": _FOLDER / f"{name}.js" for name in ("view", "view-files")}
 
 _COMPILER = "node_modules/typescript/bin/tsc"
 _OPTIONS = {
@@ -29,18 +29,21 @@ _TYPEDEF = re.compile(r"^/\*\*(?:(?!\*/)[\s\S])*?@typedef(?:(?!\*/)[\s\S])*?\*/\
 _HEAD = re.compile(r"\A/\*\*[\s\S]*?\*/\n")
 
 
-def declarations() -> str:
-    """Return the content of view.d.ts."""
+def declarations() -> dict[Path, str]:
+    """Return the content of each file of types."""
     node = Path(sys.executable).with_name("node")
     with tempfile.TemporaryDirectory() as folder:
         options = [word for name, value in _OPTIONS.items() for word in (f"--{name}", value)]
-        command = [str(node), _COMPILER, *options, "--outDir", folder, str(SOURCE)]
+        command = [str(node), _COMPILER, *options, "--outDir", folder, *map(str, SOURCES.values())]
         subprocess.run(command, cwd=ROOT, check=True, timeout=120)
-        text = Path(folder, TYPES.name).read_text(encoding="utf-8")
-    return "/** The types of view.js, the View SDK. Made from its comments by scripts/view_types.py. */\n" + _HEAD.sub(
-        "", _TYPEDEF.sub("", text)
-    )
+        return {types: _text(source.name, Path(folder, types.name)) for types, source in SOURCES.items()}
+
+
+def _text(name: str, made: Path) -> str:
+    declared = _HEAD.sub("", _TYPEDEF.sub("", made.read_text(encoding="utf-8")))
+    return f"/** The types of {name}, of the View SDK. Made from its comments by scripts/view_types.py. */\n{declared}"
 
 
 if __name__ == "__main__":
-    TYPES.write_text(declarations(), encoding="utf-8")
+    for path, text in declarations().items():
+        path.write_text(text, encoding="utf-8")

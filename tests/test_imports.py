@@ -17,20 +17,39 @@ BELOW: dict[str, set[str]] = {
     "browser": {"protocol"},
     "server": {"protocol", "browser", "lowlevel", "temporary"},
     "mcpui": {"protocol", "browser", "server", "lazy_exports"},
+    "show": {"protocol", "browser", "server", "lazy_exports", "temporary"},
     "host": {"protocol", "browser", "lowlevel", "lazy_exports"},
     "agents": {"protocol", "host"},
     "dev": {"protocol", "host", "temporary"},
     "inspector": {"protocol", "browser", "host", "dev", "signals"},
+    "chat": {"protocol", "host", "agents", "dev", "signals"},
     "testing": {"protocol", "host", "dev", "signals"},
     "rules": {"protocol", "server", "dev"},
     "check": {"protocol", "server", "host", "dev", "testing", "rules", "lazy_exports", "signals"},
     "probe": {"protocol", "server", "rules"},
     "__init__": {"protocol", "server", "lazy_exports"},
-    "cli": {"inspector", "check", "testing", "probe", "protocol", "host", "dev", "signals"},
+    "cli": {"inspector", "chat", "check", "testing", "probe", "protocol", "host", "dev", "signals"},
 }
 """What each package or module may import. Names from `fanlight` itself, such as `Apps`, count as `__init__`."""
 
+UPWARDS = {
+    ("server/apps.py", f"fanlight.show.{name}")
+    for name in (
+        "shows",
+        "kept",
+        "files.limits",
+        "files.storage",
+        "files.uploads",
+        "forms.form",
+        "forms.forms",
+        "templates.pages",
+    )
+}
+"""The only imports against the direction: `Apps.show` and its like import what they need when they are called, so that
+authors find everything at one object, and a server without tables loads nothing of it."""
+
 ROOT_NAMES = {
+    "chat": {"__version__"},
     "check": {"__version__"},
     "dev": {"fanlight"},
     "inspector": {"__version__"},
@@ -68,7 +87,7 @@ def wrong_imports(package: str, path: Path) -> list[str]:
         top = name.split(".")[1] if name.startswith("fanlight.") else name
         is_module = (SOURCE / top).is_dir() or (SOURCE / f"{top}.py").is_file()
         allowed = BELOW[package] | {package} if is_module else ROOT_NAMES.get(package, set())
-        if top not in allowed:
+        if top not in allowed and (path.relative_to(SOURCE).as_posix(), name) not in UPWARDS:
             wrong.append(f"{path.relative_to(SOURCE)}:{line} imports {name}")
     return wrong
 
@@ -88,6 +107,14 @@ def test_the_order_of_the_packages_has_no_cycle() -> None:
 @pytest.mark.parametrize("package", sorted(BELOW))
 def test_imports_point_one_way(package: str) -> None:
     assert [wrong for name, path in modules() if name == package for wrong in wrong_imports(package, path)] == []
+
+
+def test_imports_against_the_direction_are_made_only_when_they_are_needed() -> None:
+    for file, name in UPWARDS:
+        tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
+        at_import = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)]
+        assert name not in at_import
+        assert name in {imported_name for _, imported_name in imported(SOURCE / file)}
 
 
 def test_an_import_inside_a_function_is_found(tmp_path: Path) -> None:

@@ -28,13 +28,11 @@ class TemporaryFolder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock = _lock(self.path / _LOCK, "x")
-        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove, self.path, self._lock)
 
     def close(self) -> None:
         """Remove the folder."""
         self._remove()
-        if self._lock is not None:
-            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +55,12 @@ def remove_stale_folders() -> None:
             if lock is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 lock.close()
+
+
+def _remove(folder: Path, lock: IO[str] | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        lock.close()
 
 
 def _lock(path: Path, mode: str) -> IO[str] | None:

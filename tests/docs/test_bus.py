@@ -68,11 +68,12 @@ def test_the_envelope_is_that_of_the_code() -> None:
 
 
 def test_the_keys_and_numbers_are_those_of_the_code() -> None:
-    assert f"`{redis._LEASES}`" in PAGE
-    assert f"`{redis._stream('ID')}`" in PAGE
+    bus = redis.RedisBus("redis://localhost")
+    assert f"`{bus._leases}`" in PAGE
+    assert f"`{bus._stream('ID')}`" in PAGE
     assert f"{redis._MAX_MESSAGES:,}" in PAGE
     assert "`fanlight:bus:owner:HASH`" in PAGE
-    assert 'f"fanlight:bus:owner:{digest}"' in source(redis)
+    assert 'f"{self._prefix}:owner:{digest}"' in source(redis)
     assert workers._PAYLOAD_SECONDS == 120
 
 

@@ -29,7 +29,7 @@ site_markdown = script("site_markdown")
 
 REFERENCE = ROOT / "docs" / "reference"
 AGENTS = tuple(f"fanlight.agents.{name}" for name in ("pydantic_ai", "openai_agents", "langchain", "ag_ui"))
-PACKAGES = ("fanlight", "fanlight.host", "fanlight.mcpui", "fanlight.check", *AGENTS)
+PACKAGES = ("fanlight", "fanlight.show", "fanlight.host", "fanlight.mcpui", "fanlight.check", *AGENTS)
 NOT_PUBLIC = {"permissive", "shot_command"}
 """Modules of fanlight.testing that only its other modules and the command line use."""
 PLUGINS = ("fanlight.testing.plugin", "fanlight.check.plugin")
@@ -65,6 +65,7 @@ LEFT_OUT = {
     "fanlight.Csp": {"wire"},
     "fanlight.View": {"bind", "is_bound", "meta", "read", "read_for_client", "sources"},
     "fanlight.host.Profile": {"advertise", "limit_context", "serve"},
+    "fanlight.show.FileLimits": {"check", "check_content"},
     "fanlight.testing.scripted.ScriptedView": {"attached", "close_socket", "max_bytes"},
 }
 """What a class has for other modules of Fanlight. Nothing else may be missing from its entry."""
@@ -107,6 +108,10 @@ def test_every_public_name_has_one_entry(name: str, entries: Counter[str]) -> No
 def test_every_entry_is_of_a_public_name() -> None:
     methods = {
         "fanlight.Apps.tool",
+        "fanlight.Apps.show",
+        "fanlight.Apps.form",
+        "fanlight.Apps.pages",
+        "fanlight.Apps.upload",
         "fanlight.Apps.view",
         "fanlight.Apps.supported",
         "fanlight.testing.stage.Stage.open",

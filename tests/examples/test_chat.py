@@ -7,7 +7,7 @@ import re
 import runpy
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -46,7 +46,7 @@ class Chat:
         self.write = sys.modules["model"].write
         self.address = ""
         self._names = names
-        self._loop: asyncio.AbstractEventLoop
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._loop = asyncio.get_running_loop()
@@ -57,20 +57,35 @@ class Chat:
 
         async def clear() -> None:
             for user in self.rooms:
-                await self.host.forget(user=user)
+                # Not the whole user, whose processes would start again.
+                await self.host.forget(user=user, conversation="main")
+                for grant in await self.host.grants(user):
+                    await self.host.revoke(grant)
                 self.rooms[user] = self._names["Room"](user)
             self._names["sessions"].clear()
 
         await self.ready()
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(clear(), self._loop))
+        await self._run(clear())
+
+    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the event loop of the example, after it has started."""
+        await until(lambda: self._loop is not None)
+        assert self._loop is not None
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def answer_with(self, write: Callable[[list[ModelMessage], AgentInfo], Pieces]) -> None:
         for room in self.rooms.values():
             room.agent.model = FunctionModel(stream_function=write)
 
     async def ready(self) -> None:
-        """Wait for the servers, because the model gets the tools of those that are ready."""
-        await until(lambda: all(self.host.servers[name].status.state == "ready" for name in self.host.servers))
+        """Wait for the servers of each user, because the model gets the tools of those that are ready."""
+
+        async def connect() -> None:
+            for user in self.rooms:
+                for name in self.host.servers:
+                    await (await self.host.servers.connect(name, user)).ready(60)
+
+        await self._run(connect())
 
     @asynccontextmanager
     async def page_of(self, user: str, browser: Browser) -> AsyncIterator[Page]:

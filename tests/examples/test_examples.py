@@ -49,7 +49,8 @@ async def test_the_view_is_valid_html5(name: str) -> None:
     async with client_of(name) as client:
         html = (await client.read(VIEWS[name][0]))["text"]
     document = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(html)
-    assert len(document.findall(".//h1")) == 1
+    # The content of a rendered page comes with the result.
+    assert len(document.findall(".//h1")) == (0 if name == "cart" else 1)
 
 
 @each

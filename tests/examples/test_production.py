@@ -4,6 +4,7 @@ import fnmatch
 import json
 import os
 import re
+import runpy
 import shlex
 import signal
 import socket
@@ -189,6 +190,40 @@ async def test_a_view_goes_on_when_a_worker_behind_nginx_is_killed(
             # The View was not loaded again.
             await expect(field).to_have_value("typed")
         await page.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.process
+async def test_users_see_neither_the_views_nor_the_lists_of_each_other(
+    tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goes red if all users share the process of a server that keeps its state in memory."""
+    redis_server.clear()
+    monkeypatch.setenv("CHAT_STORE", f"sqlite:///{tmp_path}/host.db")
+    monkeypatch.setenv("CHAT_BUS", redis_server.url)
+    monkeypatch.setenv("CHAT_SECRET", "secret")
+    names = runpy.run_path(str(FOLDER / "app.py"))
+    web = httpx2.ASGITransport(app=names["app"])
+    async with names["host"] as host:
+        for user in ("alice", "bob"):
+            await (await host.servers.connect("todo", user)).ready(60)
+        alice, bob = (host.conversation("main", user=user) for user in ("alice", "bob"))
+        await alice.call_tool("todo__add_todo", {"text": "a secret"})
+        assert "a secret" in (await alice.call_tool("todo__show_todos", {})).text
+        assert "a secret" not in (await bob.call_tool("todo__show_todos", {})).text
+        forged = f"alice.{names['signed']('bob').rpartition('.')[2]}"
+        expected: dict[str, tuple[str | None, int]] = {
+            names["signed"]("alice"): ("alice", 2),
+            names["signed"]("bob"): ("bob", 1),
+            forged: (None, 0),
+            "alice": (None, 0),
+            "alice.": (None, 0),
+        }
+        for cookie, views in expected.items():
+            async with httpx2.AsyncClient(transport=web, base_url="http://localhost:8080") as browser:
+                browser.cookies.set("user", cookie)
+                found = (await browser.get("/views")).json()
+                assert (found["user"], len(found["views"])) == views
 
 
 async def holder(server: PostgresServer) -> str | None:
