@@ -454,7 +454,7 @@ def decode_frame(text: str) -> ReceivedFrame | None:
     kind, n, ack = values.get("type"), values.get("n"), values.get("ack")
     frame_class = _BY_TYPE.get(kind) if isinstance(kind, str) else None
     frame = None if frame_class is None else frame_class.from_json(values)
-    return ReceivedFrame(frame, n if type(n) is int else None, ack if type(ack) is int else None, byte_length(text))
+    return ReceivedFrame(frame, _integer(n), _integer(ack), byte_length(text))
 
 
 def read_answer(result: JSONObject | None) -> Answer:
@@ -464,6 +464,7 @@ def read_answer(result: JSONObject | None) -> Answer:
 
 
 _MAX_LOST: Final = 1000
+_MAX_NUMBER: Final = 2**53 - 1
 
 
 def _lost_requests(value: object) -> tuple[LostRequest, ...]:
@@ -477,7 +478,8 @@ def _lost_requests(value: object) -> tuple[LostRequest, ...]:
 
 
 def _integer(value: Any) -> int | None:
-    return value if type(value) is int else None
+    """Return a number of a frame, or None if it is not one that JavaScript can count to."""
+    return value if type(value) is int and 0 <= value <= _MAX_NUMBER else None
 
 
 def _text(value: Any) -> str:
