@@ -351,6 +351,48 @@ async def test_a_host_that_stops_hands_over_a_response_that_is_just_being_record
         assert (await again.message())["id"] == "n"
 
 
+class SlowViews(SqliteStore):
+    """Waits before it stores a change of a View, once it is slow."""
+
+    is_slow = False
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.is_storing = anyio.Event()
+        self.go_on = anyio.Event()
+
+    async def change(self, *arguments: Any, **options: Any) -> Any:
+        if self.is_slow:
+            self.is_storing.set()
+            await self.go_on.wait()
+        return await super().change(*arguments, **options)
+
+
+async def test_a_request_that_arrives_while_a_host_stops_is_carried_out_once(tmp_path: Path) -> None:
+    """Goes red if the session still takes frames of its page after it has noted which ones it received."""
+    notes, store = Notes(), SlowViews(tmp_path / "host.db")
+    late = {"id": "l", "method": "tools/call", "params": {"name": "write", "arguments": {"text": "late"}}}
+    async with Host({"notes": notes.server}, store=store, policy=OPEN) as host, anyio.create_task_group() as tasks:
+        await host.servers["notes"].ready()
+        call = await call_tool(host, "notes", "show", {}, "c1")
+        page = await shown(host, call.view, call.token)
+        await messages_of(page, 2)
+        store.is_slow = True
+        tasks.start_soon(host.drain, 60)
+        with anyio.fail_after(60):
+            await store.is_storing.wait()
+        await page.say(late)
+        await anyio.wait_all_tasks_blocked()
+        store.go_on.set()
+    async with hosting(notes, tmp_path / "host.db") as other:
+        again = await continued(other, page, call.view, call.token, requests=[{"id": "l", "method": "tools/call"}])
+        again._last -= 1  # the page sends again what the host has not received
+        await again.say(late)
+        answers = {message.get("id"): message for message in await messages_of(again, 2)}  # the other is the context
+        assert answers["l"]["result"]["content"][0]["text"] == "written: late"
+    assert notes.calls == ["late"]
+
+
 async def test_a_host_that_stops_hands_over_what_the_page_has_not_received(tmp_path: Path) -> None:
     notes = Notes()
     async with hosting(notes, tmp_path / "host.db") as host:

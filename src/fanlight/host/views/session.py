@@ -65,9 +65,6 @@ _STOPPED: Final = (
     "The host stopped before it finished this request. It may have been carried out, so it was not repeated."
 )
 
-_RECORD_TIMEOUT: Final = 1.0
-"""How many seconds a session that ends waits for responses to be recorded."""
-
 _RATE_LIMIT_PAUSE: Final = 0.02
 """How many seconds the session stops reading for each message that exceeds a limit."""
 
@@ -281,17 +278,20 @@ class Session:
 
         What the page has not received is stored, and the page is asked to connect again.
         """
+        # Frames that arrive from now on are dropped: the page sends them again to the process that continues.
+        socket = self._channel.release()
         for id in list(self._bridge.open_requests):
             self._open_requests.stop_serving(id)
             self._bridge.respond_error(id, _STOPPED)
-        with anyio.move_on_after(_RECORD_TIMEOUT) as late:
+        with anyio.move_on_after(self._timeouts.record) as late:
             await self._outbox.flush_all()
         # A response that cannot be recorded in time is lost, so the next process must not believe that all were sent.
-        await self._save_progress(None if late.cancelled_caught else self._channel.snapshot(), has_ended=True)
-        socket = self._channel.release()
-        self.stop()
-        if socket is not None:
-            await socket.close_socket(RESTARTING)
+        try:
+            await self._save_progress(None if late.cancelled_caught else self._channel.snapshot(), has_ended=True)
+        finally:
+            self.stop()
+            if socket is not None:
+                await socket.close_socket(RESTARTING)
 
     async def _reach(self, method: str, number: int) -> None:
         """Save that the View is sent the input or the outcome of its call with a frame."""
