@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fanlight import Apps, View
-from fanlight.host import Host, Limits, Policy, RequestError, UnknownViewError
+from fanlight.host import Host, Limits, Policy, RequestError, Timeouts, UnknownViewError
 from support.calls import app_tools_of, begin, call_app_tool
 from support.page import Page
 from support.wire import serving
@@ -25,7 +25,9 @@ SCHEMA = {"type": "object", "properties": {"moved": {"type": "boolean"}}, "requi
 
 
 @asynccontextmanager
-async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, Page]]:
+async def board(
+    limits: Limits | None = None, timeouts: Timeouts | None = None
+) -> AsyncIterator[tuple[Host, str, Page]]:
     server: MCPServer[Any] = MCPServer("board")
     apps = Apps(server)
 
@@ -33,7 +35,8 @@ async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, 
     def show() -> str:
         return "x"
 
-    async with Host({"board": server}, limits=limits, policy=Policy({"app_tools": "allow"})) as host:
+    policy = Policy({"app_tools": "allow"})
+    async with Host({"board": server}, limits=limits, timeouts=timeouts, policy=policy) as host:
         await host.servers.wait_until_settled()
         call = await begin(host, "board", "show", conversation="c1")
         assert call.view is not None
@@ -45,10 +48,12 @@ async def board(limits: Limits | None = None) -> AsyncIterator[tuple[Host, str, 
         yield host, call.view, page
 
 
-async def called(result: Any, schema: Any = None, limits: Limits | None = None) -> Any:
+async def called(
+    result: Any, schema: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None
+) -> Any:
     """Call a tool of a View that offers `move` and returns this result."""
     outcome: list[Any] = []
-    async with board(limits) as (host, view, page):
+    async with board(limits, timeouts) as (host, view, page):
         await offer(page, {"name": "move", "inputSchema": {"type": "object"}, "outputSchema": schema})
         async with anyio.create_task_group() as tasks:
 
@@ -131,6 +136,12 @@ async def test_validation_has_a_time_limit() -> None:
     schema = {"properties": {"x": {"pattern": "^(a+)+$"}}, "patternProperties": {"^(a+)+$": {}}}
     result = {"content": [], "structuredContent": {"x": "a" * 40 + "!", "a" * 40 + "!": 1}}
     assert await called(result, schema) == result
+
+
+async def test_a_result_that_cannot_be_checked_in_time_is_an_error() -> None:
+    result = {"content": [], "structuredContent": {"moved": True}}
+    outcome = await called(result, SCHEMA, timeouts=Timeouts(schema=0))
+    assert outcome == "The result of the View's tool 'move' cannot be checked in 0 seconds."
 
 
 async def test_a_tool_that_the_view_does_not_offer_is_not_called() -> None:

@@ -1,3 +1,4 @@
+import math
 import os
 import signal
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as types
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -386,3 +388,22 @@ async def test_a_json_rpc_error_with_a_gateway_status_is_an_error_of_the_server(
     async with raw_web(pay=pay) as web, connected(web.url) as connection:
         with pytest.raises(ServerError, match="The till is closed"):
             await connection.call_tool("pay")
+
+
+@pytest.mark.parametrize(
+    ("call", "read"), [(600.0, 600.0), (1.0, 300.0), (math.inf, None)], ids=["long", "shorter than a stream", "forever"]
+)
+async def test_http_timeouts_are_those_of_the_host(
+    call: float, read: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeouts: list[httpx2.Timeout] = []
+
+    class Client(httpx2.AsyncClient):
+        def __init__(self, **options: Any) -> None:
+            timeouts.append(options["timeout"])
+            super().__init__(**options)
+
+    monkeypatch.setattr(httpx2, "AsyncClient", Client)
+    with serving(build("MCPServer").streamable_http_app()) as address:
+        async with connected(f"{address}/mcp", http_timeout=7.0, call_timeout=call):
+            assert timeouts == [httpx2.Timeout(7.0, read=read)]

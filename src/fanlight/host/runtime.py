@@ -80,7 +80,6 @@ logger = logging.getLogger(__name__)
 
 _STOPPING: Final = "The host was stopped before the call finished."
 _DRAIN_INTERVAL: Final = 0.05
-_SUSPEND_TIMEOUT: Final = 5.0
 _LISTS = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
 
 
@@ -122,6 +121,8 @@ class Runtime:
             start_timeout=timeouts.start,
             sign_in_timeout=timeouts.sign_in,
             exit_timeout=timeouts.exit,
+            http_timeout=timeouts.http,
+            call_timeout=timeouts.call,
             max_bytes=limits.server_bytes,
             on_sampling=options.on_server_sampling,
             on_elicitation=options.on_elicitation,
@@ -142,7 +143,7 @@ class Runtime:
         self.audit = Audit(self.store, options.audit_arguments)
         self.log = AuditTrail(self.audit)
         self.consent = Consent(self.store, self.audit, self.handlers, limits)
-        self.app_tools = AppTools(limits)
+        self.app_tools = AppTools(limits, timeouts.schema)
         self.router = ServerRouter(self.servers, self.workers, timeouts)
         self.requests = ViewRequests(
             self.servers,
@@ -277,7 +278,7 @@ class Runtime:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_SUSPEND_TIMEOUT):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self.timeouts.record):
             await self.views.suspend_all()
         self.tasks.cancel()
         try:

@@ -79,6 +79,8 @@ class Timeouts:
     """For the process of a server to exit by itself, after its stdin was closed. Then it is terminated."""
     call: float = 300.0
     """For a server to run a tool."""
+    http: float = 30.0
+    """For a server to accept an HTTP connection, and each part of a request. A response may take as long as `call`."""
     request: float = 60.0
     """For a server to answer a request that runs no tool, such as reading a resource."""
     credentials: float = 30.0
@@ -95,6 +97,8 @@ class Timeouts:
     """For a page to come back to its View. Then the session ends; a page that opens the View later restores it."""
     app_tool: float = 30.0
     """For a View to run one of its own tools (D-SEC-04)."""
+    schema: float = 5.0
+    """For checking the result of a View's tool against the schema that the View gave for it."""
     question: float = 120.0
     """For a user to answer a question. After that, the request is denied."""
     sign_in: float = 600.0
@@ -115,6 +119,8 @@ class Timeouts:
     """For requests of Views and calls that are running when the program stops. Then they are cancelled."""
     health: float = 2.0
     """For the store and the bus to answer a health check. Then the process counts as not ready."""
+    record: float = 5.0
+    """For the store to record responses and progress of Views whose sessions end. Then their requests count as lost."""
     lease: float = 10.0
     """For a worker to renew its lease on the bus. Then it counts as dead, and its calls as cancelled."""
     handover: float = 2.0

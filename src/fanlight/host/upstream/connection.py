@@ -84,6 +84,8 @@ class Connection(ServerRequests):
         start_timeout: How many seconds one attempt to connect may take.
         sign_in_timeout: How many seconds longer it may take if a person may have to sign in.
         exit_timeout: How many seconds the process of a command may take to exit by itself.
+        http_timeout: How many seconds the server may take to accept an HTTP connection, and each part of a request.
+        call_timeout: How many seconds a response over HTTP may take at least.
         max_bytes: How many bytes a message of the server may have.
         request_timeout: How many seconds the server may take for a request that runs no tool.
         link_timeout: How many seconds a call waits longer than `call_wait` for the link of a sign-in.
@@ -106,6 +108,8 @@ class Connection(ServerRequests):
         start_timeout: float = 60.0,
         sign_in_timeout: float = 600.0,
         exit_timeout: float = 2.0,
+        http_timeout: float = 30.0,
+        call_timeout: float = 300.0,
         max_bytes: int = 32_000_000,
         request_timeout: float = 60.0,
         link_timeout: float = 10.0,
@@ -137,6 +141,8 @@ class Connection(ServerRequests):
         self._slow_after = slow_after
         self._start_timeout = start_timeout + self._sign_in_time(sign_in_timeout)
         self._exit_timeout = exit_timeout
+        self._http_timeout = http_timeout
+        self._call_timeout = call_timeout
         self._max_bytes = max_bytes
         self._request_timeout = request_timeout
         self._link_timeout = link_timeout
@@ -265,6 +271,8 @@ class Connection(ServerRequests):
             self._stderr_observer,
             dialects=self._dialects,
             exit_timeout=self._exit_timeout,
+            http_timeout=self._http_timeout,
+            call_timeout=self._call_timeout,
             max_bytes=self._max_bytes,
         )
         self._connecting = (attempt, monotonic())

@@ -16,7 +16,6 @@ from fanlight.protocol.errors import FanlightError
 from fanlight.protocol.jsonrpc import INVALID_PARAMS, JSONObject
 
 MAX_PAGES: Final = 10
-_CHECK_TIME: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,9 @@ def offered_tools(offered: OfferedTools) -> list[AppTool]:
 class AppTools:
     """The tools of all open Views, as each View listed them last."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, schema_timeout: float) -> None:
         self._limits = limits
+        self._schema_timeout = schema_timeout
         self._tools: dict[str, dict[str, AppTool]] = {}
         self._stale: dict[str, bool] = {}
 
@@ -105,7 +105,7 @@ class AppTools:
         if not isinstance(result.get("content", []), list):
             raise RequestError(f"The View's tool {name!r} returned content that is not a list.")
         if tool.output_schema is not None and result.get("isError") is not True:
-            await _check(result.get("structuredContent"), tool.output_schema, name)
+            await _check(result.get("structuredContent"), tool.output_schema, name, self._schema_timeout)
         return result
 
 
@@ -129,14 +129,14 @@ async def _list_tools(session: Session, server: str, limits: Limits) -> dict[str
     return found
 
 
-async def _check(value: object, schema: JSONObject, name: str) -> None:
+async def _check(value: object, schema: JSONObject, name: str, seconds: float) -> None:
     """Raise unless a value matches a schema. The View chose both, so validation has no network and a time limit."""
     from fanlight.host.upstream.output_schema import find_mismatch  # a slow import that few Views need
 
     try:
-        with anyio.fail_after(_CHECK_TIME):
+        with anyio.fail_after(seconds):
             fault = await anyio.to_thread.run_sync(find_mismatch, value, schema, abandon_on_cancel=True)
     except TimeoutError:
-        fault = f"cannot be checked in {_CHECK_TIME:g} seconds"
+        fault = f"cannot be checked in {seconds:g} seconds"
     if fault is not None:
         raise RequestError(f"The result of the View's tool {name!r} {fault}.")

@@ -5,6 +5,7 @@ where they happen: at the stream from the server and, over HTTP, at the response
 """
 
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -38,6 +39,13 @@ MessageObserver = Callable[[Literal["sent", "received"], dict[str, Any]], None]
 _SESSION_HEADER: Final = "mcp-session-id"
 _NO_SESSION: Final = re.compile(r"session|not initialized", re.IGNORECASE)
 
+_SILENT_STREAM: Final = 300.0
+"""How many seconds an event stream may be silent."""
+
+_KEEP_ALIVE: Final = 3.0
+"""How many seconds an idle HTTP connection is used again. Servers close theirs after 5 seconds or later, and a request
+that is sent in that moment fails."""
+
 
 @dataclass(frozen=True)
 class ServerErrorData:
@@ -70,6 +78,8 @@ class Attempt:
         *,
         dialects: bool = False,
         exit_timeout: float = 2.0,
+        http_timeout: float = 30.0,
+        call_timeout: float = 300.0,
         max_bytes: int = 32_000_000,
     ) -> None:
         self.client: Client | None = None
@@ -95,6 +105,8 @@ class Attempt:
         self._on_message = on_message
         self.on_stderr = on_stderr
         self.exit_timeout = exit_timeout
+        self.http_timeout = http_timeout
+        self.call_timeout = call_timeout
         self.max_bytes = max_bytes
         self._dialects = dialects
         self._has_streams = False
@@ -268,13 +280,25 @@ async def _open_http(target: Url, attempt: Attempt) -> AsyncIterator[TransportSt
         elif _is_event_stream(response):
             response.stream = _ObservedBody(response.stream, lambda: attempt.unanswered.add(id))
 
-    timeout = httpx2.Timeout(30.0, read=300.0)  # a server may hold a response open while it works
-    hooks = {"response": [inspect]}
+    # A server may hold a response open while it works, and an event stream may be silent for longer than a call takes.
+    silence = max(attempt.call_timeout, _SILENT_STREAM)
+    timeout = httpx2.Timeout(_bounded(attempt.http_timeout), read=_bounded(silence))
     async with (
-        httpx2.AsyncClient(headers=target.headers, auth=target.auth, timeout=timeout, event_hooks=hooks) as client,
+        httpx2.AsyncClient(
+            headers=target.headers,
+            auth=target.auth,
+            timeout=timeout,
+            limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEEP_ALIVE),
+            event_hooks={"response": [inspect]},
+        ) as client,
         streamable_http_client(target.url, http_client=client, max_sse_event_size=attempt.max_bytes) as streams,
     ):
         yield streams
+
+
+def _bounded(seconds: float) -> float | None:
+    """Return a timeout as httpx wants it: None means without a limit."""
+    return seconds if math.isfinite(seconds) else None
 
 
 async def _is_session_lost(response: httpx2.Response) -> bool:
