@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from fanlight import Apps, RegistrationError, show
 from fanlight.server.negotiation import lowlevel
-from fanlight.show import FileLimits, UploadedFile
+from fanlight.show import FileLimits, UploadedFile, UploadStorage
 from fanlight.show.files import uploads
 from fanlight.show.files.uploads import UPLOAD_TOOL
 from fanlight.show.forms.forms import SUBMIT_TOOL
@@ -350,3 +350,30 @@ async def test_a_form_with_files_shows_a_table_after_submitting(browser: Browser
             await stage.view.get_by_role("button", name="Submit").click()
             await expect(stage.view.locator("tbody tr")).to_have_count(2, timeout=1000 * PATIENCE)
             assert stage.problems == []
+
+
+async def test_a_form_has_a_storage_of_its_own() -> None:
+    claims = Claims()
+
+    @claims.apps.form(storage=UploadStorage(uploads_per_caller=1))
+    def one(file: UploadedFile) -> str:
+        return file.name
+
+    async with in_memory(claims.server, "2025-11-25", UI) as client:
+        target = await target_of(client, "file", form="one")
+        await uploaded(client, target)
+        begun = await client.call(UPLOAD_TOOL, action="begin", target=target, name="b.csv", size=1)
+        assert begun["content"][0]["text"] == "You have 1 unfinished uploads. Finish or cancel one of them first."
+        await uploaded(client, await target_of(client, "table"))
+
+
+def test_a_storage_without_a_field_for_files_is_an_error() -> None:
+    apps = Apps(MCPServer("shop"))
+    with pytest.raises(RegistrationError, match="one has no field for files, so storage has no effect"):
+
+        @apps.form(storage=UploadStorage())
+        def one(text: str) -> None: ...
+
+    wrong: Any = "disk"
+    with pytest.raises(RegistrationError, match=r"storage is 'disk', expected show\.UploadStorage"):
+        apps.form("two", storage=wrong)

@@ -262,6 +262,7 @@ class Apps:
         submit: str = "Submit",
         confirm: bool = True,
         answer_seconds: float = 600,
+        storage: "UploadStorage | None" = None,
         **options: Any,
     ) -> Callable[[Function], Function]:
         """Register a function as a form: the tool opens it, the user completes it, and then the function runs.
@@ -283,6 +284,8 @@ class Apps:
                 that; otherwise the function does not run there. With `False` it runs there as an ordinary tool does,
                 as soon as the model has sent all that is required.
             answer_seconds: How long the answer to such a question may take.
+            storage: How much is stored of files that were uploaded and not submitted yet, and for how long. Default:
+                `UploadStorage()`.
             options: The options of `apps.tool`, except `view`.
         """
         from fanlight.show.forms.form import FormOptions
@@ -290,7 +293,8 @@ class Apps:
 
         if self._forms is None:
             self._forms = Forms(self, self._adapter, self._showing, self._uploading)
-        return self._forms.tool(name, FormOptions(options.get("title"), submit, confirm, answer_seconds), options)
+        chosen = FormOptions(options.get("title"), submit, confirm, answer_seconds, storage)
+        return self._forms.tool(name, chosen, options)
 
     def _showing(self) -> "Shows":
         from fanlight.show.shows import Shows

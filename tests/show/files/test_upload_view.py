@@ -117,6 +117,18 @@ async def test_a_chosen_file_is_uploaded_shown_and_summarized_for_the_model(brow
         await expect(stage.view.locator("#busy")).to_be_hidden()
 
 
+@pytest.mark.parametrize("bridge", ["ext-apps-1", "ext-apps-2"])
+async def test_uploads_work_under_the_published_bridge(bridge: str, browser: Browser) -> None:
+    content = b"id\n" + b"123456789\n" * 60_000  # two parts
+    async with opened(browser, bridge=bridge) as (stage, client):
+        client.failing = {2: "before"}
+        await stage.view.locator("input").set_input_files([payload("a.csv", content)])
+        await expect(stage.view.locator(".status")).to_contain_text("of 60,000 rows")
+        (context,) = await stage.sent("ui/update-model-context", 1)
+        assert context["content"][0]["text"].startswith("The user uploaded a.csv (")
+        assert client.calls.count("write") == 3
+
+
 async def test_several_files_can_be_dropped(browser: Browser) -> None:
     async with opened(browser, "count") as (stage, _):
         await stage.view.locator(".drop").evaluate(DROP, [["a.txt", "abc"], ["b.txt", "de"]])

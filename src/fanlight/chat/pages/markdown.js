@@ -356,20 +356,22 @@ const findEmphasis = (text, mark, at, find) => {
 /** A text that grows. Only blocks that have changed are rendered again. */
 export class MarkdownView {
   element = make("div", { className: "markdown" });
-  /** @type {string[]} */
-  #sources = [];
+  /** @type {{ source: string, block: HTMLElement }[]} */
+  #shown = [];
 
   /** Show a text. */
   update(/** @type {string} */ text) {
+    const shown = this.#shown;
     const sources = splitBlocks(text);
+    // The blocks are kept in a list, because `children` counts from the start after each change.
     sources.forEach((source, at) => {
-      if (source === this.#sources[at]) return;
+      const before = shown[at];
+      if (source === before?.source) return;
       const block = renderBlock(source);
-      const before = this.element.children[at];
-      if (before) before.replaceWith(block);
+      if (before) before.block.replaceWith(block);
       else this.element.append(block);
+      shown[at] = { source, block };
     });
-    while (this.element.children.length > sources.length) this.element.lastElementChild?.remove();
-    this.#sources = sources;
+    for (const { block } of shown.splice(sources.length)) block.remove();
   }
 }

@@ -12,6 +12,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolResult, InputRequiredResult, TextContent
 
 from fanlight.protocol.errors import RegistrationError
+from fanlight.show.files.storage import UploadStorage
 from fanlight.show.forms import elicitation
 from fanlight.show.forms.fields import Fields, Problem
 from fanlight.show.forms.form_files import FormFiles, Take
@@ -32,6 +33,7 @@ class FormOptions:
     submit: str
     confirm: bool
     answer_seconds: float
+    storage: UploadStorage | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.submit, str) or not self.submit.strip():
@@ -41,6 +43,8 @@ class FormOptions:
         seconds = self.answer_seconds
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
             raise RegistrationError(f"answer_seconds is {seconds!r}, expected a number above 0.")
+        if not isinstance(self.storage, UploadStorage | None):
+            raise RegistrationError(f"storage is {self.storage!r}, expected show.UploadStorage(...).")
 
 
 class Form:

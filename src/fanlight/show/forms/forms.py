@@ -18,6 +18,7 @@ from fanlight.server.negotiation import negotiation_of
 from fanlight.server.view import View
 from fanlight.show.annotation import evaluated_signature, return_annotation
 from fanlight.show.document import document
+from fanlight.show.files.storage import UploadStorage
 from fanlight.show.forms.fields import UNSET, Fields
 from fanlight.show.forms.form import Call, Form, FormOptions
 from fanlight.show.forms.form_files import Take
@@ -90,7 +91,7 @@ class Forms:
                 options,
                 _caller(inner, context),
                 None if simple else self._shows().keeping,
-                self._take(fields),
+                self._take(tool, fields, options.storage),
             )
             tool_options.setdefault("annotations", _OPENS if options.confirm else None)
             self._apps.tool(name, view=self._view(simple, has_files=bool(fields.targets)), **tool_options)(
@@ -101,13 +102,15 @@ class Forms:
 
         return decorate
 
-    def _take(self, fields: Fields) -> Take | None:
+    def _take(self, tool: str, fields: Fields, storage: UploadStorage | None) -> Take | None:
         """Accept uploads for the files of a form, and return what takes them; None if it has no files."""
         if not fields.targets:
+            if storage is not None:
+                raise RegistrationError(f"{tool} has no field for files, so storage has no effect. Leave it out.")
             return None
         uploads = self._uploads()
         for limits, target in fields.targets.items():
-            uploads.add_target(target, limits)
+            uploads.add_target(target, limits, storage)
         return functools.partial(uploads.take, again=True)
 
     def _opener(self, function: Callable[..., Any], fields: Fields, form: Form) -> Callable[..., Any]:

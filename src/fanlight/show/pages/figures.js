@@ -321,8 +321,9 @@ renderers.metric = ({ label, value, delta, good }) => {
  */
 const sizeOf = (size) => {
   const [unit, name] = size < 1e3 ? [1, "byte"] : size < 1e6 ? [1e3, "kilobyte"] : [1e6, "megabyte"];
+  const unitDisplay = unit === 1 ? "long" : "short"; // "29 bytes": the short form of bytes has no plural
   /** @type {any} */
-  const options = { style: "unit", unit: name, unitDisplay: "short", maximumSignificantDigits: 3 };
+  const options = { style: "unit", unit: name, unitDisplay, maximumSignificantDigits: 3 };
   return (size / unit).toLocaleString(page.locale, options);
 };
 
