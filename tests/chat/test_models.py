@@ -40,6 +40,8 @@ def test_each_service_needs_its_key(name: str, variable: str, monkeypatch: pytes
     ("name", "base_url", "reason"),
     [
         ("gpt-5", None, "'gpt-5' is not a model: expected a service and a model, such as openai:gpt-5"),
+        ("openai:", None, "'openai:' is not a model: expected a service and a model, such as openai:gpt-5"),
+        (":gpt-5", None, "':gpt-5' is not a model: expected a service and a model, such as openai:gpt-5"),
         ("nobody:x", None, "Unknown model: nobody:x. Choose another"),
         ("qwen3", "localhost:11434", "--base-url is 'localhost:11434', expected an address such as http://"),
     ],

@@ -47,8 +47,8 @@ def create_model(name: str, base_url: str | None = None) -> Model:
 
 
 def _known_model(name: str) -> Model:
-    service, colon, _ = name.partition(":")
-    if not colon:
+    service, _, model = name.partition(":")
+    if not service or not model:
         raise ModelError(
             f"{name!r} is not a model: expected a service and a model, such as openai:gpt-5, anthropic:claude-sonnet-5 "
             f"or google:gemini-3-pro, or --base-url for the model {name!r} of another service. "
