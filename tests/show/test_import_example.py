@@ -18,7 +18,7 @@ async def test_import_shows_the_rows_of_an_uploaded_file_and_saves_a_cleaned_cop
         await stage.view.locator("input").set_input_files([people])
         await expect(stage.view.locator(".metric strong")).to_have_text(["3", "2", "1", "1"])
         await expect(stage.view.locator("tbody tr")).to_have_count(3)
-        await stage.view.get_by_role("button", name="Save people-cleaned.csv (17 byte)").click()
+        await stage.view.get_by_role("button", name="Save people-cleaned.csv (17 bytes)").click()
         (saved,) = await stage.sent("ui/download-file", 1)
         assert saved["contents"][0]["resource"]["uri"] == "file:///people-cleaned.csv"
         (context,) = await stage.sent("ui/update-model-context", 1)
