@@ -102,8 +102,8 @@ async def test_a_request_that_was_made_while_no_worker_was_there_is_served_by_th
 ) -> None:
     for worker in ("a", "b", "c"):
         cluster[worker].kill()
+    await expect(view.page.status).to_contain_text("Reconnecting…")  # until then, the page uses the lost connection
     await view.start("write", chat.text("waiting"))
-    await expect(view.page.status).to_contain_text("Reconnecting…")
     await cluster.start("c")
     assert await view.outcome(chat.text("waiting")) == f"ok: {chat.text('waiting')}"
     await goes_on(chat, view)
