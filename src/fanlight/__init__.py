@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fanlight.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from fanlight.protocol.claude import claude_domain as claude_domain
     from fanlight.protocol.csp import Csp as Csp
     from fanlight.protocol.errors import ArgumentError as ArgumentError
     from fanlight.protocol.errors import BundleError as BundleError
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
+        "protocol.claude": ["claude_domain"],
         "protocol.csp": ["Csp"],
         "protocol.errors": [
             "ArgumentError",

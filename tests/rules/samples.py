@@ -4,6 +4,7 @@ import base64
 from dataclasses import replace
 from typing import Any
 
+from fanlight import claude_domain
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.transcript import RecordedMessage
 from fanlight.rules.observation import (
@@ -84,6 +85,11 @@ def look(**changes: Any) -> Look:
 
 def seen(*looks: Look) -> ServerObservation:
     return ServerObservation("clock", looks)
+
+
+def deployed(url: str, **ui: Any) -> ServerObservation:
+    """Return what was observed of a server with one View, over HTTP."""
+    return ServerObservation("clock", [meta(**ui)], url=url)
 
 
 def content(**more: Any) -> Look:
@@ -232,7 +238,12 @@ BROKEN: dict[str, list[Any]] = {
         content(text="<!doctype html><title>x\x00</title>"),
     ],
     "RES-06": [content(uri="ui://clock/View")],
-    "RES-07": [meta(domain="https://example.com/path"), meta(domain="a b"), meta(domain=7)],
+    "RES-07": [
+        meta(domain="https://example.com/path"),
+        meta(domain="a b"),
+        meta(domain=7),
+        meta(domain="a9.claudemcpcontent.com"),
+    ],
     "RES-08": [meta(), meta(prefersBorder="yes")],
     "D-RES-02": [
         content(_meta={}),
@@ -308,6 +319,9 @@ BROKEN: dict[str, list[Any]] = {
     "ADV-08": [seen(look(capabilities={}))],
     "ADV-11": [seen(look(calls=called(text('{"iso": "12:00", "zone": "UTC"}'))))],
     "ADV-14": [seen(look(calls=called(text("x" * 20_001), structuredContent={"rows": []})))],
+    "ADV-15": [
+        deployed("https://clock.example.com/mcp/", domain=claude_domain("https://clock.example.com/mcp")),
+    ],
     "ADV-12": [
         seen(look(calls=called(text("There is no zone 'example'"), isError=True))),
         seen(look(calls=called(text("Error executing tool get_time"), isError=True))),
@@ -504,7 +518,17 @@ GOOD: dict[str, list[Any]] = {
         content(text="<!doctype html><title>x</title><p>Open tags may stay open"),
         content(text="<!doctype html><title>How to write <script></title><textarea><style></textarea>"),
     ],
-    "RES-07": [meta(domain="a.example.com"), meta(domain="https://app.example.com")],
+    "RES-07": [
+        meta(domain="a.example.com"),
+        meta(domain="https://app.example.com"),
+        meta(domain=claude_domain("https://clock.example.com/mcp")),
+    ],
+    "ADV-15": [
+        deployed("https://clock.example.com/mcp", domain=claude_domain("https://clock.example.com/mcp")),
+        deployed("https://clock.example.com/mcp", domain="clock.example.com"),
+        deployed("http://127.0.0.1:8000/mcp", domain=claude_domain("https://clock.example.com/mcp")),
+        seen(meta(domain=claude_domain("https://clock.example.com/mcp"))),
+    ],
     "LNT-01": [look(tools=[tool(ui={"visibility": ["app"]})])],
     "LNT-03": [meta(csp={"connectDomains": ["https://*.example.com", "wss://a.example:8443"]}), meta(csp={})],
     "LNT-04": [meta(permissions={"clipboardWrite": {}})],

@@ -20,7 +20,7 @@ from fanlight.check.visitor import Visitor
 from fanlight.dev.arguments import example_arguments
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import servers, with_diagnostics
-from fanlight.host.upstream.config import Target, parse_target
+from fanlight.host.upstream.config import Target, Url, parse_target
 from fanlight.protocol.errors import UsageError as UsageError
 from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.visibility import for_app
@@ -192,7 +192,7 @@ async def _observe(
         if html is not None and (tools or "html" in str(item.get("mimeType"))):
             document = Document(uri, html, dict(ui_of(item) or ui_of(listed)), tools)
             views.append(ViewObservation(replace(document, place=partial(lines.place, document.sha256))))
-    return ServerObservation(name, looks, views), subject
+    return ServerObservation(name, looks, views, url=subject.url if isinstance(subject, Url) else None), subject
 
 
 def _with_name(name: str, on_progress: OnProgress) -> OnProgress:

@@ -260,6 +260,8 @@ class ServerObservation:
     views: Sequence[ViewObservation] = ()
     saved: bool = False
     """Whether these are saved Views without a server."""
+    url: str | None = None
+    """The address of a server that is reached over HTTP."""
     view_calls: Mapping[str, ToolCall] = field(default_factory=dict)
     """Tool calls of Views that the server did not answer correctly."""
 

@@ -8,13 +8,23 @@ from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Final
 
+from fanlight.protocol.claude import CLAUDE_CONTENT, claude_domain, is_claude_domain
 from fanlight.protocol.csp import CSP_LISTS, check_source
 from fanlight.protocol.errors import RegistrationError
 from fanlight.protocol.extension import MIME_TYPE, URI_SCHEME, is_view_uri
 from fanlight.protocol.html import find_doctype
 from fanlight.protocol.metadata import PERMISSION_KEYS
 from fanlight.rules.errors import error_problems
-from fanlight.rules.observation import Look, ViewObservation, content_item, html_of, label_of, meta_of, ui_of
+from fanlight.rules.observation import (
+    Look,
+    ServerObservation,
+    ViewObservation,
+    content_item,
+    html_of,
+    label_of,
+    meta_of,
+    ui_of,
+)
 from fanlight.rules.rule import ADVICE, IMPLIED, MAY, MUST, SHOULD, TWO_VIEWS, Problem, Section, by_person
 
 _RESOURCE_KEYS: Final = ("csp", "permissions", "domain", "prefersBorder")
@@ -172,6 +182,9 @@ def domain_is_host_name(look: Look) -> Iterator[Problem]:
         domain = look.view_meta(uri, item).get("domain")
         if domain is not None and not (isinstance(domain, str) and _DOMAIN.fullmatch(domain)):
             yield Problem(uri, f"asks for the domain {domain!r}, which is not a host name.")
+        elif isinstance(domain, str) and domain.endswith(f".{CLAUDE_CONTENT}") and not is_claude_domain(domain):
+            message = f"asks for the domain {domain!r}, but Claude's have 32 hexadecimal digits before the first dot."
+            yield Problem(uri, message, "Compute it from the server's URL: View(..., domain=claude_domain(url)).")
 
 
 @section.rule(
@@ -186,6 +199,24 @@ def no_needless_domain(look: Look) -> Iterator[Problem]:
         if isinstance(domain, str):
             message = f"asks for the domain {domain!r}: a host that expects another form may not show the View at all."
             yield Problem(uri, message)
+
+
+@section.rule(
+    "ADV-15",
+    ADVICE,
+    "A `domain` for Claude is the one that Claude derives from the server's URL.",
+    fix="Compute it from the URL that users add to Claude: View(..., domain=claude_domain(url)).",
+)
+def claude_domain_of_this_server(seen: ServerObservation) -> Iterator[Problem]:
+    look = seen.newest()
+    # A server that is checked before it is deployed has another URL than the one that users add.
+    if look is None or seen.url is None or not seen.url.startswith("https://"):
+        return
+    expected = claude_domain(seen.url)
+    for uri, item in look.view_contents():
+        domain = look.view_meta(uri, item).get("domain")
+        if isinstance(domain, str) and is_claude_domain(domain) and domain != expected:
+            yield Problem(uri, f"asks for the domain {domain!r}, but that of {seen.url} is {expected!r}.")
 
 
 section.host_rule("RES-10", IMPLIED, "A View without `domain` is served from the host's default origin.", TWO_VIEWS)
