@@ -317,6 +317,7 @@ def _add_shot(commands: Any) -> None:
     shot.add_argument("--profile", choices=["strict", "compat"], default="strict", help="compat lets the View use eval")
     shot.add_argument("--allow-error", action="store_true", help="accept a View that shows an error")
     shot.add_argument("--strict", action="store_true", help="exit with 1 if a script throws or the browser blocks it")
+    shot.add_argument("--json", action="store_true", help="print what was rendered as JSON, with the text of the View")
     _add_server_options(shot, choose=True)
 
 

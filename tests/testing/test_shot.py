@@ -216,6 +216,32 @@ def test_an_embedded_view_is_shown_in_every_look(shot: Any, server: str) -> None
     )
 
 
+def test_json_has_what_the_view_shows(shot: Any, server: str) -> None:
+    code, output = shot(server, "fine", "--theme", "both", "--json")
+    report = json.loads(output)
+    assert (code, report["rendered"], report["error"], report["file"]) == (0, True, None, "shot.png")
+    assert (report["width"], report["height"]) == size("shot.png")
+    assert [(each["theme"], each["text"], each["failure"]) for each in report["pictures"]] == [
+        ("light", "Fine", None),
+        ("dark", "Fine", None),
+    ]
+
+
+def test_json_says_why_a_view_is_not_rendered(shot: Any, server: str) -> None:
+    code, output = shot(server, "alert", "--json")
+    report = json.loads(output[: output.rindex("}") + 1])
+    assert (code, report["rendered"], report["file"]) == (1, False, "shot.failed.png")
+    (picture,) = report["pictures"]
+    assert (picture["step"], picture["failure"]) == ("render", "The View shows an error: The data is missing.")
+
+
+def test_json_says_why_there_is_no_picture(shot: Any, server: str) -> None:
+    code, output = shot(server, "plain", "--json")
+    report = json.loads(output[: output.rindex("}") + 1])
+    assert (code, report["rendered"], report["file"], report["pictures"]) == (2, False, None, [])
+    assert report["error"].startswith("The tool 'plain' has no View")
+
+
 def test_allow_error_accepts_a_view_that_shows_an_error(shot: Any, server: str) -> None:
     assert shot(server, "alert", "--allow-error")[0] == 0
     assert Path("shot.png").exists()

@@ -22,6 +22,7 @@ __all__ = ["Appearance", "Picture", "Shot", "appearances"]
 
 
 _AT_ONCE: Final = 3
+_LONGEST_TEXT: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Picture:
     """Whether the picture shows the View. If the View did not appear, it shows the page without it."""
     defects: tuple[str, ...] = ()
     """What went wrong in a View that is rendered all the same: uncaught errors, and what its policy blocked."""
+    text: str = ""
+    """The text that the View shows, at most 20,000 characters."""
 
 
 def appearances(
@@ -179,4 +182,5 @@ class Shot:
                 place = line.source or f"{line.url}:{line.line}"
                 defects.append(f"A handler of the View threw {line.text.splitlines()[0]} ({place}).")
         defects += [f"Blocked: {each}. {each.fix}" for each in view.violations if not each.is_probe]
-        return Picture(appearance, png, failure, tuple(notes), defects=tuple(dict.fromkeys(defects)))
+        text = await view.frame.evaluate("(most) => (document.body?.innerText ?? '').slice(0, most)", _LONGEST_TEXT)
+        return Picture(appearance, png, failure, tuple(notes), defects=tuple(dict.fromkeys(defects)), text=text)

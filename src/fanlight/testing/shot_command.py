@@ -12,6 +12,7 @@ from zoneinfo import available_timezones
 from fanlight import signals
 from fanlight.dev.targets import parse_headers, servers
 from fanlight.protocol.errors import FanlightError, UsageError
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.testing.browser import BrowserMissingError
 from fanlight.testing.live_view import StageError
 from fanlight.testing.shot import Picture, Shot, appearances
@@ -28,17 +29,18 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     try:
         shot = _read(options, command)
         png, pictures = signals.run(shot.take)
+        return _report(options, png, pictures)
     except BrowserMissingError as error:
-        return _fail(str(error), NOT_STARTED)
+        message, code = str(error), NOT_STARTED
     except StageError as error:
-        if error.step == "connect":
-            return _fail(str(error), NOT_STARTED)
-        if error.step == "tool":
-            return _fail(str(error), USAGE)
-        return _fail(f"not rendered ({error.step}): {error}", NOT_RENDERED)
+        code = {"connect": NOT_STARTED, "tool": USAGE}.get(error.step, NOT_RENDERED)
+        message = f"not rendered ({error.step}): {error}" if code == NOT_RENDERED else str(error)
     except FanlightError as error:
-        return _fail(str(error), USAGE)
-    return _report(options, png, pictures)
+        message, code = str(error), USAGE
+    _print_error(message)
+    if options.json:
+        _print_json({"rendered": False, "error": message, "file": None, "pictures": []})
+    return code
 
 
 def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]) -> int:
@@ -56,13 +58,37 @@ def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]
     try:
         path.write_bytes(png)
     except OSError as error:
-        return _fail(f"{path} cannot be written: {error.strerror}.", USAGE)
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     for picture in failed:
         which = f"{picture.appearance}: " if picture.shown or len(pictures) > 1 else ""
         _print_error(f"not rendered ({picture.step}): {which}{picture.failure}")
     width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
-    print(f"{path}  {width}x{height}  {len(pictures)} {'picture' if len(pictures) == 1 else 'pictures'}")
+    if options.json:
+        pictured = [_as_json(picture) for picture in pictures]
+        size = {"width": width, "height": height}
+        _print_json({"rendered": not has_failed, "error": None, "file": str(path), **size, "pictures": pictured})
+    else:
+        print(f"{path}  {width}x{height}  {len(pictures)} {'picture' if len(pictures) == 1 else 'pictures'}")
     return NOT_RENDERED if has_failed else RENDERED
+
+
+def _as_json(picture: Picture) -> JSONObject:
+    width, height = picture.appearance.size
+    return {
+        "theme": picture.appearance.theme,
+        "window": {"width": width, "height": height},
+        "mode": picture.appearance.mode,
+        "locale": picture.appearance.locale,
+        "failure": picture.failure,
+        "step": None if picture.failure is None else picture.step,
+        "defects": list(picture.defects),
+        "notes": list(picture.notes),
+        "text": picture.text,
+    }
+
+
+def _print_json(report: JSONObject) -> None:
+    print(json.dumps(report, indent=2, ensure_ascii=False))
 
 
 def _read(options: argparse.Namespace, command: Sequence[str]) -> Shot:
@@ -156,8 +182,3 @@ def _check_number(option: str, value: float) -> None:
 
 def _print_error(message: str) -> None:
     print(f"fanlight shot: {message}", file=sys.stderr)
-
-
-def _fail(message: str, code: int) -> int:
-    _print_error(message)
-    return code
