@@ -40,6 +40,8 @@ _LOADS: Final = {
 # <link rel> values that name a relation of pages and load nothing.
 _RELATIONS: Final = frozenset({"alternate", "author", "canonical", "license", "next", "prev"})
 _CSS_LOAD: Final = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s;]+)""")
+# How blocks of Markdown begin that are not sentences.
+_NOT_PROSE: Final = ("#", "<", "|", "- ", "!", "1. ")
 _ELSEWHERE: Final = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 
 
@@ -61,6 +63,7 @@ def build(root: Path = ROOT) -> Path:
     if done.returncode != 0:
         raise DocsError(_plain(done.stdout + done.stderr))
     _raise_for([*link_problems(site), *offline_problems(site)])
+    write_for_models(config, root, site)
     return site
 
 
@@ -98,6 +101,48 @@ def _plain(text: str) -> str:
 def _raise_for(problems: list[str]) -> None:
     if problems:
         raise DocsError("\n".join(problems))
+
+
+# For language models
+
+
+def write_for_models(config: dict[str, Any], root: Path, site: Path) -> None:
+    """Write llms.txt, an index of the pages for language models, and each page as Markdown beside its HTML."""
+    docs = root / config["docs_dir"]
+    lines = [f"# {config['site_name']}", "", f"> {config['site_description']}"]
+    for page in navigation(config):
+        copy = site / page
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes((docs / page).read_bytes())
+    for heading, pages in _sections(config["nav"]):
+        lines += ["", f"## {heading}", ""]
+        lines += [_entry(page, (docs / page).read_text(encoding="utf-8")) for page in pages]
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _sections(nav: list[object], heading: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Return the pages of the navigation under their headings."""
+    for entry in nav:
+        if isinstance(entry, dict):
+            for name, value in entry.items():
+                if isinstance(value, str):
+                    yield name, [value]
+                    continue
+                title = f"{heading}: {name}" if heading else name
+                if pages := [page for page in value if isinstance(page, str)]:
+                    yield title, pages
+                yield from _sections([group for group in value if isinstance(group, dict)], title)
+
+
+def _entry(page: str, text: str) -> str:
+    """Return the line of a page: its title, its address, and the first sentence of it."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    blocks = [" ".join(block.split()) for block in prose.split("\n\n") if block.strip()]
+    title = next((block.removeprefix("# ") for block in blocks if block.startswith("# ")), page)
+    paragraph = next((block for block in blocks if not block.startswith(_NOT_PROSE)), "")
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", paragraph).replace("**", "")
+    sentence = re.split(r"(?<=\.)\s", plain, maxsplit=1)[0]
+    return f"- [{title}]({page}): {sentence}" if sentence else f"- [{title}]({page})"
 
 
 # Checking

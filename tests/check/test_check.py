@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,39 @@ def serious(report: Report) -> list[str]:
     return [finding.key for finding in report.open if finding.level != "note"]
 
 
+class Reports:
+    """Reports of several targets. A check mostly waits, so that of a target also does those of its neighbours."""
+
+    def __init__(self, names: Sequence[str], check_one: Callable[[str], Awaitable[Report]], at_once: int = 4) -> None:
+        self._groups = [names[start : start + at_once] for start in range(0, len(names), at_once)]
+        self._check = check_one
+        self._done: dict[str, Report | Exception] = {}
+
+    async def of(self, name: str) -> Report:
+        if name not in self._done:
+            (group,) = (group for group in self._groups if name in group)
+            async with anyio.create_task_group() as tasks:
+                for each in group:
+                    tasks.start_soon(self._add, each)
+        if isinstance(done := self._done[name], Exception):
+            raise done
+        return done
+
+    async def _add(self, name: str) -> None:
+        try:
+            self._done[name] = await self._check(name)
+        except Exception as error:
+            self._done[name] = error
+
+
+@pytest.fixture(scope="module")
+def examples(browser: Browser) -> Reports:
+    return Reports(EXAMPLES, lambda name: check(server_of(name), browser=browser))
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-async def test_examples_have_no_findings(name: str, browser: Browser) -> None:
-    report = await check(server_of(name), browser=browser)
+async def test_examples_have_no_findings(name: str, examples: Reports) -> None:
+    report = await examples.of(name)
     assert serious(report) == []
     if name in ADVICE:
         assert {finding.rule.id for finding in report.findings} <= ADVICE[name]
@@ -65,27 +95,33 @@ MUSTS = {
 }
 
 
-@pytest.fixture
-def published(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, object]]:
-    """A published server: its name and its target.
-
-    A check connects many times, and over stdio that is a process each, so only the first server is checked like that.
-    """
-    name = request.param
-    server = Published(f"@modelcontextprotocol/server-{name}", tmp_path)
-    if name != NAMES[0]:
-        server.start()
-    yield name, server.url() if name != NAMES[0] else parse_target(server.command())
-    server.stop()
-
-
 NAMES = ("basic-vanillajs", "basic-react", "debug", "budget-allocator", "threejs")
 
 
-@pytest.mark.parametrize("published", NAMES, indirect=True)
-async def test_published_servers_break_only_the_known_musts(published: tuple[str, object], browser: Browser) -> None:
-    name, target = published
-    report = await check(target, browser=browser)
+@pytest.fixture(scope="module")
+def published(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    """Reports of published servers.
+
+    A check connects many times, and over stdio that is a process each, so only the first server is checked like that.
+    """
+
+    async def check_one(name: str) -> Report:
+        server = Published(f"@modelcontextprotocol/server-{name}", tmp_path_factory.mktemp(name))
+        if name == NAMES[0]:
+            return await check(parse_target(server.command()), browser=browser)
+        server.start()
+        try:
+            return await check(await anyio.to_thread.run_sync(server.url), browser=browser)
+        finally:
+            server.stop()
+
+    return Reports(NAMES, check_one, at_once=len(NAMES))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", NAMES)
+async def test_published_servers_break_only_the_known_musts(name: str, published: Reports) -> None:
+    report = await published.of(name)
     assert {each.rule.id for each in report.findings if each.breaks_a_must} == MUSTS.get(name, set())
     assert "NEG-03" in ids(report)  # they show Views to every client
     assert not {"QUA-02", "QUA-10", "QUA-12", "QUA-13", "QUA-15", "QUA-16"} & ids(report)

@@ -45,6 +45,14 @@ def test_code_blocks_that_are_files_have_their_names_as_titles(site: Path) -> No
     assert "```" not in page
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_llms_txt_leads_to_the_markdown_of_every_page(site: Path, page: str) -> None:
+    index = (site / "llms.txt").read_text(encoding="utf-8")
+    assert index.startswith("# Fanlight\n\n> MCP Apps")
+    assert index.count(f"]({page})") == 1
+    assert (site / page).read_bytes() == (ROOT / "docs" / page).read_bytes()
+
+
 BROKEN = "# A\n\n[b](b.md) [c](#c) [d](d.md#e)\n"
 PICTURES = "# A\n\n![b](https://example.com/b.png) ![c](c.png)\n"
 NO_NAME = "# A\n\n<!-- api: fanlight.Nothing -->\n<!-- /api -->\n"
