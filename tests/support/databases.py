@@ -4,12 +4,13 @@ import getpass
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,13 @@ class PostgresServer:
     def stop(self, *, kill: bool = False) -> None:
         """Stop the server; with `kill`, as a crash would."""
         if self._process is not None:
+            # The processes of its connections notice that it was killed only when they run, and answer until then.
+            connections = _children(self._process.pid) if kill else []
             _end(self._process, kill=kill)
             self._process = None
+            for pid in connections:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def clear(self) -> None:
         """Remove all data."""
@@ -174,6 +180,17 @@ def _wait(process: subprocess.Popen[bytes], is_up: Callable[[], bool], program: 
         except (redis.ConnectionError, psycopg.OperationalError):
             time.sleep(0.05)
     raise TimeoutError(f"{program} does not answer")
+
+
+def _children(parent: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            after_name = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(after_name[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
 
 
 def _end(process: subprocess.Popen[bytes], *, kill: bool) -> None:

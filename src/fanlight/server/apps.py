@@ -404,6 +404,8 @@ def _adapter(server: "MCPServer[Any] | FastMCP[Any]") -> ServerAdapter:
 
 def _check_options(server: "MCPServer[Any] | FastMCP[Any]", options: Mapping[str, Any]) -> None:
     """Raise for an option that the server's own tool decorator does not have."""
+    if not options:
+        return
     parameters = inspect.signature(server.tool).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return

@@ -51,8 +51,27 @@ const statusOf = (/** @type {Call} */ call) => findServer(call.server)?.status.s
 
 const waitsForServer = (/** @type {Call} */ call) => !call.id && statusOf(call) !== "ready";
 
-const cancelButton = (/** @type {Call} */ call) =>
-  make("button", { type: "button", onclick: () => cancelCall(call).catch(notifyError) }, "Cancel");
+/** @type {WeakMap<Call, [HTMLElement, HTMLElement]>} */
+const sides = new WeakMap();
+
+/**
+ * Show elements before and after the button that cancels a call. The button itself stays in the document: a click on a
+ * button that is replaced while it is pressed is lost.
+ * @param {Call} call
+ * @param {HTMLElement[]} before
+ * @param {HTMLElement[]} after
+ */
+const surroundCancel = (call, before, after = []) => {
+  let both = sides.get(call);
+  if (!both) {
+    both = [make("span", { className: "contents" }), make("span", { className: "contents" })];
+    sides.set(call, both);
+    const cancel = make("button", { type: "button", onclick: () => cancelCall(call).catch(notifyError) }, "Cancel");
+    call.parts.controls.replaceChildren(both[0], cancel, both[1]);
+  }
+  both[0].replaceChildren(...before);
+  both[1].replaceChildren(...after);
+};
 
 const drawWaiting = (/** @type {Call} */ call) => {
   const { server, parts } = call;
@@ -71,11 +90,8 @@ const drawWaiting = (/** @type {Call} */ call) => {
     message = `The call waits for the server ${server}, which is starting.`;
   }
   if (parts.controls.textContent.startsWith(message)) return;
-  parts.controls.replaceChildren(
-    make("span", { className: down ? "small bad" : "small quiet" }, message),
-    ...(down ? [reconnect] : []),
-    cancelButton(call),
-  );
+  const shown = make("span", { className: down ? "small bad" : "small quiet" }, message);
+  surroundCancel(call, down ? [shown, reconnect] : [shown]);
 };
 
 const drawStream = (/** @type {Call} */ call) => {
@@ -102,6 +118,6 @@ const drawStream = (/** @type {Call} */ call) => {
   const listener = () => void change({ speed: speed() ?? AT_ONCE });
   $("speed").addEventListener("input", listener);
   speedListeners.set(call, listener);
-  controls.replaceChildren(pause, step, cancelButton(call), progress);
+  surroundCancel(call, [pause, step], [progress]);
   controls.hidden = false;
 };
