@@ -37,6 +37,16 @@ export default [
   },
   { files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js"], languageOptions: { globals: readonly(browser) } },
   {
+    files: ["examples/{shader,speech,video,monitor}/*.js"],
+    languageOptions: {
+      globals: readonly(
+        browser,
+        "AudioContext File FileReader MediaRecorder OfflineAudioContext SpeechSynthesisUtterance speechSynthesis",
+        "cancelAnimationFrame devicePixelRatio matchMedia performance requestAnimationFrame",
+      ),
+    },
+  },
+  {
     // Bundled for a page, or run by Node.
     files: ["tests/browser/front_ends/*.js"],
     languageOptions: { globals: readonly(browser, "crypto process") },

@@ -44,6 +44,10 @@ QUESTIONS = {
     "map": "Where are Paris, Cairo and Nairobi?",
     "image": "Show me the dunes.",
     "game": "Play four in a row with me.",
+    "shader": "Show me a shader with drops.",
+    "speech": "Ask me how my day was.",
+    "video": "Play the video of a day.",
+    "monitor": "Watch the log of the shop.",
     "sales": "Show me the orders from the north.",
     "import": "Import a CSV file.",
 }

@@ -23,7 +23,10 @@ from starlette.routing import Route
 from fanlight.host import Host, Message
 
 HERE = Path(__file__).resolve().parent
-EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
+EXAMPLES = (
+    *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
+    *("shader", "speech", "video", "monitor"),
+)
 
 # Instead of a model: the server, the tool and the arguments for each question.
 QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -53,6 +56,10 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "Show me the dunes.": ("image", "show_picture", {"name": "dunes"}),
     "Play four in a row with me.": ("game", "start_game", {}),
+    "Show me a shader with drops.": ("shader", "show_shader", {}),
+    "Ask me how my day was.": ("speech", "dictate", {}),
+    "Play the video of a day.": ("video", "show_video", {}),
+    "Watch the log of the shop.": ("monitor", "watch_log", {}),
 }
 
 host = Host({name: [sys.executable, str(HERE.parent / name / "server.py")] for name in EXAMPLES})

@@ -180,6 +180,10 @@ SHOWN = {
     "map": "canvas",
     "image": "canvas, img",
     "game": "button >> nth=0",
+    "shader": "canvas",
+    "speech": "text=How was your day?",
+    "video": "video",
+    "monitor": "text=Orders paid",
 }
 
 

@@ -16,7 +16,10 @@ from fanlight.host.errors import ConfigError
 from fanlight.host.upstream.config import Command, Target, Url, load_config, parse_target
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-EXAMPLES = ("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game")
+EXAMPLES = (
+    *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
+    *("shader", "speech", "video", "monitor"),
+)
 
 
 @dataclass(frozen=True)
