@@ -7,7 +7,7 @@ from array import array
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, FilePayload, expect
 
 from fanlight.host import Host, Policy
 from support.browser import view_frame
@@ -85,8 +85,8 @@ async def test_a_client_without_views_is_told_to_ask_in_writing() -> None:
 async def test_a_file_is_measured_and_shown_and_reaches_the_model(browser: Browser) -> None:
     async with showing(browser, "speech") as stage:
         buffer = recording((0.5, 0.001), (1, 0.5), (0.6, 0.001), (0.8, 0.5), (0.4, 0.001))
-        file = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": buffer}
-        await stage.view.locator("#file").set_input_files([file])  # type: ignore[list-item]
+        file: FilePayload = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": buffer}
+        await stage.view.locator("#file").set_input_files([file])
         await expect(stage.view.get_by_role("status")).to_have_text("3.3 seconds, 2 spoken parts")
         await expect(stage.view.get_by_role("img")).to_have_accessible_name(
             "Recording of 3.3 seconds with 2 spoken parts"
@@ -101,12 +101,12 @@ async def test_a_file_is_measured_and_shown_and_reaches_the_model(browser: Brows
 
 async def test_a_file_that_is_not_sound_and_a_lost_server_are_shown(browser: Browser) -> None:
     async with showing(browser, "speech") as stage:
-        broken = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": b"no sound"}
-        await stage.view.locator("#file").set_input_files([broken])  # type: ignore[list-item]
+        broken: FilePayload = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": b"no sound"}
+        await stage.view.locator("#file").set_input_files([broken])
         await expect(stage.view.get_by_role("status")).to_have_text("This browser cannot read the recording.")
         stage.client = Refusing()
-        file = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": recording((0.5, 0.5))}
-        await stage.view.locator("#file").set_input_files([file])  # type: ignore[list-item]
+        file: FilePayload = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": recording((0.5, 0.5))}
+        await stage.view.locator("#file").set_input_files([file])
         await expect(stage.view.get_by_role("status")).to_have_text("The host refuses.")
         await expect(stage.view.get_by_role("button", name="Record")).to_have_attribute("aria-disabled", "false")
 
