@@ -39,7 +39,7 @@ QUIET: list[tuple[Level, str, str]] = [
     ("warning", "search", "slow query: {0}0 ms for 'warm light'"),
 ]
 OUTAGE: list[tuple[Level, str, str]] = [
-    ("error", "payments", "order {1}: the bank did not answer within 5,000 ms"),
+    ("error", "payments", "order {1}: the bank did not answer within 5 s"),
     ("error", "web", "POST /checkout 502 after 5,0{0} ms"),
     ("warning", "payments", "order {1}: second attempt"),
     ("info", "web", "GET /lamps 200 in {0} ms"),
