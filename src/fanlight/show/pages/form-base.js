@@ -16,10 +16,12 @@ const render = (item) => (Object.hasOwn(renderers, item.kind) ? renderers[item.k
 
 /** @param {string} text @param {any[]} shown */
 const replacePage = (text, ...shown) => {
-  const [title, notice, main] = document.body.children;
-  if (shown.length) document.title = /** @type {any} */ (title).textContent = text;
-  /** @type {any} */ (notice).textContent = shown.length ? "" : text;
-  main?.replaceChildren(...shown);
+  // Some hosts, such as MCP Inspector, put the whole document into a body of their own.
+  const main = /** @type {any} */ (document.querySelector("main"));
+  const notice = main.previousElementSibling;
+  if (shown.length) document.title = notice.previousElementSibling.textContent = text;
+  notice.textContent = shown.length ? "" : text;
+  main.replaceChildren(...shown);
 };
 
 app.ontoolresult = (/** @type {any} */ result) => {

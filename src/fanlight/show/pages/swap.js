@@ -8,7 +8,10 @@ const app = new App({ name: "Page", version: "1.0.0" });
 
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
-const [root, status, dialog] = /** @type {any} */ (document.body.children);
+// By their ids: some hosts, such as MCP Inspector, put the whole document into a body of their own.
+const root = byId("fanlight-page");
+const { nextElementSibling: status } = root;
+const { nextElementSibling: dialog } = status;
 const { scripts, fresh } = JSON.parse(root.dataset.options);
 
 /** The call that the page shows. @type {any} */
