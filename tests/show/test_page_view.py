@@ -95,6 +95,32 @@ async def test_each_way_to_swap_puts_the_fragment_where_it_says(shown: Shown) ->
         await expect(view.locator("main")).to_have_text("all")
 
 
+async def test_a_value_with_an_override_of_direction_leaves_the_text_after_it_in_order(shown: Shown) -> None:
+    page = """<p>{{ who }} pays 12 euros</p><pre>{{ lines }} pays 12 euros</pre>
+      <form data-action="save"><input name="who" value="{{ who }}"><textarea name="note">{{ who }}</textarea>
+      <button>Save</button></form>"""
+
+    def setup(pages: Pages) -> None:
+        @pages.action()
+        def save(who: str, note: str) -> None: ...
+
+    who = "\u202eEve"
+    left = """(element) => ["pays", "euros"].map((word) => {
+      const text = element.firstChild;
+      const range = document.createRange();
+      range.setStart(text, text.data.indexOf(word));
+      range.setEnd(text, text.data.indexOf(word) + word.length);
+      return range.getBoundingClientRect().left;
+    })"""
+    async with shown({"page.html": page}, setup, lambda: {"who": who, "lines": f"one\n{who}"}) as stage:
+        for tag in ("p", "pre"):
+            pays, euros = await stage.view.locator(f"#fanlight-page > {tag}").evaluate(left)
+            assert pays < euros
+        await stage.view.get_by_role("button", name="Save").click()
+        (sent,) = await stage.sent("tools/call", 1)
+        assert sent["arguments"] == {"who": who, "note": who}
+
+
 async def test_fields_and_values_are_the_arguments(shown: Shown) -> None:
     page = """<div data-value-line-id="7" data-value-note="far">
       <form id="form" data-action="send" data-value-note="near" data-include="#more">
@@ -448,7 +474,8 @@ async def test_values_are_text_whatever_they_contain(shown: Shown) -> None:
         view = stage.view
         for expected in (VALUES, VALUES[::-1]):
             await expect(view.locator(".v").first).to_have_text(expected[0], use_inner_text=False)
-            assert await view.locator(".v").all_text_contents() == expected
+            isolated = [f"\u2068{each}\u2069" if "\u202e" in each else each for each in expected]
+            assert await view.locator(".v").all_text_contents() == isolated
             assert await view.locator("input").evaluate_all("(all) => all.map((each) => each.value)") == expected
             assert await view.locator("main [data-action]").count() == 1
             assert await view.locator("main :is(img, script, [onmouseover], [onfocus], [autofocus])").count() == 0

@@ -2,14 +2,16 @@
 
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanlight.protocol.errors import BundleError, RegistrationError
+from fanlight.show.templates.bidi import isolate, mark
 
 if TYPE_CHECKING:
     from jinja2 import TemplateSyntaxError
+    from jinja2.nodes import EvalContext
 
 NEEDS_JINJA: Final = "Jinja2 is missing, which renders the templates of apps.pages: pip install 'fanlight[pages]'"
 _ADVICE: Final = "Paths are relative to the file that calls apps.pages."
@@ -35,6 +37,7 @@ class Templates:
             loader=FileSystemLoader(folder),
             autoescape=lambda name: name is None or not name.endswith(".txt"),  # noqa: S701  text is not HTML
             undefined=StrictUndefined,
+            finalize=_finalize(),
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -62,7 +65,7 @@ class Templates:
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """Return a rendered template. Raise BundleError with file and line if it cannot be rendered."""
         try:
-            return self.environment.get_template(name).render(values)
+            return isolate(self.environment.get_template(name).render(values))
         except Exception as error:  # whatever the template, its filters and its values raise
             raise self.explained(error) from error
 
@@ -105,6 +108,17 @@ class Templates:
         names = sorted(_names(self.folder))
         listed = ", ".join(names[:8]) + (" and others" if len(names) > 8 else "")
         return f"{self.folder} contains {listed}." if names else f"{self.folder} is empty."
+
+
+def _finalize() -> "Callable[[EvalContext, object], object]":
+    """Return what values go through before they are escaped: in HTML, those that change directions are marked."""
+    from jinja2 import pass_eval_context
+
+    @pass_eval_context
+    def finalize(context: "EvalContext", value: object) -> object:
+        return mark(value) if context.autoescape else value
+
+    return finalize
 
 
 def _sentence(error: "TemplateSyntaxError") -> str:
