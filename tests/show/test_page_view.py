@@ -161,7 +161,7 @@ async def test_fields_and_values_are_the_arguments(shown: Shown) -> None:
 async def test_errors_stand_at_their_fields_and_what_was_typed_stays(shown: Shown) -> None:
     page = """<form data-action="book" data-target="#out" data-reset>
       <label>Count <input name="count"></label> <label>Name <input name="name"></label><button>Book</button></form>
-      <p id="out"></p><button data-action="broken">Broken</button>"""
+      <p id="out"></p><button data-action="{{ 'broken' }}">Broken</button>"""
 
     def setup(pages: Pages) -> None:
         @pages.action("out.html")

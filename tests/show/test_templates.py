@@ -321,6 +321,35 @@ async def test_a_template_that_cannot_be_rendered_is_logged_with_its_line(
     assert re.search(message, text_of(await result_of(server, "say")))
 
 
+async def test_an_action_that_does_not_exist_is_an_error_with_its_line_and_the_known_ones(
+    kind: Callable[[str], Any], folder: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = kind("shop")
+    part = """<!-- <b data-action="old"> -->{# <b data-action="older"> #}
+<p data-action="{{ word }}">data-action="text"</p><a data-x="{% if word %}y{% endif %}"
+  data-action="chnage">x</a>"""
+    pages = Apps(server).pages(folder({"page.html": "{% include 'part.html' %}", "part.html": part}))
+    pages.view("page.html", "say")(lambda: {"word": "x"})
+    pages.action(None, "change")(lambda: None)
+    pages.action(None, "add")(lambda: None)
+    assert (await result_of(server, "say"))["isError"]
+    message = 'part.html:3: data-action="chnage" names no tool of this server.'
+    assert message in caplog.text
+    assert "register it with @pages.action(). Known actions: add, change." in caplog.text
+    # Any tool of the server can be called.
+    server.tool(name="chnage")(lambda: None)
+    assert "structuredContent" in await result_of(server, "say")
+
+
+async def test_an_action_of_a_mounted_server_is_found(folder: Any) -> None:
+    inner, server = FastMCP("inner"), FastMCP("shop")
+    pages = Apps(server).pages(folder({"page.html": '<button data-action="inner_go">Go</button>'}))
+    pages.view("page.html", "say")(lambda: {})
+    inner.tool(name="go")(lambda: "gone")
+    server.mount(inner, "inner")
+    assert "structuredContent" in await result_of(server, "say")
+
+
 async def test_what_is_not_a_dict_is_an_error_that_says_so(folder: Any, caplog: pytest.LogCaptureFixture) -> None:
     server: Any = MCPServer("shop")
     pages = Apps(server).pages(folder(WORDS))

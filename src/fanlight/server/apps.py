@@ -44,6 +44,10 @@ class ServerAdapter(Protocol):
 
     def has_tool(self, name: str, options: Mapping[str, Any]) -> bool: ...
 
+    def may_have_tool(self, name: str) -> bool:
+        """Return whether a call may find a tool of this name, also one that the server gets from elsewhere."""
+        ...
+
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]: ...
 
     async def find_meta(self, name: str) -> Mapping[str, Any] | None: ...
@@ -334,7 +338,7 @@ class Apps:
         # As in show.
         from fanlight.show.templates.pages import Pages
 
-        return Pages(self, folder, head, htmx, allow_scripts, max_html, text_characters)
+        return Pages(self, self._adapter, folder, head, htmx, allow_scripts, max_html, text_characters)
 
     def supported(self, ctx: Any) -> bool:
         """Return whether the client of a request negotiated MCP Apps, also under `negotiate="always"`.

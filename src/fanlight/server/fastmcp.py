@@ -51,6 +51,12 @@ class FastMCPAdapter:
         # One name may have several versions.
         return f"tool:{name}@{options.get('version') or ''}" in self._server._local_provider._components
 
+    def may_have_tool(self, name: str) -> bool:
+        # Mounted servers, proxies and transforms are asked asynchronously, and may answer each client differently.
+        if len(self._server.providers) > 1 or self._server.transforms:
+            return True
+        return any(key.startswith(f"tool:{name}@") for key in self._server._local_provider._components)
+
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
         if options.get("app") is not None:
             raise RegistrationError("apps.tool links the View itself. Write view=... instead of app=....")

@@ -47,6 +47,9 @@ class MCPServerAdapter:
         )
 
     def has_tool(self, name: str, options: Mapping[str, Any]) -> bool:
+        return self.may_have_tool(name)
+
+    def may_have_tool(self, name: str) -> bool:
         return self._server._tool_manager.get_tool(name) is not None
 
     def tool(self, meta: dict[str, Any] | None, options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:

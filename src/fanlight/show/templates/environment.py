@@ -1,8 +1,10 @@
 """The Jinja environment of a folder of templates, and its errors with file and line."""
 
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +17,19 @@ if TYPE_CHECKING:
 
 NEEDS_JINJA: Final = "Jinja2 is missing, which renders the templates of apps.pages: pip install 'fanlight[pages]'"
 _ADVICE: Final = "Paths are relative to the file that calls apps.pages."
+
+
+_COMMENT: Final = re.compile(r"<!--.*?-->|\{#.*?#\}", re.DOTALL)
+_ACTION: Final = re.compile(r"<[a-z][^<>]*?\sdata-action=([\"']?)([^\"'{}\s<>]+)\1(?=[\s>/])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    """What a template was found to contain: the templates that it uses, and the actions that it names, with lines."""
+
+    source: str
+    uses: tuple[str, ...]
+    actions: tuple[tuple[str, int], ...]
 
 
 class Templates:
@@ -33,6 +48,7 @@ class Templates:
             problem = "is not a folder" if folder.exists() else "does not exist"
             raise BundleError(folder, None, f"{problem}, expected a folder of templates. {_ADVICE}")
         self.folder = folder
+        self._scanned: dict[str, _Scanned] = {}
         self.environment = Environment(
             loader=FileSystemLoader(folder),
             autoescape=lambda name: name is None or not name.endswith(".txt"),  # noqa: S701  text is not HTML
@@ -44,23 +60,44 @@ class Templates:
 
     def check(self, name: str) -> None:
         """Raise unless a template, and each one that it includes, imports or extends by name, exists and is valid."""
-        from jinja2 import meta
+        for _ in self._used(name):
+            pass
 
-        checked: set[str] = set()
+    def actions(self, name: str) -> Iterator[tuple[str, Path, int]]:
+        """Yield the actions that a template and those that it uses name literally, with file and line."""
+        for current, scanned in self._used(name):
+            for action, line in scanned.actions:
+                yield action, self.folder / current, line
+
+    def _used(self, name: str) -> Iterator[tuple[str, "_Scanned"]]:
+        """Yield a template, and each one that it includes, imports or extends by name. Raise if one is invalid."""
+        seen: set[str] = set()
         waiting: list[tuple[str, str | None]] = [(name, None)]
         while waiting:
             current, used_by = waiting.pop()
-            if current in checked:
+            if current in seen:
                 continue
-            checked.add(current)
-            text = self._source(current, used_by)
-            try:
-                parsed = self.environment.parse(text, current, str(self.folder / current))
-                # Filters and tests that do not exist are found only by compiling.
-                self.environment.compile(text, current, str(self.folder / current))
-            except Exception as error:
-                raise self.explained(error) from None
-            waiting += [(found, current) for found in meta.find_referenced_templates(parsed) if found is not None]
+            seen.add(current)
+            source = self._source(current, used_by)
+            scanned = self._scanned.get(current)
+            if scanned is None or scanned.source != source:
+                scanned = self._scanned[current] = self._scan(current, source)
+            yield current, scanned
+            waiting += [(found, current) for found in scanned.uses]
+
+    def _scan(self, name: str, source: str) -> "_Scanned":
+        from jinja2 import meta
+
+        try:
+            parsed = self.environment.parse(source, name, str(self.folder / name))
+            # Filters and tests that do not exist are found only by compiling.
+            self.environment.compile(source, name, str(self.folder / name))
+        except Exception as error:
+            raise self.explained(error) from None
+        uses = tuple(found for found in meta.find_referenced_templates(parsed) if found is not None)
+        text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), source)
+        actions = ((found[2], text.count("\n", 0, found.start(2)) + 1) for found in _ACTION.finditer(text))
+        return _Scanned(source, uses, tuple(actions))
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """Return a rendered template. Raise BundleError with file and line if it cannot be rendered."""

@@ -32,7 +32,7 @@ from fanlight.show.tool_function import as_tool, is_async
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from fanlight.server.apps import Apps
+    from fanlight.server.apps import Apps, ServerAdapter
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,6 +53,7 @@ class Pages:
     def __init__(
         self,
         apps: "Apps",
+        adapter: "ServerAdapter",
         folder: str | Path,
         head: str | None,
         htmx: bool,
@@ -64,6 +65,7 @@ class Pages:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise RegistrationError(f"{name} is {value!r}, expected a number above 0.")
         self._apps = apps
+        self._adapter = adapter
         self._templates = Templates(resolve(folder))
         self._head = None if head is None else self._templates.folder / head
         self._htmx = htmx
@@ -71,6 +73,7 @@ class Pages:
         self._max_html = max_html
         self._text_characters = text_characters
         self._views: dict[str, View] = {}
+        self._actions: set[str] = set()
         self._recent: OrderedDict[str, tuple[str, Mapping[str, Any]]] = OrderedDict()
 
     @property
@@ -141,6 +144,7 @@ class Pages:
             render = functools.partial(self._fragment, tool, template, made)
             wrapped = _wrapped(_checked(function, arguments), arguments.signature, render, function)
             self._apps.tool(name, visibility=["app"], **options)(wrapped)
+            self._actions.add(tool)
             return function
 
         return decorate
@@ -197,6 +201,7 @@ class Pages:
         return _result(f"Rendered {template}.", content)
 
     def _html(self, template: str, values: Mapping[str, Any]) -> str:
+        self._check_actions(template)
         html = self._templates.render(template, values)
         if len(html) > self._max_html:
             raise BundleError(
@@ -206,6 +211,18 @@ class Pages:
                 "Show less at once, or give apps.pages a larger max_html.",
             )
         return html
+
+    def _check_actions(self, template: str) -> None:
+        """Raise if a template names an action that does not exist. All are registered when a page is rendered."""
+        for action, path, line in self._templates.actions(template):
+            if not self._adapter.may_have_tool(action):
+                known = ", ".join(sorted(self._actions)) or "none"
+                raise BundleError(
+                    path,
+                    line,
+                    f'data-action="{action}" names no tool of this server. Correct the name, or register it with '
+                    f"@pages.action(). Known actions: {known}.",
+                )
 
     def _remember(self, template: str, values: Mapping[str, Any]) -> str:
         """Keep what a page shows, so that a change of its template shows when its document is read again."""
