@@ -243,7 +243,10 @@ def test_json_says_why_there_is_no_picture(shot: Any, server: str) -> None:
 
 
 def test_allow_error_accepts_a_view_that_shows_an_error(shot: Any, server: str) -> None:
-    assert shot(server, "alert", "--allow-error")[0] == 0
+    code, output = shot(server, "alert", "--allow-error")
+    assert code == 0
+    assert "rendered with an error, which --allow-error accepts (render): " in output
+    assert "not rendered" not in output
     assert Path("shot.png").exists()
 
 

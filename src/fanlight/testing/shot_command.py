@@ -61,7 +61,8 @@ def _report(options: argparse.Namespace, png: bytes, pictures: Sequence[Picture]
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     for picture in failed:
         which = f"{picture.appearance}: " if picture.shown or len(pictures) > 1 else ""
-        _print_error(f"not rendered ({picture.step}): {which}{picture.failure}")
+        outcome = "rendered with an error, which --allow-error accepts" if is_expected else "not rendered"
+        _print_error(f"{outcome} ({picture.step}): {which}{picture.failure}")
     width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
     if options.json:
         pictured = [_as_json(picture) for picture in pictures]
