@@ -317,3 +317,10 @@ def test_too_many_things_and_empty_arrangements_are_errors() -> None:
     _, apps = make()
     with pytest.raises(RegistrationError, match="image_for_model is 'yes', expected True or False"):
         apps.show(image_for_model="yes", keep=Keep())  # type: ignore[arg-type]
+
+
+def test_a_metric_of_an_object_without_text_is_an_error_that_names_it() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"Metric\('Revenue'\): the value is of the class object, which has no text"
+    ):
+        Builder(lambda _: None, 50, 10, 4_000, False, 64_000).build(Metric("Revenue", object()), "tool")

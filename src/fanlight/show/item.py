@@ -147,6 +147,12 @@ def _count(value: Any) -> int:
 
 
 def _metric(metric: Metric) -> tuple[dict[str, Any], str]:
+    for name, value in (("value", metric.value), ("delta", metric.delta)):
+        if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
+            raise ArgumentError(
+                f"Metric({metric.label!r}): the {name} is of the class {type(value).__name__}, which has no text of "
+                "its own. Give it a number or a str."
+            )
     delta = "" if metric.delta is None else to_text(metric.delta)
     if isinstance(metric.delta, int | float) and metric.delta > 0:
         delta = f"+{delta}"

@@ -21,6 +21,7 @@ from fanlight.show.figures import library
 from fanlight.show.files.download import Download
 from fanlight.show.item import Builder, Keeping, as_table
 from fanlight.show.kept import Keep, Kept
+from fanlight.show.part import part_of
 from fanlight.show.tables.query import Filter, Query, Sort
 from fanlight.show.tables.table import csv_part, page
 from fanlight.show.tool_function import as_tool, is_async
@@ -38,7 +39,6 @@ DATA_TOOL: Final = "fanlight_data"
 
 _RESULT_BYTES: Final = 64_000
 _PAGE_BYTES: Final = 256_000
-_PART_CHARACTERS: Final = 400_000
 _MOST_ROWS: Final = 500
 _MOST_PICTURES: Final = 4
 _GONE: Final = "This is no longer kept on the server. Run the tool again to see all of it."
@@ -141,15 +141,16 @@ class Shows:
             filters: Annotated[list[Filter], Field(max_length=50)] = [],  # noqa: B006
             search: Annotated[str, Field(max_length=500)] = "",
             csv: bool = False,
+            skip: Annotated[int, Field(ge=0)] = 0,
         ) -> CallToolResult:
             """Return more of what a tool of this server showed: rows of a table, or a part of a figure or a file."""
             query = Query(sort=tuple(sort), filters=tuple(filters), search=search.strip())
-            return self._data(handle, query, start, count, csv)
+            return self._data(handle, query, start, count, skip if csv else None)
 
         fanlight_data.__annotations__["return"] = CallToolResult
         self._apps.tool(visibility=["app"], annotations=_READ_ONLY)(fanlight_data)
 
-    def _data(self, handle: str, query: Query, start: int, count: int, csv: bool) -> CallToolResult:
+    def _data(self, handle: str, query: Query, start: int, count: int, skip: int | None) -> CallToolResult:
         caller = current_caller()
         try:
             found = next(
@@ -163,13 +164,15 @@ class Shows:
         if isinstance(thing, Download):
             return _file_part(thing, start)
         if isinstance(thing, str):
-            text = thing[start : start + _PART_CHARACTERS]
+            text = part_of(thing, start)
             after = start + len(text)
             return done(f"Characters {start + 1} to {after} of {len(thing)}.", _part(text, after, len(thing)))
         total = thing.height if order is None else len(order)
-        if csv:
-            text, after = csv_part(thing, order, start, _PART_CHARACTERS)
-            return done(f"Rows {start + 1} to {after} of {total} as CSV.", _part(text, after, total))
+        if skip is not None:
+            text, after, skipped = csv_part(thing, order, start, skip)
+            # The names of the columns are a line, too.
+            content = _part(text, after, total + 1) | {"skip": skipped}
+            return done(f"Lines {start + 1} to {after} of {total + 1} as CSV.", content)
         rows = page(thing, order, start, count, _PAGE_BYTES)
         return done(
             f"{len(rows)} of {total} rows, from row {start + 1}.", {"rows": rows, "start": start, "total": total}

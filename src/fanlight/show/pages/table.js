@@ -548,24 +548,26 @@ renderers.table = (table) => {
   part("download").onclick = async () => {
     part("download").disabled = true;
     let text = "";
-    let next = 0;
+    // Lines: the first has the names of the columns. A long one comes in several parts.
+    let [next, skip] = [0, 0];
     try {
       const isThere = await busy("Getting the rows…", async ({ signal, onprogress }) => {
         do {
-          const found = await more({ start: next, csv: true }, { signal });
+          const found = await more({ start: next, skip, csv: true }, { signal });
           if (!found) return false;
           text += found.text;
-          if (found.next === next) break;
-          next = found.next;
-          onprogress({ progress: next, total, numbers: `${count(next)} of ${count(total)}` });
-        } while (next < total && text.length < MOST_CSV);
+          if (!found.text) break;
+          ({ next, skip } = found);
+          const done = Math.max(next - 1, 0);
+          onprogress({ progress: done, total, numbers: `${count(done)} of ${count(total)}` });
+        } while (next <= total && text.length < MOST_CSV);
         return true;
       });
       if (!isThere) return;
       const uri = `file:///${encodeURIComponent(page.tool || "table")}.csv`;
       const resource = { uri, mimeType: "text/csv", text: "\ufeff" + text };
       const { isError } = await app.downloadFile({ contents: [{ type: "resource", resource }] });
-      const rest = next < total ? ` The file has the first ${count(next)} rows only: the rest is too large.` : "";
+      const rest = next <= total ? ` The file has the first ${count(next - 1)} rows only: the rest is too large.` : "";
       part("status").textContent = (isError ? "The host did not save the file." : "Saved.") + rest;
     } catch (error) {
       complain(`The file could not be saved: ${error.message}`);

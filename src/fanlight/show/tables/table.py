@@ -2,12 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pydantic_core
 
+from fanlight.show.part import PART_BYTES, json_size, part_of
 from fanlight.show.tables.cell import UNORDERED, Cell, Kind, cut, to_cell, to_csv
 from fanlight.show.tables.query import Query
 
@@ -87,22 +88,40 @@ def _fitting(raw: list[list[Any]], limit: int, budget: int) -> list[list[Cell]]:
     return cells
 
 
-def csv_part(table: Table, order: Order | None, start: int, budget: int) -> tuple[str, int]:
-    """Return the next lines of a CSV file, the names of the columns first, and the position of the row after them.
+def csv_part(
+    table: Table, order: Order | None, start: int, skip: int, budget: int = PART_BYTES
+) -> tuple[str, int, int]:
+    """Return the next lines of a CSV file, and where the next part begins.
 
-    A part ends after the row with which it reaches `budget` characters, so it may be a little longer than that.
+    Line 0 has the names of the columns, line 1 the first row. A part has at most `budget` bytes as JSON. If a line is
+    longer, a part ends within it, and the next one skips the characters of the line that were already sent.
     """
-    height = table.height if order is None else len(order)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    if start == 0:
-        writer.writerow([to_csv(column.name) for column in table.columns])
-    for row in _rows_from(table, order, start, height):
-        writer.writerow([to_csv(value) for value in row])
-        start += 1
-        if buffer.tell() >= budget:
+    parts = []
+    for line in _csv_lines(table, order, start):
+        left = line[skip:]
+        size = json_size(left)
+        if size > budget:
+            if not parts:
+                parts.append(part_of(left, 0, budget))
+                skip += len(parts[0])
             break
-    return buffer.getvalue(), start
+        parts.append(left)
+        start, skip, budget = start + 1, 0, budget - size
+    return "".join(parts), start, skip
+
+
+def _csv_lines(table: Table, order: Order | None, start: int) -> Iterator[str]:
+    height = table.height if order is None else len(order)
+    if start == 0:
+        yield _csv_line(column.name for column in table.columns)
+    for row in _rows_from(table, order, max(start - 1, 0), height):
+        yield _csv_line(row)
+
+
+def _csv_line(values: Iterable[Any]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\r\n").writerow([to_csv(value) for value in values])
+    return buffer.getvalue()
 
 
 def _rows_from(table: Table, order: Order | None, start: int, height: int) -> Iterator[list[Any]]:
