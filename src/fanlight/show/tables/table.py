@@ -96,7 +96,7 @@ def csv_part(
     Line 0 has the names of the columns, line 1 the first row. A part has at most `budget` bytes as JSON. If a line is
     longer, a part ends within it, and the next one skips the characters of the line that were already sent.
     """
-    parts = []
+    parts: list[str] = []
     for line in _csv_lines(table, order, start):
         left = line[skip:]
         size = json_size(left)
