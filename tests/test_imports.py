@@ -27,8 +27,9 @@ BELOW: dict[str, set[str]] = {
     "rules": {"protocol", "server", "dev"},
     "check": {"protocol", "server", "host", "dev", "testing", "rules", "lazy_exports", "signals"},
     "probe": {"protocol", "server", "rules"},
+    "install": {"protocol", "host", "dev", "signals"},
     "__init__": {"protocol", "server", "lazy_exports"},
-    "cli": {"inspector", "chat", "check", "testing", "probe", "protocol", "host", "dev", "signals"},
+    "cli": {"inspector", "install", "chat", "check", "testing", "probe", "protocol", "host", "dev", "signals"},
 }
 """What each package or module may import. Names from `fanlight` itself, such as `Apps`, count as `__init__`."""
 
@@ -54,6 +55,7 @@ ROOT_NAMES = {
     "dev": {"fanlight"},
     "inspector": {"__version__"},
     "host": {"__version__", "fanlight"},
+    "install": {"fanlight"},
     "cli": {"__version__"},
     "probe": {"Apps", "Csp", "View", "__version__"},
 }

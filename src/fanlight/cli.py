@@ -57,6 +57,21 @@ Several looks are put together on one sheet.
 Exit code: 0 rendered, 1 not rendered, 2 usage error, 3 could not start.
 """
 
+_INSTALL = """\
+Add a server to the configuration of a host. The file is backed up, and what else it contains stays as it is.
+
+  fanlight install claude-desktop server.py            the Python of the project, and the path of the file
+  fanlight install vscode server.py --dry-run          show what would change, and write nothing
+  fanlight install cursor --uvx tides --scope user     a published package
+  fanlight install claude-code https://maps.example/mcp --header "Authorization: Bearer TOKEN"
+  fanlight install goose -- npx some-server --stdio    a server that is a command
+  fanlight install claude-desktop server.py --remove
+
+The server is started once before, to see that it works. Values of --env and --header are written into the file.
+
+Exit code: 0 done, or nothing to do; 1 the file cannot be changed, 2 usage error, 3 the server does not start.
+"""
+
 _PROBE = """\
 Serve an app that tests the host that shows it: each rule of MCP Apps for hosts, with pass, fail or not testable.
 
@@ -84,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_chat(commands)
     _add_check(commands)
     _add_shot(commands)
+    _add_install(commands)
     _add_probe(commands)
     options = parser.parse_args(given)
     if options.version:
@@ -166,6 +182,9 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
             theme=options.theme,
             headers=parse_headers(options.header),
         )
+    except ModuleNotFoundError as error:
+        print(_missing("dev", error, "dev"), file=sys.stderr)
+        return 3
     except FanlightError as error:
         print(f"fanlight dev: {error}", file=sys.stderr)
         return 2
@@ -330,6 +349,53 @@ def _shot(options: argparse.Namespace, command: Sequence[str]) -> int:
     return run(options, command)
 
 
+# fanlight install
+
+
+def _add_install(commands: Any) -> None:
+    install = _add(
+        commands, "install", _install, help="add a server to the configuration of a host", description=_INSTALL
+    )
+    hosts = ["claude-desktop", "claude-code", "vscode", "cursor", "goose"]
+    install.add_argument("host", choices=hosts, metavar="HOST", help=", ".join(hosts))
+    install.add_argument("server", nargs="?", metavar="SERVER", help="a .py file, a folder or a URL")
+    install.add_argument(
+        "--uvx", metavar="PACKAGE", help="run a published package with uvx, such as tides or tides@1.2"
+    )
+    install.add_argument("--name", help="the name in the host (default: by the file, its folder, or the package)")
+    install.add_argument(
+        "--env", action="append", default=[], metavar="KEY=VALUE", help="an environment variable; can be repeated"
+    )
+    install.add_argument(
+        "--header", action="append", default=[], metavar="NAME:VALUE", help="an HTTP header for a URL; can be repeated"
+    )
+    install.add_argument(
+        "--python", type=Path, metavar="FILE", help="the Python (default: the project's .venv, or this one)"
+    )
+    install.add_argument(
+        "--scope", choices=["project", "user"], help="this folder, or everywhere (default: project, if the host has it)"
+    )
+    install.add_argument("--config", type=Path, metavar="FILE", help="the file to change, instead of the host's own")
+    install.add_argument("--remove", action="store_true", help="remove the server")
+    install.add_argument("--force", action="store_true", help="replace or remove another server with the same name")
+    install.add_argument("--dry-run", action="store_true", help="print the change, and write nothing")
+    install.add_argument("--no-check", action="store_true", help="do not start the server")
+    install.add_argument(
+        "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="how long it may take to start (default: 30)"
+    )
+    install.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+
+def _install(options: argparse.Namespace, command: Sequence[str]) -> int:
+    try:
+        from fanlight.install.command import run
+
+        return run(options, command)
+    except ModuleNotFoundError as error:
+        print(_missing("install", error, "dev"), file=sys.stderr)
+        return 3
+
+
 # fanlight probe
 
 
@@ -347,7 +413,7 @@ def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
         from fanlight.probe.server import probe_server
     except ModuleNotFoundError as error:
         print(_missing("probe", error, "host"), file=sys.stderr)
-        return 2
+        return 3
 
     if options.report is not None and (why := why_not_writable(options.report)) is not None:
         print(f"fanlight probe: {why}", file=sys.stderr)

@@ -53,6 +53,11 @@ def servers(
     return _with_headers(found, headers) if headers else found
 
 
+def server_name(script: Path) -> str:
+    """Return the name of a server by its file: that of the folder for a `server.py`."""
+    return _name(script.parent.name if script.stem == "server" else script.stem)
+
+
 def parse_headers(texts: Sequence[str]) -> dict[str, str]:
     """Parse HTTP headers, each written as `NAME:VALUE`."""
     headers = {}
@@ -133,9 +138,8 @@ def _servers(text: str) -> list[tuple[str, Served]]:
         if not script.is_file():
             raise ConfigError(f"{text} does not exist.{_describe_folder(script)}")
         script = script.resolve()
-        name = script.parent.name if script.stem == "server" else script.stem
         command = Command(sys.executable, (str(script),), cwd=script.parent)
-        return [(_name(name), Served(_with_environment(command), script.parent))]
+        return [(server_name(script), Served(_with_environment(command), script.parent))]
     raise ConfigError(
         f"{text!r} is not a server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
         f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."

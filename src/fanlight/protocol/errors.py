@@ -10,6 +10,8 @@ defined there. A test compares this drawing with the classes.
     │   ├── BrowserMissingError            no browser can be started
     │   ├── BusError                       the bus between workers cannot be used
     │   ├── ConfigError                    the configuration of a server is invalid
+    │   ├── InstallError                   the configuration of a host cannot be changed
+    │   │   └── DocumentError              its file cannot be edited as text
     │   ├── JavaScriptError                a script of a View cannot be read
     │   ├── LocalProtocolError             the host's code breaks an order of the standard
     │   ├── ModelError                     `fanlight chat` cannot use a model
