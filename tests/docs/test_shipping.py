@@ -150,7 +150,10 @@ async def test_the_program_behind_fastapi_refuses_another_host_name(deployed: di
 def test_the_container_installs_and_starts_what_the_page_has(tmp_path: Path) -> None:
     files = write_files(HOW_TO / "deploy-over-http.md", tmp_path)
     lines = files["Dockerfile"].read_text(encoding="utf-8").splitlines()
-    (copied,) = (line.split()[1:-1] for line in lines if line.startswith("COPY"))
-    assert {*copied} == {"server.py", "notes.html"}
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    assert {*copied} == {*files} - {"Dockerfile"}
+    requirements = files["requirements.txt"].read_text(encoding="utf-8").split()
+    of_page = "pip install " + " ".join(requirements)
+    assert of_page in (HOW_TO / "deploy-over-http.md").read_text(encoding="utf-8")
     (command,) = (json.loads(line.removeprefix("CMD ")) for line in lines if line.startswith("CMD "))
     assert command[:2] == ["uvicorn", "server:program"]

@@ -58,8 +58,9 @@ def test_a_missing_package_is_a_one_line_error_that_says_what_to_install(
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     for name in ("fanlight.inspector.server", "fanlight.dev.serving"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    assert main(["dev"]) == 2
-    assert capsys.readouterr().err == "fanlight dev: uvicorn is missing: pip install 'fanlight[dev]'\n"
+    assert main(["dev"]) == 3
+    expected = "fanlight dev needs packages that are not installed (uvicorn): pip install 'fanlight[dev]'\n"
+    assert capsys.readouterr().err == expected
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])

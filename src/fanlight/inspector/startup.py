@@ -13,7 +13,6 @@ import anyio.lowlevel
 from fanlight.dev.prewarm import PrewarmedProcesses, find_script
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.tracebacks import WIDE
-from fanlight.protocol.errors import LocalError
 from fanlight.signals import run
 
 
@@ -31,10 +30,8 @@ async def _serve(targets: Sequence[str], command: Sequence[str], **options: Any)
         if script is not None:
             await prewarmed.prepare(script.resolve(), {**os.environ, **lines.environment, **WIDE})
         gc.disable()  # imported modules stay, and scanning them takes longer than many a tool call
-        try:
-            from fanlight.inspector.server import show
-        except ModuleNotFoundError as error:
-            raise LocalError(f"{error.name} is missing: pip install 'fanlight[dev]'") from None
+        from fanlight.inspector.server import show
+
         gc.freeze()
         gc.enable()
         await anyio.lowlevel.checkpoint()  # handles a Ctrl+C from during the import
