@@ -1,6 +1,7 @@
 """The skills for coding agents: what they say about themselves, their commands and their code."""
 
 import contextlib
+import importlib
 import io
 import re
 import shlex
@@ -74,9 +75,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The server of the skill that adds a View, imported as `server`."""
     write_files(_skill("add-a-view"), tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    import server  # type: ignore[import-not-found]
-
-    yield server.server
+    yield importlib.import_module("server").server
     del sys.modules["server"]
 
 
