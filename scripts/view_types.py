@@ -1,4 +1,4 @@
-"""Write view.d.ts and view-files.d.ts, the types of the View SDK, as TypeScript's compiler reads them from comments."""
+"""Write the types of the View SDK, as TypeScript's compiler reads them from comments: view.d.ts and its parts."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 _FOLDER = ROOT / "src" / "fanlight" / "browser"
-SOURCES = {_FOLDER / f"{name}.d.ts": _FOLDER / f"{name}.js" for name in ("view", "view-files")}
+SOURCES = {_FOLDER / f"{name}.d.ts": _FOLDER / f"{name}.js" for name in ("view", "view-files", "view-react")}
 
 _COMPILER = "node_modules/typescript/bin/tsc"
 _OPTIONS = {

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from fanlight.browser import files_sdk, mcpui_adapter, themed_sdk, view_sdk, view_sdk_exports
+from fanlight.browser import (
+    files_sdk,
+    mcpui_adapter,
+    react_hooks_exports,
+    themed_sdk,
+    view_sdk,
+    view_sdk_exports,
+)
+from fanlight.protocol.csp import Csp
+from fanlight.server.bundle import bundle_file
 from support.node import node
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +60,24 @@ def test_what_follows_the_look_of_the_host_is_at_most_600_bytes_compressed_besid
 
 def test_what_moves_files_is_at_most_1800_bytes_compressed() -> None:
     assert len(gzip.compress(files_sdk().encode(), 9)) <= 1_800
+
+
+@pytest.mark.process
+def test_what_the_react_hooks_add_to_a_view_with_react_is_at_most_1000_bytes_compressed(tmp_path: Path) -> None:
+    """Measured in the whole document, with all hooks and without any."""
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
+    react = 'import * as React from "react"; import { createRoot } from "react-dom/client";'
+
+    def size(sdk: str, used: str) -> int:
+        script = f'{react} {sdk} createRoot(document.body).render(React.createElement("p", {{ ref: () => [{used}] }}));'
+        html = f"<!doctype html>\n<title>x</title><body><script type=module>{script}</script>"
+        (tmp_path / "view.html").write_text(html, encoding="utf-8")
+        return len(gzip.compress(bundle_file(tmp_path / "view.html", Csp()).html.encode(), 9))
+
+    for package in ("@modelcontextprotocol/ext-apps", "fanlight"):
+        hooks = ", ".join(name for name in react_hooks_exports() if name.startswith("use"))
+        bare = size(f'import {{ App }} from "{package}";', "App")
+        assert size(f'import {{ App, {hooks} }} from "{package}/react";', f"App, {hooks}") <= bare + 1_000
 
 
 @pytest.mark.parametrize(
@@ -117,6 +144,18 @@ def test_the_sdk_exports_what_a_view_imports() -> None:
         "RESOURCE_MIME_TYPE",
         "RESOURCE_URI_META_KEY",
     }
+
+
+def test_the_hooks_export_the_sdk_and_what_the_published_package_calls_them() -> None:
+    hooks = {
+        "useApp",
+        "useAutoResize",
+        "useDocumentTheme",
+        "useHostFonts",
+        "useHostStyleVariables",
+        "useHostStyles",
+    }
+    assert set(react_hooks_exports()) == {*view_sdk_exports(), *hooks}
 
 
 @pytest.mark.process

@@ -1,6 +1,7 @@
 // What view.js guarantees beyond the reference SDK, and how it handles malformed input. Hosts are scripted.
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
+import { ref } from "vue";
 import { z } from "zod/v4";
 import { Host, INFO, Transport, connected, hello, sdk, settled } from "./support.js";
 
@@ -507,6 +508,15 @@ describe("requests", () => {
     app.onerror = errors;
     host.view.onerror(new Error("static"));
     assert.equal(/** @type {any} */ (errors.mock.calls[0]).arguments[0].message, "static");
+  });
+});
+
+describe("in Vue", () => {
+  it("works through a ref, which makes proxies of most objects", async () => {
+    const { app, host } = await connected();
+    host.answers["tools/call"] = () => ({ content: [] });
+    const held = ref(app);
+    assert.deepEqual(await held.value.callServerTool({ name: "t" }), { content: [] });
   });
 });
 

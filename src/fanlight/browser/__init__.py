@@ -1,6 +1,7 @@
 """JavaScript for browsers: `view.js` for Views; `mcp-app.js` and `sandbox.js` for hosts.
 
 `view-openai.js`, `view-theme.js`, `view-files.js` and `mcpui-adapter.js` are added to view.js for Views that need them.
+`view-react.js` has hooks for Views that are written with React; esbuild bundles it with them.
 The host inserts a shim into documents of other dialects.
 """
 
@@ -126,6 +127,21 @@ def files_sdk() -> str:
 def files_sdk_exports() -> tuple[str, ...]:
     """Return the names that the module "fanlight/files" exports."""
     return _parts("view-files.js")[1]
+
+
+@cache
+def react_hooks(sdk: str, react: str) -> str:
+    """Return view-react.js as a module that imports the SDK and React from these specifiers."""
+    text = served_script("view-react.js")
+    for specifier, replacement in (("./view.js", sdk), ("react", react)):
+        assert f'from "{specifier}";' in text
+        text = text.replace(f'from "{specifier}";', f"from {json.dumps(replacement)};")
+    return text
+
+
+def react_hooks_exports() -> tuple[str, ...]:
+    """Return the names that view-react.js exports."""
+    return _parts("view-react.js")[1]
 
 
 def sdk_global(name: str = "") -> str:

@@ -150,6 +150,8 @@ declare class App {
     onerror: ((error: any) => void) | undefined;
     /** @type {(() => void) | undefined} */
     onclose: (() => void) | undefined;
+    /** Vue makes no reactive proxy of objects with this property. A proxy would not have the private fields. */
+    __v_skip: boolean;
     /**
      * @param {Implementation} appInfo
      * @param {Json} [capabilities] `tools`, `availableDisplayModes`, `experimental`.

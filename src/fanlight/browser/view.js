@@ -323,6 +323,9 @@ class App {
   #tools = new Map();
   #stopResizing = () => {};
 
+  /** Vue makes no reactive proxy of objects with this property. A proxy would not have the private fields. */
+  __v_skip = true;
+
   /**
    * @param {Implementation} appInfo
    * @param {Json} [capabilities] `tools`, `availableDisplayModes`, `experimental`.
@@ -526,7 +529,7 @@ class App {
   async sendLog(params) {
     await this.#connected();
     const host = this.#hostCapabilities;
-    if (!host || host.logging) await this.notification({ method: "notifications/message", params });
+    if (!host || host.logging) await this.#post({ method: "notifications/message", params });
   }
 
   /** @param {{ width?: number, height?: number }} params */

@@ -1,5 +1,6 @@
 """Module scripts: imports of the View SDK, bundling with esbuild, and errors."""
 
+import re
 import stat
 import subprocess
 import sys
@@ -152,7 +153,8 @@ def test_a_classic_script_may_import_the_sdk_dynamically() -> None:
         ('import { Qqqqqqqq } from "fanlight"', '"fanlight" has no export "Qqqqqqqq". It has: App'),
         ('export { App } from "fanlight"', "has no effect in a View"),
         ('import("fanlight", {})', "cannot have options here"),
-        (f'import {{ useApp }} from "{PACKAGE}/react"', f'the import "{PACKAGE}/react" is not in the View SDK'),
+        (f'import x from "{PACKAGE}/server"', f'the import "{PACKAGE}/server" is not in the View SDK'),
+        (f'import {{ useApp }} from "{PACKAGE}/react"', "needs the React in your folder, and a View that is a string"),
         ('import x from "/x.js"', 'the import "/x.js" is an absolute path'),
         ('import "./x.js"', "a View that is a string has none. Save the View as an .html file"),
         ('import "three"', "a View that is a string has none"),
@@ -477,13 +479,105 @@ def test_a_missing_package_is_reported_with_the_command_that_installs_it(folder:
 
 
 @pytest.mark.process
-def test_the_react_hooks_raise_in_a_bundled_module(folder: Path) -> None:
-    with pytest.raises(BundleError, match=r'a\.js:2: the import ".*/react" is not in the View SDK'):
+def test_a_module_that_is_not_in_the_sdk_raises_in_a_bundled_module(folder: Path) -> None:
+    with pytest.raises(BundleError, match=r'a\.js:2: the import ".*/server" is not in the View SDK'):
         _bundle(
             folder,
             '<script type=module>import "./a.js"</script>',
-            a_js=f'\nimport {{ useApp }} from "{PACKAGE}/react"; useApp()',
+            a_js=f'\nimport {{ registerAppTool }} from "{PACKAGE}/server"; registerAppTool()',
         )
+
+
+# The hooks for React
+
+
+def _fake_react(folder: Path, name: str) -> None:
+    """Put a React into node_modules that can be told from others."""
+    react = folder / "node_modules" / "react"
+    react.mkdir(parents=True)
+    hooks = "".join(f'export const {hook} = () => "{name}";' for hook in ("useEffect", "useRef", "useState"))
+    (react / "index.js").write_text(hooks)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("specifier", "sdk"),
+    [(f"{PACKAGE}/react", PLAIN), (f"{PACKAGE}/react-with-deps", PLAIN), ("fanlight/react", SDK)],
+)
+def test_the_hooks_are_bundled_with_one_sdk(specifier: str, sdk: str, folder: Path) -> None:
+    """Also if the core is imported beside them, and though the published package may be installed."""
+    script = f'import {{ App as A, useApp }} from "{specifier}"; import {{ App as B }} from "{PACKAGE}"; useApp(A, B);'
+
+    made = _bundle(folder, f"<script type=module>{script}</script>")
+
+    assert made.html.count('const LATEST_PROTOCOL_VERSION="') == 1
+    assert "McpUiHostContextSchema" not in made.html
+    assert "var useApp = (" in made.html
+    assert "useHostFonts" not in made.html  # not used
+    assert re.search(rf"const {{App[^}}]*}} = {re.escape(sdk)};", made.html)
+    assert not [path for path in made.files if "ext-apps" in str(path)]
+
+
+@pytest.mark.process
+def test_the_same_files_make_the_same_document_with_hooks(folder: Path) -> None:
+    body = '<script type=module>(await import("fanlight/react")).useApp()</script>'
+    assert _bundle(folder, body).html == _bundle(folder, body).html
+
+
+@pytest.mark.process
+def test_the_hooks_use_the_react_of_the_author(tmp_path: Path) -> None:
+    """Goes red if they look for React from where they are: a View with two Reacts cannot call hooks."""
+    _fake_react(tmp_path, "outer")
+    (tmp_path / "node_modules" / ".bin").mkdir()
+    (tmp_path / "node_modules" / ".bin" / "esbuild").symlink_to(ROOT / "node_modules" / ".bin" / "esbuild")
+    folder = tmp_path / "ui"
+    _fake_react(folder, "inner")
+    script = 'import { useApp } from "fanlight/react"; import { useState } from "react"; useApp(useState);'
+
+    html = _bundle(folder, f"<script type=module>{script}</script>").html
+
+    assert html.count('var useState = () => "inner"') == 1
+    assert '"outer"' not in html
+
+    # Preact's build of the same hooks, as its documentation says.
+    (folder / "tsconfig.json").write_text('{"compilerOptions": {"paths": {"react": ["./compat.js"]}}}')
+    compat = (folder / "node_modules/react/index.js").read_text().replace("inner", "compat")
+    html = _bundle(folder, f"<script type=module>{script}</script>", compat_js=compat).html
+    assert html.count('var useState = () => "compat"') == 1
+    assert '"inner"' not in html
+
+
+@pytest.mark.process
+def test_an_import_map_may_send_react_to_a_declared_domain(folder: Path) -> None:
+    url = "https://esm.example/react"
+    body = (
+        f'<script type=importmap>{{"imports": {{"react": "{url}"}}}}</script>'
+        '<script type=module>import { useApp } from "fanlight/react"; useApp();</script>'
+    )
+
+    html = _bundle(folder, body, Csp(resource_domains=["https://esm.example"])).html
+
+    assert re.search(r'import \{[^}]*useState[^}]*\} from "react"', html)
+
+
+@pytest.mark.process
+def test_a_hook_that_does_not_exist_raises_with_its_line(folder: Path) -> None:
+    message = rf'a\.js:2: "{PACKAGE}/react" has no export "useHostStyle"\. Did you mean "useHostStyles"'
+    with pytest.raises(BundleError, match=message):
+        _bundle(
+            folder,
+            '<script type=module>import "./a.js"</script>',
+            a_js=f'\nimport {{ useHostStyle }} from "{PACKAGE}/react"; useHostStyle()',
+        )
+
+
+@pytest.mark.process
+def test_hooks_without_react_raise_with_the_install_command(tmp_path: Path) -> None:
+    (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
+    (tmp_path / "node_modules" / ".bin" / "esbuild").symlink_to(ROOT / "node_modules" / ".bin" / "esbuild")
+    message = r'view\.html:3: esbuild: Could not resolve "react"\. Install it with `npm install react`\.$'
+    with pytest.raises(BundleError, match=message):
+        _bundle(tmp_path, '\n<script type=module>import { useApp } from "fanlight/react"; useApp()</script>')
 
 
 @pytest.mark.usefixtures("no_esbuild")
@@ -493,6 +587,7 @@ def test_the_react_hooks_raise_in_a_bundled_module(folder: Path) -> None:
         ('import "./b.js"', 'the script imports the file "./b.js".*npm install --save-dev esbuild`.*PATH.*Vite'),
         ('import "three/x.js"', 'the script imports the package "three".*npm install --save-dev three esbuild`'),
         ('import "@a/b"', 'the script imports the package "@a/b".*npm install --save-dev @a/b esbuild`'),
+        ('import "fanlight/react"', 'the script imports the hooks of "fanlight/react".*react react-dom esbuild`'),
     ],
 )
 def test_without_esbuild_the_error_has_the_import_and_the_install_command(

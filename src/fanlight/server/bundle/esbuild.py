@@ -8,10 +8,12 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
+from fanlight import browser
 from fanlight.protocol.errors import BundleError
 from fanlight.protocol.source_lines import Run
+from fanlight.server.bundle.sdk import REACT_HOOKS, no_export
 from fanlight.server.bundle.source_map import in_development, of_source_map
 from fanlight.temporary import TemporaryFolder
 
@@ -19,12 +21,17 @@ TIMEOUT = 60.0  # seconds after which esbuild is stopped, per script
 
 _LOCATION = re.compile(r"^ {4}(.+):([0-9]+):[0-9]+:$", re.MULTILINE)
 _ERROR = re.compile(r"^\S+ \[ERROR\] (.+)$", re.MULTILINE)
+_NO_EXPORT = re.compile(r'No matching export in "([^"]+)" for import "([^"]+)"')
 _UNRESOLVED = re.compile(r'Could not resolve "([^"]+)"')
 _NODE_MODULE = re.compile(
     r"node:.+|(assert|async_hooks|buffer|child_process|cluster|console|constants|crypto|dgram|diagnostics_channel|dns|"
     r"domain|events|fs|http|http2|https|inspector|module|net|os|path|perf_hooks|process|punycode|querystring|readline|"
     r"repl|stream|string_decoder|sys|timers|tls|trace_events|tty|url|util|v8|vm|wasi|worker_threads|zlib)(/.*)?"
 )
+# What the hooks import as React. esbuild resolves aliases in the author's folder, with the `paths` of tsconfig.json, so
+# that the hooks, which are elsewhere, and the View have the same React.
+_REACT: Final = "fanlight:react"
+_ALIASED = re.compile(rf' \(originally "{_REACT}"\)')
 _IMAGES = ("apng", "avif", "gif", "jpeg", "jpg", "png", "svg", "webp")
 
 
@@ -75,10 +82,11 @@ def run_esbuild(program: str, entry: Entry, external: Iterable[str]) -> Output:
     """Bundle a script with its imports, except those of the `external` specifiers."""
     with TemporaryFolder() as folder:
         script, metafile = folder.path / "script.js", folder.path / "meta.json"
-        done = _run([program, *_options(entry, external), f"--outfile={script}", f"--metafile={metafile}"], entry)
+        options = (*_options(entry, external), *_hooks(folder.path))
+        done = _run([program, *options, f"--outfile={script}", f"--metafile={metafile}"], entry)
         if done.returncode:
-            raise _error(entry, done.stderr.decode("utf-8", "replace"))
-        output = _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()))
+            raise _error(entry, done.stderr.decode("utf-8", "replace"), folder.path)
+        output = _output(entry, script.read_bytes().decode("utf-8"), json.loads(metafile.read_bytes()), folder.path)
         if not in_development():
             return output
         map = json.loads(script.with_name("script.js.map").read_bytes())
@@ -107,6 +115,25 @@ def _options(entry: Entry, external: Iterable[str]) -> list[str]:
     return [*options, f"--sourcefile={entry.path.name}"]
 
 
+def _hooks(folder: Path) -> list[str]:
+    """Write the hooks for React into a folder, and return the options with which scripts find them there."""
+    options = [f"--alias:{_REACT}=react"]
+    for specifier, sdk in REACT_HOOKS.items():
+        path = _hooks_path(folder, sdk)
+        path.write_text(browser.react_hooks(sdk, _REACT), encoding="utf-8")
+        options.append(f"--alias:{specifier}={path}")
+    return options
+
+
+def _hooks_path(folder: Path, sdk: str) -> Path:
+    return folder / f"{sdk.replace('/', '-')}-react.js"
+
+
+def _is_ours(name: str, folder: Path) -> bool:
+    """Return whether a path in the output of esbuild is in our temporary folder, whose name is unique."""
+    return folder.name in Path(name).parts
+
+
 def _run(command: list[str], entry: Entry) -> subprocess.CompletedProcess[bytes]:
     # Blank lines before the script give it the line numbers of the document.
     text = b"" if entry.text is None else b"\n" * (entry.line - 1) + entry.text.encode("utf-8")
@@ -120,12 +147,18 @@ def _run(command: list[str], entry: Entry) -> subprocess.CompletedProcess[bytes]
         raise BundleError(entry.path, entry.line, message) from None
 
 
-def _error(entry: Entry, log: str) -> BundleError:
+def _error(entry: Entry, log: str, folder: Path) -> BundleError:
     found = _ERROR.search(log)
-    message = (found[1] if found else log).strip().rstrip(":")
+    message = _ALIASED.sub("", (found[1] if found else log).strip().rstrip(":"))
     path, line = entry.path, entry.line
-    if location := _LOCATION.search(log):
+    location = _LOCATION.search(log)
+    if location and not _is_ours(location[1], folder):
         path, line = _path(entry, location[1]), int(location[2])
+    missing = _NO_EXPORT.search(message)
+    if missing and _is_ours(missing[1], folder):
+        file = Path(missing[1]).name
+        specifier = next(each for each, sdk in REACT_HOOKS.items() if _hooks_path(folder, sdk).name == file)
+        return BundleError(path, line, no_export(specifier, missing[2], browser.react_hooks_exports()))
     unresolved = _UNRESOLVED.search(message)
     if unresolved and is_node_module(unresolved[1]):
         message += f". {node_module_error(unresolved[1])}"
@@ -157,12 +190,18 @@ def _path(entry: Entry, name: str) -> Path:
     )
 
 
-def _output(entry: Entry, text: str, meta: dict[str, dict[str, dict[str, list[dict[str, object]]]]]) -> Output:
+def _output(
+    entry: Entry, text: str, meta: dict[str, dict[str, dict[str, list[dict[str, object]]]]], folder: Path
+) -> Output:
     files: list[Path] = []
     external: list[tuple[Path, str]] = []
     imported: dict[str, Stylesheet] = {}
     for name, module in meta["inputs"].items():
         if name.startswith("(disabled):"):
+            continue
+        if _is_ours(name, folder):
+            # The name of the folder is random, and the same files make the same document.
+            text = text.replace(name, Path(name).name)
             continue
         path = _path(entry, name)
         if entry.text is None or path != entry.path:

@@ -24,7 +24,7 @@ from fanlight.server.bundle.imports import Import, find_imports
 from fanlight.server.bundle.javascript import JavaScriptError
 from fanlight.server.bundle.reference import References
 from fanlight.server.bundle.script import script_text
-from fanlight.server.bundle.sdk import MODULES, PACKAGE, Fail, use_sdk
+from fanlight.server.bundle.sdk import MODULES, PACKAGE, REACT_HOOKS, Fail, use_sdk
 from fanlight.server.bundle.source import Source, decode
 from fanlight.server.bundle.source_map import in_development, name_of
 from fanlight.server.bundle.stylesheet import Sheet, merge_file
@@ -54,7 +54,7 @@ class Modules:
     def add_import_map(self, source: Source) -> None:
         """Record the specifiers that an import map maps to declared domains. Those of the SDK are ignored."""
         for specifier, address in _mappings(source):
-            if specifier in MODULES:
+            if specifier in MODULES or specifier in REACT_HOOKS:
                 continue
             pos = max(source.text.find(json.dumps(specifier)), 0)
             if not isinstance(address, str) or not _URL.match(address):
@@ -115,16 +115,19 @@ class Modules:
             return True
         if specifier.startswith("/"):
             raise source.error(pos, f'the import "{specifier}" is an absolute path. Write a relative path.')
-        if specifier.startswith((f"{PACKAGE}/", "fanlight/")):
+        is_hooks = specifier in REACT_HOOKS
+        if not is_hooks and specifier.startswith((f"{PACKAGE}/", "fanlight/")):
             raise source.error(
                 pos,
                 f'the import "{specifier}" is not in the View SDK that Fanlight inlines. Import from one of '
-                f"{', '.join(MODULES)}, or build the View with the npm package and Vite into a single file.",
+                f"{', '.join([*MODULES, *REACT_HOOKS])}, or build the View with the npm package and Vite into a "
+                "single file.",
             )
         if source.folder is None:
+            relative = "needs the React in your folder" if is_hooks else "is relative to a folder"
             raise source.error(
                 pos,
-                f'the import "{specifier}" is relative to a folder, and a View that is a string has none. '
+                f'the import "{specifier}" {relative}, and a View that is a string has none. '
                 "Save the View as an .html file.",
             )
         return False
@@ -244,6 +247,8 @@ def _need(found: Import) -> str:
         return _needs_esbuild(f'the script imports the file "{found.specifier}"')
     if is_node_module(found.specifier):
         return f"{node_module_error(found.specifier)}."
+    if found.specifier in REACT_HOOKS:
+        return _needs_esbuild(f'the script imports the hooks of "{found.specifier}"', "react", "react-dom")
     package = package_name(found.specifier)
     return _needs_esbuild(f'the script imports the package "{package}"', package)
 

@@ -35,6 +35,9 @@ MODULES: Final = {
 }
 """The modules of the SDK by specifier. Only those that a document imports are inlined, besides view.js."""
 
+REACT_HOOKS: Final = {f"{PACKAGE}/react": PACKAGE, f"{PACKAGE}/react-with-deps": PACKAGE, "fanlight/react": "fanlight"}
+"""The modules of hooks for React, each with the module of the SDK that it imports. esbuild bundles them."""
+
 Fail = Callable[[Import, str, str], BundleError]  # (the import, the invalid name, the message)
 
 
@@ -92,7 +95,12 @@ def _check(found: Import, fail: Fail) -> None:
     exports = MODULES[package].exports()
     for name, _ in found.names:
         if name not in exports:
-            raise fail(found, name, f'"{package}" has no export "{name}". {_advice(name, exports)}')
+            raise fail(found, name, no_export(package, name, exports))
+
+
+def no_export(specifier: str, name: str, exports: tuple[str, ...]) -> str:
+    """Return the message for an import of a name that a module does not export."""
+    return f'"{specifier}" has no export "{name}". {_advice(name, exports)}'
 
 
 def _advice(name: str, exports: tuple[str, ...]) -> str:

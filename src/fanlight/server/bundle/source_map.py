@@ -62,8 +62,12 @@ def write(html: str, source: Source, runs: list[Run]) -> None:
 
 
 def of_source_map(content: Mapping[str, Any], beside: Path, folder: Path) -> tuple[Run, ...]:
-    """Return the runs of a script from its source map, in which paths are relative to `beside`."""
-    names = [name_of(os.path.normpath(beside / source), folder) for source in content["sources"]]
+    """Return the runs of a script from its source map, in which paths are relative to `beside`.
+
+    The sources in `beside` itself, a temporary folder, are not files of the author.
+    """
+    paths = [Path(os.path.normpath(beside / source)) for source in content["sources"]]
+    names = ["" if path.parent == beside else name_of(path, folder) for path in paths]
     runs: list[Run] = []
     file = source = 0
     for number, text in enumerate(content["mappings"].split(";"), 1):
@@ -73,7 +77,7 @@ def of_source_map(content: Mapping[str, Any], beside: Path, folder: Path) -> tup
             if len(fields) >= 4:
                 file, source = file + fields[1], source + fields[2]
                 first = first or (file, source)
-        if first is None:
+        if first is None or not names[first[0]]:
             runs.append(Run(number, 1, "", 0))
         else:
             runs.append(Run(number, 1, names[first[0]], first[1] + 1))
