@@ -29,7 +29,9 @@ BELOW: dict[str, set[str]] = {
     "probe": {"protocol", "server", "rules"},
     "install": {"protocol", "host", "dev", "signals"},
     "__init__": {"protocol", "server", "lazy_exports"},
-    "cli": {"inspector", "install", "chat", "check", "testing", "probe", "protocol", "host", "dev", "signals"},
+    "cli": {
+        *("browser", "inspector", "install", "chat", "check", "testing", "probe", "protocol", "host", "dev", "signals"),
+    },
 }
 """What each package or module may import. Names from `fanlight` itself, such as `Apps`, count as `__init__`."""
 

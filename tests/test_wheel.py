@@ -30,7 +30,14 @@ def files(folder: Path) -> set[str]:
 def test_the_wheel_has_what_browsers_load_and_the_types_for_it(wheel: set[str]) -> None:
     browser = files(PACKAGE / "fanlight" / "browser")
     assert browser <= wheel
-    types = {"view.d.ts", "types/mcp-app.d.ts", "types/mcp-app-react.d.ts"}
+    types = {
+        "view.d.ts",
+        "view-react.d.ts",
+        "types/mcp-app.d.ts",
+        "types/view-tsconfig.json",
+        "types/mcp-app-react.d.ts",
+        "types/mcp-app-react.js",
+    }
     scripts = PAGE_SCRIPTS | {"sandbox.js", "view.js"}
     assert {f"fanlight/browser/{name}" for name in types | scripts | {"proxy.html"}} <= browser
 

@@ -82,6 +82,16 @@ Serve an app that tests the host that shows it: each rule of MCP Apps for hosts,
 Ask the model to call probe_host. See docs/how-to/probe-a-host.md.
 """
 
+_TYPES = """\
+Write the types of the View SDK into a folder of a project in TypeScript, or those of <mcp-app> for the pages of a host,
+with a component for React.
+
+  fanlight types                              for Views: into fanlight-types/, which tsconfig.json extends
+  fanlight types --host web/src/fanlight      for the pages of a host: <mcp-app>, and <McpApp> for React
+
+Files of an earlier version are replaced.
+"""
+
 Run = Callable[[argparse.Namespace, Sequence[str]], int]
 """Runs a command with its options and the command line after `--`, and returns the exit code."""
 
@@ -101,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_shot(commands)
     _add_install(commands)
     _add_probe(commands)
+    _add_types(commands)
     options = parser.parse_args(given)
     if options.version:
         from fanlight import __version__
@@ -432,3 +443,27 @@ def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+# fanlight types
+
+
+def _add_types(commands: Any) -> None:
+    types = _add(commands, "types", _types, help="write the types of the View SDK, or of <mcp-app>", description=_TYPES)
+    types.add_argument(
+        "folder", nargs="?", type=Path, default=Path("fanlight-types"), help="where to write (default: fanlight-types)"
+    )
+    types.add_argument("--host", action="store_true", help="for pages that show Views, instead of Views")
+
+
+def _types(options: argparse.Namespace, command: Sequence[str]) -> int:
+    from fanlight.browser.types import write_page_types, write_view_types
+
+    write = write_page_types if options.host else write_view_types
+    try:
+        for path in write(options.folder):
+            print(path)
+    except OSError as error:
+        print(f"fanlight types: cannot write to {options.folder}: {error.strerror}", file=sys.stderr)
+        return 3
+    return 0

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pytest
 
+from fanlight.cli import main
 from support.docs import ROOT
 from support.node import node, node_module
 
@@ -29,7 +30,7 @@ await app.close();
 REACT = """
 import { useRef } from "react";
 import type { McpApp } from "./mcp-app";
-import type {} from "./mcp-app-react";
+import { McpApp as Component } from "./mcp-app-react";
 
 export const Card = ({ view, token }: { view: string; token: string }) => {
   const app = useRef<McpApp>(null);
@@ -39,6 +40,9 @@ export const Card = ({ view, token }: { view: string; token: string }) => {
       <mcp-grants src="/apps" />
       <mcp-app ref={app} key={view} view={view} token={token} src="/apps" theme="dark" max-height={300}
         onmcp-error={({ detail }) => console.warn(detail.reason.length)} className="card" LINE />
+      <Component ref={app} key={view} view={view} token={token} theme="dark" maxHeight={300} className="card"
+        onError={({ detail }) => console.warn(detail.reason.length)} onDisplayMode={({ detail }) => detail.mode}
+        onClick={(event) => event.currentTarget.reopen()} PROPERTY />
     </>
   );
 };
@@ -56,16 +60,26 @@ REACT_LINES = {
     'viwe="x"': "TS2322",
     "onmcp-size={({ detail }) => detail.width}": "TS2339",
 }
+COMPONENT_PROPERTIES = {
+    'consent="modal"': "TS2322",
+    "onErorr={() => {}}": "TS2322",
+    "onSize={({ detail }) => detail.width}": "TS2339",
+}
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The errors of the compiler for a page with each line, from one run because starting it takes seconds."""
     folder = tmp_path_factory.mktemp("pages")
-    for name in ("mcp-app.d.ts", "mcp-app-react.d.ts"):
-        (folder / name).write_text(TYPES.joinpath(name).read_text("utf-8"), encoding="utf-8")
+    assert main(["types", "--host", str(folder)]) == 0
     sources = {f"page{number}.ts": (line, PAGE + line) for number, line in enumerate(PAGE_LINES)}
-    sources |= {f"react{n}.tsx": (f"react {line}", REACT.replace("LINE", line)) for n, line in enumerate(REACT_LINES)}
+    page = REACT.replace("PROPERTY", "")
+    sources |= {f"react{n}.tsx": (f"react {line}", page.replace("LINE", line)) for n, line in enumerate(REACT_LINES)}
+    page = REACT.replace("LINE", "")
+    sources |= {
+        f"component{number}.tsx": (f"component {line}", page.replace("PROPERTY", line))
+        for number, line in enumerate(COMPONENT_PROPERTIES)
+    }
     for name, (_, source) in sources.items():
         (folder / name).write_text(source, encoding="utf-8")
     react = node_module("@types/react")
@@ -106,6 +120,12 @@ def test_a_page_with_react_is_checked(line: str, compiled: dict[str, list[str]])
     assert compiled[f"react {line}"] == ([] if error is None else [error])
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("line", COMPONENT_PROPERTIES)
+def test_a_page_with_the_component_is_checked(line: str, compiled: dict[str, list[str]]) -> None:
+    assert compiled[f"component {line}"] == [COMPONENT_PROPERTIES[line]]
+
+
 def declared(interface: str) -> set[str]:
     """Return the names of the members of an interface."""
     body = DECLARED.partition(f"interface {interface} ")[2].partition("\n}")[0]
@@ -120,6 +140,13 @@ def documented(title: str, pattern: str) -> set[str]:
 def test_the_types_have_every_event_that_the_element_fires() -> None:
     fired = set(re.findall(r'#fire\("([\w-]+)"', ELEMENT))
     assert declared("McpAppEventMap") == fired == documented("Events", r"^\| `([\w-]+)` \|")
+
+
+def test_the_component_has_a_property_for_every_event() -> None:
+    component = TYPES.joinpath("mcp-app-react.js").read_text("utf-8")
+    events = dict(re.findall(r'^  (on\w+): "([\w-]+)",$', component, re.MULTILINE))
+    assert set(events.values()) == declared("McpAppEventMap")
+    assert {f"on{type.removeprefix('mcp-').title().replace('-', '')}": type for type in events.values()} == events
 
 
 def test_the_types_have_every_attribute_and_method_of_the_reference() -> None:

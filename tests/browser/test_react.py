@@ -24,6 +24,9 @@ from support.wire import serving_pages
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
+COMPONENT_PAGE = """<!doctype html><html lang="en"><title>Notes</title><link rel="icon" href="data:,">
+<script type="application/json" id="calls">%s</script><div id="root"></div><script src="/product.js"></script>"""
+
 PAGE = """<!doctype html><html lang="en"><title>Product</title><link rel="icon" href="data:,">
 <script type="module" src="/apps/mcp-app.js"></script><script type="application/json" id="calls">%s</script>
 <div id="root"></div><script src="/product.js"></script>"""
@@ -40,9 +43,9 @@ await app.connect();
 
 
 @functools.cache
-def product(mode: str) -> str:
-    """Bundle the page's script with React, as it is for developers or for users."""
-    entry = str(Path(__file__).with_name("react_page.jsx"))
+def product(mode: str, name: str = "react_page.jsx") -> str:
+    """Bundle a page's script with React, as it is for developers or for users."""
+    entry = str(Path(__file__).with_name(name))
     environment = f'--define:process.env.NODE_ENV="{mode}"'
     return run_esbuild(entry, "--bundle", "--format=iife", "--jsx=automatic", environment)
 
@@ -59,15 +62,17 @@ def notes() -> MCPServer[Any]:
 
 
 @asynccontextmanager
-async def chat(browser: Browser, host: Host, mode: str = "production") -> AsyncIterator[tuple[Page, list[str]]]:
+async def chat(
+    browser: Browser, host: Host, mode: str = "production", html: str = PAGE, name: str = "react_page.jsx"
+) -> AsyncIterator[tuple[Page, list[str]]]:
     """Open a page with the Views of two calls."""
 
     async def page(request: Request) -> Response:
         calls = [await call_tool(host, "notes", "show_note", {"text": text}, conversation="c1") for text in "AB"]
-        return HTMLResponse(PAGE % json.dumps([{"view": call.view, "token": call.token} for call in calls]))
+        return HTMLResponse(html % json.dumps([{"view": call.view, "token": call.token} for call in calls]))
 
     async def script(request: Request) -> Response:
-        return Response(product(mode), media_type="text/javascript")
+        return Response(product(mode, name), media_type="text/javascript")
 
     app = host.wrap(Starlette(routes=[Route("/", page), Route("/product.js", script)]))
     with serving_pages(app) as address:
@@ -128,3 +133,33 @@ async def test_a_view_that_was_closed_by_the_page_does_not_come_back(browser: Br
         assert [context["content"][0]["text"] for context in await context_of(host, "c1")] == ["shown: B"]
         await first.evaluate("element => document.body.append(element)")
         await expect(page.get_by_role("alert").last).to_have_text("This View was closed.")
+
+
+@pytest.mark.parametrize("mode", ["development", "production"])
+async def test_the_component_shows_a_view_and_passes_on_its_events(mode: str, browser: Browser) -> None:
+    host = Host({"notes": notes()})
+    async with chat(browser, host, mode, COMPONENT_PAGE, "react_component.jsx") as (page, problems):
+        await expect_notes(page, "A")
+        element = page.locator("mcp-app")
+        await expect(page.locator("output")).to_have_text("mcp-ready, shown: A")
+        await expect(element).to_have_class("card")
+        assert await page.locator("script[src$='/apps/mcp-app.js']").count() == 1
+        assert await element.evaluate("element => element.getAttributeNames().sort()") == [
+            "class",
+            "src",
+            "theme",
+            "token",
+            "view",
+        ]
+
+        # The callbacks of the latest render are called, and another View is shown in the same place.
+        await page.get_by_role("button", name="Prefix").click()
+        await expect(element).to_have_attribute("max-height", "200")
+        await page.get_by_role("button", name="Next").click()
+        await expect_notes(page, "B")
+        await expect(page.locator("output")).to_have_text("mcp-ready, shown: A, mcp-ready, again: shown: B")
+
+        await page.get_by_role("button", name="Close").click()
+        await expect(element).to_have_count(0)
+        assert [context["content"][0]["text"] for context in await context_of(host, "c1")] == ["shown: A"]
+        assert problems == []
