@@ -1,5 +1,6 @@
 """Views written with React, Preact, Solid, Vue and Svelte: the same with view.js and with the published package."""
 
+import itertools
 import json
 import subprocess
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ from fanlight.protocol.csp import Csp
 from fanlight.server.bundle import bundle_file
 from support.browser import problems_of, view_frames
 from support.calls import call_tool
-from support.node import ROOT, node, run_esbuild
+from support.node import ROOT, node, node_module, run_esbuild
 from support.program import chat_page
 from support.stage import on_stage
 from support.wire import UI, in_memory, serving_pages
@@ -122,14 +123,16 @@ async def test_a_view_works_in_the_published_bridge(name: str, documents: dict[s
 
 
 @asynccontextmanager
-async def hosted(browser: Browser, html: str) -> AsyncIterator[tuple[FrameLocator, list[Any], list[str]]]:
+async def hosted(
+    browser: Browser, made: MCPServer[Any], tool: str, arguments: dict[str, str]
+) -> AsyncIterator[tuple[FrameLocator, list[Any], list[str]]]:
     """Show a View in our host, and collect the messages to the conversation and the errors of the page."""
-    host = Host({"time": server(html)}, policy=Policy(dict.fromkeys(("tools", "links", "messages"), "allow")))
+    host = Host({"time": made}, policy=Policy(dict.fromkeys(("tools", "links", "messages"), "allow")))
     messages: list[Any] = []
     host.on_message(lambda message: messages.append(message.content))
 
     async def page(request: Request) -> Response:
-        call = await call_tool(host, "time", "get_time", {"zone": "Europe/Paris"}, conversation="c1")
+        call = await call_tool(host, "time", tool, arguments, conversation="c1")
         return HTMLResponse(chat_page(call))
 
     with serving_pages(host.wrap(Starlette(routes=[Route("/", page)]))) as address:
@@ -146,12 +149,48 @@ async def hosted(browser: Browser, html: str) -> AsyncIterator[tuple[FrameLocato
 
 @pytest.mark.parametrize("name", ALL)
 async def test_a_view_works_in_our_host(name: str, documents: dict[str, str], browser: Browser) -> None:
-    async with hosted(browser, documents[name]) as (view, messages, problems):
+    made = server(documents[name])
+    async with hosted(browser, made, "get_time", {"zone": "Europe/Paris"}) as (view, messages, problems):
         await expect_call(view)
         assert messages == [[{"type": "text", "text": "What time is it?"}]]
         await view.owner.page.locator("mcp-app").evaluate("element => element.setAttribute('theme', 'dark')")
         await expect(view.locator("#theme")).to_have_text("dark")
         assert problems == []
+
+
+def published_server(html: str) -> MCPServer[Any]:
+    """Return a server with the tool that the published examples call. Each call has a number."""
+    made: MCPServer[Any] = MCPServer("time")
+    apps = Apps(made)
+    numbers = itertools.count(1)
+
+    @apps.tool(name="get-time", view=View.html(html, uri="ui://time/view"))
+    def get_time() -> str:
+        return f"call {next(numbers)}"
+
+    return made
+
+
+async def expect_published(view: FrameLocator, framework: str) -> None:
+    shown = view.locator("p", has_text="Server Time:").locator("code")
+    await expect(shown).to_have_text("call 1")
+    await view.get_by_role("button", name="Get Server Time").click()
+    # The View for Vue keeps its App in a ref, through whose proxy the published package cannot be called.
+    await expect(shown).to_have_text("[ERROR]" if framework == "vue" else "call 2")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_the_view_of_a_published_example_works_in_both_hosts(framework: str, browser: Browser) -> None:
+    html = node_module(f"@modelcontextprotocol/server-basic-{framework}/dist/mcp-app.html").read_text(encoding="utf-8")
+    made = published_server(html)
+    async with (
+        in_memory(made, "2025-11-25", UI) as client,
+        on_stage(browser, html, client, bridge="ext-apps-2") as stage,
+    ):
+        await stage.run("get-time", {})
+        await expect_published(stage.view, framework)
+    async with hosted(browser, published_server(html), "get-time", {}) as (view, _, _):
+        await expect_published(view, framework)
 
 
 def _hooks(sdk: str) -> str:
