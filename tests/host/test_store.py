@@ -2,9 +2,13 @@
 
 import sqlite3
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
 import pytest
 
 from fanlight.host import Host
@@ -21,6 +25,7 @@ from fanlight.host.store.base import (
 from fanlight.host.store.open import open_store
 from fanlight.host.store.schema import MIGRATIONS
 from fanlight.host.store.sqlite import SqliteStore
+from fanlight.host.store.worker_thread import WorkerThread
 
 pytestmark = pytest.mark.anyio
 
@@ -155,3 +160,33 @@ def test_a_file_that_is_not_a_database_is_a_store_error_and_stays_as_it_is(tmp_p
     with pytest.raises(StoreError, match=r"notes\.txt: file is not a database\."):
         Host({}, store=f"sqlite:///{path}")
     assert path.read_text(encoding="utf-8") == "Buy milk. " * 100
+
+
+async def test_the_store_runs_one_call_at_a_time_and_finishes_it_although_its_caller_was_cancelled() -> None:
+    """Goes red if a cancelled caller leaves before its call has ended: a write would then seem not to be made."""
+    thread = WorkerThread("test")
+    ended: list[str] = []
+    began, may_end = anyio.Event(), threading.Event()
+
+    def slow() -> None:
+        anyio.from_thread.run_sync(began.set, token=token)
+        may_end.wait(30)
+        ended.append("slow")
+
+    async def call() -> None:
+        await thread.run(slow)
+        ended.append("after slow")
+
+    token = anyio.lowlevel.current_token()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        with anyio.fail_after(30):
+            await began.wait()
+        tasks.cancel_scope.cancel()
+        may_end.set()
+    assert ended[0] == "slow"
+    with pytest.raises(ZeroDivisionError):
+        await thread.run(lambda: 1 / 0)
+    assert await thread.run(len, "abc") == 3
+    thread.stop()
+    thread.stop()

@@ -55,6 +55,7 @@ COLUMNS: Final = (
 )
 """The fields of a `ViewRecord`, which are the columns of `views`."""
 
+_FIELDS: Final = frozenset(COLUMNS)
 _JSON: Final = frozenset({"arguments", "result", "context", "state", "session", "tools", "data"})
 _FLAGS: Final = frozenset({"context_is_new", "closed", "shown"})
 _SUMMARY: Final = (
@@ -63,6 +64,8 @@ _SUMMARY: Final = (
     " holder, shown"
 )
 _PAGE_SIZE: Final = 1000
+_BATCH: Final = 50
+"""How many audit records one statement writes at most. A statement has few enough values for every database."""
 
 
 class SqlStore(ABC):
@@ -245,11 +248,7 @@ class SqlStore(ABC):
     # The audit
 
     async def record(self, records: Sequence[AuditRecord]) -> None:
-        names = ", ".join(map(_quoted, AuditRecord._fields))
-        query = f"insert into audit ({names}) values ({places(AuditRecord._fields)})"  # noqa: S608  constant names
-        await self._write(
-            [(query, [*map(encodable, record[:-1]), to_column("data", record.data)]) for record in records]
-        )
+        await self._write([_insertion(records[start : start + _BATCH]) for start in range(0, len(records), _BATCH)])
 
     async def records(self, query: AuditQuery) -> AsyncIterator[AuditRecord]:
         names = [name for name in QUERY_FIELDS if getattr(query, name) is not None]
@@ -307,8 +306,8 @@ class SqlStore(ABC):
 
 def check_changes(changes: Mapping[str, Any]) -> None:
     """Raise unless all changes are of fields of a `ViewRecord`."""
-    if not set(changes) <= set(COLUMNS):
-        unknown = ", ".join(sorted(set(changes) - set(COLUMNS)))
+    if not changes.keys() <= _FIELDS:
+        unknown = ", ".join(sorted(changes.keys() - _FIELDS))
         raise ArgumentError(f"changes has {unknown}, expected fields of ViewRecord: {', '.join(COLUMNS)}.")
 
 
@@ -324,7 +323,9 @@ def places(names: Iterable[str]) -> str:
 
 def encodable(value: Any) -> Any:
     """Return a value that UTF-8 can encode: half a surrogate pair is replaced by its escape."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-8", "backslashreplace").decode()
 
 
 def to_column(column: str, value: Any) -> Any:
@@ -349,6 +350,17 @@ def to_record(row: dict[str, Any]) -> ViewRecord:
 
 def _quoted(column: str) -> str:
     return '"user"' if column == "user" else column  # a reserved word in PostgreSQL
+
+
+_AUDIT_COLUMNS: Final = ", ".join(map(_quoted, AuditRecord._fields))
+_AUDIT_PLACES: Final = f"({places(AuditRecord._fields)})"
+
+
+def _insertion(records: Sequence[AuditRecord]) -> Statement:
+    """Return the statement that writes audit records."""
+    rows = ", ".join([_AUDIT_PLACES] * len(records))
+    values = [value for record in records for value in (*map(encodable, record[:-1]), to_column("data", record.data))]
+    return f"insert into audit ({_AUDIT_COLUMNS}) values {rows}", values  # noqa: S608  constant names
 
 
 def _grant_row(grant: Grant) -> list[Any]:

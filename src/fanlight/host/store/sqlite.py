@@ -10,13 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-import anyio
-import anyio.to_thread
-
 from fanlight.host.errors import StoreError
 from fanlight.host.store.base import ErasedView, Selection
 from fanlight.host.store.schema import migrate
 from fanlight.host.store.sql import Row, SqlStore, Statement
+from fanlight.host.store.worker_thread import WorkerThread
 from fanlight.protocol.errors import sentence
 
 Result = TypeVar("Result")
@@ -36,7 +34,7 @@ class SqliteStore(SqlStore):
         self._path = str(path)
         with self._reporting():
             self._database = SqliteDatabase(self._path, timeout)
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._thread: WorkerThread | None = None
 
     async def _query(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
         return await self._in_thread(self._database.query, query, values)
@@ -45,10 +43,12 @@ class SqliteStore(SqlStore):
         await self._in_thread(self._database.write, statements)
 
     async def _in_thread(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(1)  # the connection is used by one thread at a time
-        with self._reporting():
-            return await anyio.to_thread.run_sync(work, *arguments, limiter=self._limiter)
+        if self._thread is None:
+            self._thread = WorkerThread(f"fanlight {self._path}")
+        try:
+            return await self._thread.run(work, *arguments)
+        except sqlite3.DatabaseError as error:
+            raise self._explained(error) from error
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -56,11 +56,14 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError):  # a mistake of ours
-                raise
-            folder = Path(self._path).parent
-            missing = "" if folder.is_dir() else f" There is no folder {str(folder)!r}: create it."
-            raise StoreError(f"{self._path}: {sentence(error)}{missing}") from error
+            raise self._explained(error) from error
+
+    def _explained(self, error: sqlite3.DatabaseError) -> Exception:
+        if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError):  # a mistake of ours
+            return error
+        folder = Path(self._path).parent
+        missing = "" if folder.is_dir() else f" There is no folder {str(folder)!r}: create it."
+        return StoreError(f"{self._path}: {sentence(error)}{missing}")
 
     async def erase_views(self, selection: Selection) -> list[ErasedView]:
         erased = await super().erase_views(selection)
@@ -80,34 +83,33 @@ class SqliteStore(SqlStore):
         await self._query("pragma wal_checkpoint(truncate)")
 
     async def close(self) -> None:
-        if self._limiter is not None:
+        if self._thread is not None:
             await self._in_thread(self._database.close)
-            self._limiter = None  # it belongs to one event loop
+            thread, self._thread = self._thread, None
+            thread.stop()
         self._database.close()
 
 
 class SqliteDatabase:
-    """A connection to a SQLite file, or to a database in memory, for one thread at a time."""
+    """A connection to a SQLite file, for one thread at a time."""
 
-    def __init__(self, path: str | None, timeout: float = 0.0) -> None:
+    def __init__(self, path: str, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        if self._path is not None and not Path(self._path).exists():
+        if not Path(self._path).exists():
             # It will have what users see, and their credentials. SQLite gives its other files the same mode.
             with suppress(OSError):  # SQLite reports what is wrong with the path
                 Path(self._path).touch(mode=0o600)
-        connection = sqlite3.connect(
-            self._path or ":memory:", timeout=self._timeout, check_same_thread=False, isolation_level=None
-        )
+        connection = sqlite3.connect(self._path, timeout=self._timeout, check_same_thread=False, isolation_level=None)
         try:
             connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = normal")
             connection.execute("pragma secure_delete = on")  # what is erased is overwritten in the file
-            migrate(connection, str(self._path))
+            migrate(connection, self._path)
         except BaseException:
             connection.close()
             raise
@@ -140,7 +142,7 @@ class SqliteDatabase:
         return self._connection
 
     def close(self) -> None:
-        """Close the connection. The next use opens it again, and a database in memory is then empty."""
+        """Close the connection. The next use opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
