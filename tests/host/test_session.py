@@ -1,5 +1,6 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -37,6 +38,7 @@ class Backend:
         self.calls: list[Any] = []
         self.fails: Exception | None = None
         self.hangs = False
+        self.asks = False
         self.tools_changed = 0
         self.written: list[Any] = []
         self.cancelled = anyio.Event()
@@ -69,8 +71,12 @@ class Backend:
     async def add_message(self, session: Session, role: str, content: tuple[dict[str, Any], ...]) -> None:
         await self._note("message", content)
 
-    async def update_context(self, session: Session, update: dict[str, Any]) -> None:
-        await self._note("context", update)
+    async def update_context(self, session: Session, update: dict[str, Any]) -> Awaitable[None] | None:
+        work = self._note("context", update)
+        if self.asks:
+            return work
+        await work
+        return None
 
     async def keep_state(self, session: Session, state: Any) -> None:
         await self._note("state", state)
@@ -216,6 +222,34 @@ async def test_a_request_that_the_view_cancels_is_stopped() -> None:
             await stage.backend.cancelled.wait()
         await stage.ask("ping", {})
         assert (await stage.page.message())["id"] == 7
+
+
+async def test_a_view_is_served_while_the_user_is_asked_about_its_update() -> None:
+    """Goes red if the update is awaited where the page's answer arrives: neither would ever come."""
+    async with live() as stage:
+        stage.backend.asks = stage.backend.hangs = True
+        with anyio.fail_after(60):
+            await stage.ask("ui/update-model-context", {"content": []}, id="asks")
+            await anyio.wait_all_tasks_blocked()
+            await stage.ask("ping", {})
+            assert (await stage.page.message())["id"] == 7
+            await stage.tell("notifications/cancelled", {"requestId": "asks"})
+            await stage.backend.cancelled.wait()
+
+
+async def test_an_update_that_the_web_server_interrupts_gets_an_error() -> None:
+    """Goes red if a request has no response for ever, because the task of the page's socket was cancelled."""
+    async with live() as stage:
+        stage.backend.hangs = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(stage.ask, "ui/update-model-context", {"content": []}, id="cut"))
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        stage.backend.hangs = False
+        await stage.session.flush()
+        message = await stage.page.message()
+        assert (message["id"], "was interrupted" in message["error"]["message"]) == ("cut", True)
+        assert not stage.session.has_open_requests
 
 
 async def test_a_link_is_opened_by_the_page_if_the_host_allows_it() -> None:

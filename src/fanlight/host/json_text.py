@@ -43,7 +43,11 @@ def decode_object(text: str) -> JSONObject | None:
             value = json.loads(utf16.decode("utf-16", "replace"))
         except (ValueError, RecursionError):
             return None
-    return value if isinstance(value, dict) and _is_shallow(value, text.count("[") + text.count("{")) else None
+    if not isinstance(value, dict):
+        return None
+    # Each level takes two characters, so a short text need not be searched for them.
+    is_short = len(text) <= 2 * MAX_DEPTH
+    return value if is_short or _is_shallow(value, text.count("[") + text.count("{")) else None
 
 
 def sendable(value: JSONObject) -> JSONObject:

@@ -456,6 +456,11 @@ class Bridge:
         """The `hostContext`, with pinned values."""
         return {**self._own_context, **self._pinned}
 
+    @property
+    def has_outgoing(self) -> bool:
+        """Whether `outgoing` has messages."""
+        return bool(self._outgoing)
+
     def outgoing(self) -> Iterator[Message]:
         """Yield the messages to deliver to the View now, in order."""
         while self._outgoing:

@@ -7,8 +7,7 @@ buffered and written together with the next such record, or after a quarter of a
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, Literal
 
 import anyio
@@ -27,8 +26,6 @@ Keep = Literal["whole", "hashed", "none"] | Callable[[str, JSONObject], Any]
 
 INTERVAL: Final = 0.25
 
-_no_scope: Final = nullcontext[object]
-
 
 class Audit:
     """Writes audit records to a store."""
@@ -43,7 +40,7 @@ class Audit:
         self._is_writing = False
         self._write_ended: anyio.Event | None = None
         # A scope costs more than a record in memory, which is never interrupted.
-        self._scope = _no_scope if isinstance(store, MemoryStore) else _shield
+        self._is_in_memory = isinstance(store, MemoryStore)
 
     async def run(self) -> None:
         """Write buffered records at intervals, until cancelled."""
@@ -60,14 +57,14 @@ class Audit:
         """Write a record soon."""
         self._buffer.append(record)
 
-    async def write(self, record: AuditRecord) -> None:
-        """Write a record now, after the buffered ones. It is in the store when this returns."""
+    def write(self, record: AuditRecord) -> Coroutine[Any, Any, None]:
+        """Write a record now, after the buffered ones. It is in the store when this was awaited."""
         self._buffer.append(record)
-        await self._write_through(self._written + len(self._buffer))
+        return self.flush()
 
-    async def flush(self) -> None:
+    def flush(self) -> Coroutine[Any, Any, None]:
         """Write the buffered records."""
-        await self._write_through(self._written + len(self._buffer))
+        return self._write_through(self._written + len(self._buffer))
 
     async def _write_through(self, number: int) -> None:
         """Write the records up to a number, counted from the first one.
@@ -78,22 +75,22 @@ class Audit:
             if self._is_writing:
                 self._write_ended = self._write_ended or anyio.Event()
                 await self._write_ended.wait()
-            else:
-                await self._write_all()
-
-    async def _write_all(self) -> None:
-        self._is_writing = True
-        records = self._buffer[:]
-        try:
-            with self._scope():
-                await self._store.record(records)
-            del self._buffer[: len(records)]
-            self._written += len(records)
-        finally:
-            self._is_writing = False
-            if self._write_ended is not None:
-                self._write_ended.set()
-                self._write_ended = None
+                continue
+            self._is_writing = True
+            records = self._buffer[:]
+            try:
+                if self._is_in_memory:
+                    await self._store.record(records)
+                else:
+                    with anyio.CancelScope(shield=True):  # so that no record is written twice
+                        await self._store.record(records)
+                del self._buffer[: len(records)]
+                self._written += len(records)
+            finally:
+                self._is_writing = False
+                if self._write_ended is not None:
+                    self._write_ended.set()
+                    self._write_ended = None
 
     def arguments(self, name: str, arguments: JSONObject) -> JSONObject:
         """Return how the arguments of a request are recorded."""
@@ -112,11 +109,6 @@ class Audit:
         await self.flush()
         async for record in self._store.records(query):
             yield record
-
-
-def _shield() -> AbstractContextManager[object]:
-    """Finish a write that was begun, so that no record is written twice."""
-    return anyio.CancelScope(shield=True)
 
 
 def now() -> float:

@@ -1,5 +1,6 @@
 """What the audit records about Views: their messages, documents, dialects and violations."""
 
+from collections.abc import Coroutine
 from time import monotonic
 from typing import Any, Final
 
@@ -39,8 +40,8 @@ class AuditTrail:
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
 
-    async def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> None:
-        """Record a response of `size` bytes to a View. It is in the store when this returns."""
+    def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> Coroutine[Any, Any, None]:
+        """Record a response of `size` bytes to a View. It is in the store when this was awaited."""
         error = response.get("error")
         data = self._audit.arguments(request.method, request.params)
         if request.method == "tools/call":
@@ -54,7 +55,7 @@ class AuditTrail:
         # A View chooses the method, and each new one would be another time series.
         method = request.method if request.method in _METHODS else "other"
         metrics.requests.record(duration, {"method": method, "outcome": outcome})
-        await self._audit.write(
+        return self._audit.write(
             AuditRecord(
                 now(),
                 "message",

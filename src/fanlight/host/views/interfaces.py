@@ -1,6 +1,6 @@
 """What a session needs from the host: a handler for the View's requests, a log of its messages, background tasks."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fanlight.host.consent.policy import App
@@ -51,7 +51,8 @@ class RequestHandler(Protocol):
 
     async def add_message(self, session: "Session", role: str, content: tuple[JSONObject, ...]) -> None: ...
 
-    async def update_context(self, session: "Session", update: JSONObject) -> None: ...
+    async def update_context(self, session: "Session", update: JSONObject) -> Awaitable[None] | None:
+        """Do it, or return what does it after the user has allowed it."""
 
     async def keep_state(self, session: "Session", state: Any) -> None: ...
 
@@ -67,7 +68,7 @@ class RequestHandler(Protocol):
 class MessageLog(Protocol):
     """Records the messages of a View."""
 
-    async def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> None:
+    def log_response(self, app: App, request: ViewMessage, response: Message, size: int) -> Coroutine[Any, Any, None]:
         """Record a response before it is sent."""
 
     def log_notification(self, app: App, message: ViewMessage, event: Event | None) -> None:

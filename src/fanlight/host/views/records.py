@@ -3,7 +3,6 @@
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from fanlight.host.consent.policy import App
@@ -75,7 +74,8 @@ class ViewRecords:
         """Set fields of a View's record, if other fields have these values. Return None if they have not."""
         changed = await self._store.change(id, changes, only_if)
         if changed is not None and id in self._open:
-            self._open[id] = replace(self._open[id], **changes)
+            # `dataclasses.replace` would take twice as long.
+            self._open[id] = ViewRecord(**{**vars(self._open[id]), **changes})
         return changed
 
     async def change_held(self, id: str, **changes: Any) -> bool:

@@ -2,11 +2,11 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import anyio
 
@@ -82,8 +82,8 @@ Save = Callable[[JSONObject, bool], Awaitable[None]]
 class Session:
     """Runs the bridge of one View and owns the channel to its page.
 
-    Each request of the View is served in a task of the host, which is cancelled when the session ends. Methods that
-    change what the View knows send it in the background.
+    A request of the View that may take long is served in a task of the host, which is cancelled when the session ends.
+    Methods that change what the View knows send it in the background.
 
     Args:
         app: The View, with its server and its owner.
@@ -361,13 +361,13 @@ class Session:
             self._commands.fail("The page was lost.")
 
     def accept(self, received: ReceivedFrame) -> bool:
-        """Read the numbers of a frame from the page, and return whether the frame is new."""
+        """Read the numbers of a frame from the page, and return whether to process the frame."""
         is_new = self._channel.receive(received)
         if self._next_partial is not None:
             self._send_next_partial()
-        return is_new
+        return is_new and not (self._lost_until and self._was_lost(received))
 
-    def was_lost(self, received: ReceivedFrame) -> bool:
+    def _was_lost(self, received: ReceivedFrame) -> bool:
         """Return whether a process that ended may have carried out what a frame of the page requests.
 
         The notifications of a View are not among these: they do not matter if they come twice.
@@ -379,10 +379,6 @@ class Session:
                 return "id" in message
             case _:
                 return not isinstance(received.frame, ContextChanged | DisplayModeChanged)
-
-    async def acknowledge(self) -> None:
-        """Acknowledge the page's frames, if that is due."""
-        await self._channel.acknowledge()
 
     def report_context(self, changes: JSONObject) -> None:
         """Apply what the page reports about its surroundings."""
@@ -397,9 +393,9 @@ class Session:
         """Send the page what the View wants the model to know."""
         await self._channel.send(ModelContext(update))
 
-    async def flush(self) -> None:
+    def flush(self) -> Coroutine[Any, Any, None]:
         """Deliver the bridge's outgoing messages, in order. A response is recorded before it is sent."""
-        await self._outbox.flush()
+        return self._outbox.flush()
 
     def _flush_soon(self) -> None:
         """Flush in a background task, for callers that must not block on the socket."""
@@ -411,25 +407,30 @@ class Session:
         if self._observer is not None:
             self._observer("view", message)
         metrics.messages.add(1)
+        bridge = self._bridge
         received = ViewMessage(message, size, monotonic())
         excess = self._excess(received)
-        self._open_requests.add(received)
+        if received.id is not None:
+            self._open_requests.add(received.id, received)
         if excess is not None:
-            self._bridge.reject(message, excess)
+            bridge.reject(message, excess)
             self._log.log_rejected(self.app, received, excess)
-            await self.flush()
+            await self._outbox.flush()
             await anyio.sleep(_RATE_LIMIT_PAUSE)
-            return
-        known = len(self._bridge.older_names)
-        event = self._bridge.receive(message)
-        if len(self._bridge.older_names) > known:
-            for older, today in tuple(self._bridge.older_names.items())[known:]:
-                self._log.log_dialect(self.app, older, today)
-        if received.id is None:
-            self._log.log_notification(self.app, received, event)
-        await self.flush()
-        if event is not None:
-            await self._handle(event)
+        else:
+            known = len(bridge.older_names)
+            event = bridge.receive(message)
+            if len(bridge.older_names) > known:
+                for older, today in tuple(bridge.older_names.items())[known:]:
+                    self._log.log_dialect(self.app, older, today)
+            if received.id is None:
+                self._log.log_notification(self.app, received, event)
+            if bridge.has_outgoing:
+                await self._outbox.flush()
+            if event is not None:
+                await self._handle(event)
+        if self._channel.owes_ack:
+            await self._channel.acknowledge()
 
     def _excess(self, message: ViewMessage) -> str | None:
         """Return which limit a message exceeds, or None."""
@@ -498,7 +499,7 @@ class Session:
                 update: JSONObject = {"content": list(content)}
                 if structured is not None:
                     update["structuredContent"] = structured
-                serve(id, _empty(self._requests.update_context(self, update)))
+                await self._open_requests.serve_now(id, self._update_context(update))
             case events.StateSaved(id=id, state=state):
                 serve(id, _empty(self._requests.keep_state(self, state)))
             case events.LinkRequested(id=id, url=url):
@@ -535,6 +536,10 @@ class Session:
         await anyio.sleep(max(1 / self._limits.size_changes_per_second, 0.05))
         self._size_pending = False
         await self._send_size()
+
+    async def _update_context(self, update: JSONObject) -> Awaitable[JSONObject] | JSONObject:
+        work = await self._requests.update_context(self, update)
+        return {} if work is None else _empty(work)
 
     async def _open_link(self, url: str) -> JSONObject:
         await self._requests.check_link(self, url)

@@ -115,7 +115,7 @@ class Web:
             elif role not in ("host", "other") or (role == "other" and is_own):
                 await self._sandbox(role, label, path, scope, receive, send)
             elif is_socket and scope["type"] == "websocket":
-                await self._sockets(WebSocket(scope, receive, send))
+                await self._sockets(scope, receive, send)
             elif is_script and scope["type"] == "http":
                 await script_response(name, scope, self._names.pages)(scope, receive, send)
             elif is_grants and self._grants is not None and scope["type"] == "http":

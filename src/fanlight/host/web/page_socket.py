@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 import anyio
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from fanlight.host.errors import BusError, ElsewhereError, StoreError, ViewRefusedError, ViewUnavailableError
@@ -66,29 +67,37 @@ class SocketBackend(Protocol):
 class Socket:
     """One WebSocket of a page, as text frames. Texts for a closed socket are dropped; `PageChannel` keeps them."""
 
-    def __init__(self, socket: WebSocket, max_bytes: int, question_timeout: float = 120.0) -> None:
+    def __init__(
+        self, socket: WebSocket, receive: Receive, send: Send, max_bytes: int, question_timeout: float = 120.0
+    ) -> None:
         self.max_bytes = max_bytes
         """The largest frame that the page may send."""
         self._socket = socket
+        # Each message of a View passes here. Starlette's methods would check the state of the socket again.
+        self._receive = receive
+        self._send = send
+        self._is_lost = False
         self._question_timeout = question_timeout
 
     @property
     def attached(self) -> bool:
         """Whether the socket is open."""
-        return self._socket.application_state is WebSocketState.CONNECTED
+        return not self._is_lost and self._socket.application_state is WebSocketState.CONNECTED
 
     async def send(self, text: str) -> None:
         """Send a text, or drop it if the socket is closed."""
-        if self.attached:
-            try:  # suppress() would cost more than the rest of this method
-                await self._socket.send({"type": "websocket.send", "text": text})
-            except (RuntimeError, WebSocketDisconnect):
+        if not self._is_lost and self._socket.application_state is WebSocketState.CONNECTED:
+            try:
+                await self._send({"type": "websocket.send", "text": text})
+            except RuntimeError:  # a server that counts the socket as closed already
                 return
+            except OSError:
+                self._is_lost = True
 
     async def close_socket(self, code: int) -> None:
         """Close the socket, if it is open."""
         if self.attached:
-            with suppress(RuntimeError):
+            with suppress(RuntimeError, WebSocketDisconnect):
                 await self._socket.close(code)
 
     async def send_frame(self, frame: HostFrame) -> None:
@@ -98,7 +107,7 @@ class Socket:
     async def receive(self) -> ReceivedFrame:
         """Return the next frame. Close the socket on a frame that is too large or is not text."""
         while True:
-            message = await self._socket.receive()
+            message = await self._receive()
             if message["type"] == "websocket.disconnect":
                 raise WebSocketDisconnect(message.get("code", 1005))
             text = message.get("text")
@@ -150,8 +159,9 @@ class SocketServer:
         self._prewarm_timeout = prewarm_timeout
         self._question_timeout = question_timeout
 
-    async def __call__(self, websocket: WebSocket) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one socket. Only pages of the application's own origin, and of `Host(origins=)`, may open it."""
+        websocket = WebSocket(scope, receive, send)
         scheme = "https" if websocket.scope["scheme"] == "wss" else "http"
         host, origin = websocket.headers.get("host", ""), websocket.headers.get("origin", "")
         origins = self._names.page_origins(scheme, host, origin)
@@ -165,7 +175,7 @@ class SocketServer:
             await websocket.close(RESTARTING)
             return
         await websocket.accept()
-        socket = Socket(websocket, self._max_bytes, self._question_timeout)
+        socket = Socket(websocket, receive, send, self._max_bytes, self._question_timeout)
         try:
             request = await self._open_request(socket, origins)
             user = await user_of(self._identify, websocket)

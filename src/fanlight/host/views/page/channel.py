@@ -7,7 +7,8 @@ is the one that continues.
 """
 
 from collections import deque
-from typing import Final, Protocol
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
 
 from fanlight.host import metrics
 from fanlight.host.json_text import encode_json
@@ -146,11 +147,11 @@ class PageChannel:
             self._kept_size -= len(self._kept.popleft()[1])
         return number, text
 
-    async def deliver(self, text: str) -> None:
+    def deliver(self, text: str) -> Coroutine[Any, Any, None]:
         """Send a text after those before it, if a page is connected."""
         if self._socket is not None:
             self._queue.append(text)
-            await self.drain()
+        return self.drain()
 
     async def drain(self) -> None:
         """Send what is queued. If another task is sending, leave it to that task, which keeps the order."""
@@ -189,7 +190,7 @@ class PageChannel:
     def receive(self, received: ReceivedFrame) -> bool:
         """Process the numbers of a frame from the page. Return False for a duplicate or an acknowledgement."""
         frame, number, ack, _ = received
-        if ack is not None:
+        if ack is not None and ack > self.acknowledged:
             self._discard(ack)
         if number is None:
             return not isinstance(frame, PageAck)
@@ -198,9 +199,14 @@ class PageChannel:
         self.received = number
         return True
 
+    @property
+    def owes_ack(self) -> bool:
+        """Whether the page has waited for an acknowledgement for `ACK_EVERY` frames."""
+        return self.received - self._last_ack >= ACK_EVERY
+
     async def acknowledge(self) -> None:
-        """Send an `ack` frame if the page has waited for one for `ACK_EVERY` frames."""
-        if self.received - self._last_ack >= ACK_EVERY:
+        """Send an `ack` frame if it is due."""
+        if self.owes_ack:
             self._last_ack = self.received
             await self.deliver(encode_json(Ack(self.received).to_json()))
 

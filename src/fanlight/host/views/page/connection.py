@@ -35,12 +35,11 @@ class PageConnection:
     async def receive(self, received: ReceivedFrame) -> None:
         """Handle a frame of the page."""
         session = self._session
-        if not session.is_shown_on(self._socket) or not session.accept(received) or session.was_lost(received):
+        if not session.is_shown_on(self._socket) or not session.accept(received):
             return  # another page shows the View now, or the frame was received before
         match received.frame:
-            case MessageFromView(message):
+            case MessageFromView(message=message):
                 await session.receive(message, received.size)
-                await session.acknowledge()
             case ContextChanged(context):
                 session.report_context(context)
             case DisplayModeChanged(mode):

@@ -44,6 +44,10 @@ def wire_names(frame: type[Any]) -> dict[str, str]:
     return names
 
 
+_wire_names: Final[dict[str, dict[str, str]]] = {}
+"""What `wire_names` returned for each type of host frame."""
+
+
 class Frame:
     """A frame of the page protocol."""
 
@@ -61,7 +65,10 @@ class HostFrame(Frame):
 
     def to_json(self) -> JSONObject:
         """Return the frame without its numbers. Fields that are None are left out."""
-        values = ((wire, getattr(self, name)) for name, wire in wire_names(type(self)).items())
+        names = _wire_names.get(self.TYPE)
+        if names is None:
+            names = _wire_names[self.TYPE] = wire_names(type(self))
+        values = ((wire, getattr(self, name)) for name, wire in names.items())
         return {"type": self.TYPE} | {wire: value for wire, value in values if value is not None}
 
 

@@ -71,14 +71,17 @@ class Outbox:
 
         If another task sends messages already, it sends these, too.
         """
-        self._unsent.extend(self._bridge.outgoing())
+        unsent, bridge = self._unsent, self._bridge
+        if bridge.has_outgoing:
+            unsent.extend(bridge.outgoing())
         if self._is_sending:
             return
         self._is_sending = True
         try:
-            while self._unsent:
-                await self._send(self._unsent[0])
-                self._unsent.extend(self._bridge.outgoing())
+            while unsent:
+                await self._send(unsent[0])
+                if bridge.has_outgoing:
+                    unsent.extend(bridge.outgoing())
             self._is_sending = False
         except anyio.get_cancelled_exc_class():  # this task was cancelled, not those with the other messages
             self._continue_after(0.0)
@@ -109,21 +112,24 @@ class Outbox:
     async def _send(self, message: Message) -> None:
         """Send the first unsent message."""
         text = encode_json(message)
-        is_partial = message.get("method", "").endswith("/notifications/tool-input-partial")
-        if "method" not in message:
+        method, is_partial = message.get("method"), False
+        if method is None:
             if "result" in message and len(text) > self._max_result:
                 reason = f"The result has {len(text):,} characters; a View is given at most {self._max_result:,}."
                 message = jsonrpc.error(message["id"], REFUSED, reason)
                 text = encode_json(message)
             await self._requests.record(message, byte_length(text))
-        elif message["method"].endswith(_MILESTONES):
-            await self._save(message["method"], self._channel.next_number)
+        elif method.endswith(_MILESTONES):
+            await self._save(method, self._channel.next_number)
+        else:
+            is_partial = method.endswith("/notifications/tool-input-partial")
         if not self._unsent:
             return  # the session ended in the meantime
         self._unsent.popleft()
         # Only one partial input is in flight at a time, so the page acknowledges it at once.
         number, frame = self._channel.keep(MessageToView(orjson.Fragment(text), ack_now=is_partial or None))
-        self._announce_sent()
+        if self._sent_one is not None:
+            self._announce_sent()
         if is_partial:
             self._partial_frame = number
         if self._observer is not None:

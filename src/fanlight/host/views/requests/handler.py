@@ -12,7 +12,7 @@ import anyio
 
 from fanlight.host.consent.consent import Consent
 from fanlight.host.consent.labels import tool_title
-from fanlight.host.consent.policy import App, Deny, Policy
+from fanlight.host.consent.policy import App, Ask, Decision, Deny, Policy
 from fanlight.host.errors import CallCancelledError, DeclinedError, NotConnectedError, RequestError, ServerError
 from fanlight.host.handlers import Handlers, Message, SamplingRequest
 from fanlight.host.json_text import encode_json
@@ -141,23 +141,34 @@ class ViewRequests:
             case [error]:
                 raise error
 
-    async def update_context(self, session: Session, update: JSONObject) -> None:
-        """Keep what the View wants the model to know."""
-        await self._check_update(session, update)
+    async def update_context(self, session: Session, update: JSONObject) -> Awaitable[None] | None:
+        """Keep what the View wants the model to know, or return what does it after the user has allowed it."""
+        self._check_size("update", update, "are kept for the model")
+        app = self._app(session)
+        decision = self._policy.model_context(app, update)
+        work = self._update_context(session, app, update, decision)
+        if isinstance(decision, Ask):
+            return work
+        await work
+        return None
+
+    async def _update_context(self, session: Session, app: App, update: JSONObject, decision: Decision) -> None:
+        await self._check_update(session, app, update, decision)
         await self._keep(session, context=update, context_is_new=True)
         await session.report_model_context(update)
 
     async def update_relayed_context(self, requester: Requester, update: JSONObject) -> None:
         """Keep what a View without a session wants the model to know."""
-        await self._check_update(requester, update)
+        self._check_size("update", update, "are kept for the model")
+        app = self._app(requester)
+        await self._check_update(requester, app, update, self._policy.model_context(app, update))
         await self._records.change(requester.id, {"context": update, "context_is_new": True})
 
-    async def _check_update(self, session: Requester, update: JSONObject) -> None:
+    async def _check_update(self, session: Requester, app: App, update: JSONObject, decision: Decision) -> None:
         """Raise RequestError unless a View may give the model an update."""
-        self._check_size("update", update, "are kept for the model")
-        app = self._app(session)
-        details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
-        decision = self._policy.model_context(app, update)
+        details: tuple[tuple[str, object], ...] = ()
+        if isinstance(decision, Ask):
+            details = (("Text", _text(update.get("content", ()))), ("Data", update.get("structuredContent", {})))
         await self._consent.check(app, decision, "model-context", "", details, asker=session)
 
     async def keep_state(self, session: Session, state: Any) -> None:
@@ -258,8 +269,8 @@ class ViewRequests:
         """Return the View with the title that its tool has now, if the tools are known."""
         app = session.app
         with suppress(NotConnectedError):  # the connection was idle; nothing else here needs it
-            tools = self._servers.find(app.server, app.user).tools
-            return replace(app, title=tool_title(tools, app.tool)) if tools else app
+            title = tool_title(self._servers.find(app.server, app.user).tools, app.tool)
+            return app if title == app.title else replace(app, title=title)
         return app
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
+from typing import Final
 
 import anyio
 
@@ -10,12 +11,13 @@ from fanlight.host.consent.policy import App
 from fanlight.host.errors import STORE_UNAVAILABLE, RequestError, StoreError
 from fanlight.host.views.interfaces import MessageLog, Tasks
 from fanlight.host.views.requests.message import ViewMessage
-from fanlight.host.views.requests.tracing import mark_crashed, mark_ok, mark_refused, request_span
+from fanlight.host.views.requests.tracing import mark_asks, mark_crashed, mark_ok, mark_refused, request_span
 from fanlight.protocol.bridge import Bridge
 from fanlight.protocol.jsonrpc import INTERNAL_ERROR, JSONObject, Message, RequestId
 
 logger = logging.getLogger(__name__)
 
+_INTERRUPTED: Final = "The host was interrupted. The request may have been carried out, so it was not repeated."
 
 current_request: ContextVar[RequestId | None] = ContextVar("current_request", default=None)
 """The id of the View's request that the current task serves."""
@@ -53,10 +55,10 @@ class OpenRequests:
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
         self._changed: anyio.Event | None = None
 
-    def add(self, message: ViewMessage) -> None:
-        """Add a message if it is a request. An id that is in use stays with its first request."""
-        if message.id is not None and message.id not in self._bridge.open_requests:
-            self._messages[message.id] = message
+    def add(self, id: RequestId, request: ViewMessage) -> None:
+        """Add a request. An id that is in use stays with its first request."""
+        if id not in self._bridge.open_requests:
+            self._messages[id] = request
 
     def serve(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
         """Respond to a request with what `work` returns or raises. The task is cancelled when the request is."""
@@ -71,7 +73,18 @@ class OpenRequests:
 
         self._tasks.start_soon(task)
 
-    async def _respond(self, id: RequestId, work: Awaitable[JSONObject]) -> None:
+    async def serve_now(self, id: RequestId, work: Awaitable[Awaitable[JSONObject] | JSONObject]) -> None:
+        """Respond to a request without a task. If `work` returns what takes longer, serve that in a task.
+
+        The View's next message is not read before `work` has returned.
+        """
+        try:
+            await self._respond(id, work)
+        except anyio.get_cancelled_exc_class():  # by the web server, with the page's socket
+            self._bridge.respond_error(id, _INTERRUPTED)
+            raise
+
+    async def _respond(self, id: RequestId, work: Awaitable[Awaitable[JSONObject] | JSONObject]) -> None:
         request = self._messages.get(id)
         with request_span("ui" if request is None else request.method, self._labels) as span:
             try:
@@ -90,17 +103,22 @@ class OpenRequests:
                 mark_crashed(span, error)
                 self._bridge.respond_error(id, "The host failed to answer.", INTERNAL_ERROR)
             else:
+                if not isinstance(result, dict):
+                    mark_asks(span)
+                    self.serve(id, result)
+                    return
                 mark_ok(span)
                 self._bridge.respond(id, result)
         await self._flush()
 
     async def record(self, response: Message, size: int) -> None:
         """Record a response before it is sent. Does nothing if that was done."""
-        request = self._messages.get(response["id"])
+        id = response["id"]
+        request = self._messages.get(id)
         if request is not None:
             await self._log.log_response(self.app, request, response, size)
-            if self._messages.get(response["id"]) is request:
-                del self._messages[response["id"]]
+            if self._messages.get(id) is request:
+                del self._messages[id]
         self._announce_change()
 
     async def wait_for_change(self) -> None:
