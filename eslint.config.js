@@ -65,6 +65,11 @@ export default [
     },
   },
   {
+    // Run by Node.
+    files: ["src/fanlight/inspector/*.mjs"],
+    languageOptions: { globals: readonly(node) },
+  },
+  {
     files: ["src/fanlight/show/pages/*.js"],
     languageOptions: { globals: readonly(browser, "DOMParser DecompressionStream Response getComputedStyle") },
   },

@@ -170,6 +170,7 @@ def _add_dev(commands: Any) -> None:
     dev.add_argument("--no-open", action="store_true", help="do not open a browser")
     dev.add_argument("--theme", choices=["light", "dark"], help="the theme at the start (default: the system's)")
     dev.add_argument("--no-reload", action="store_true", help="do not watch files")
+    dev.add_argument("--no-build", action="store_true", help="do not build Views that need Node")
     dev.add_argument(
         "--policy", choices=["ask", "allow"], default="ask", help="ask the user, or allow everything (default: ask)"
     )
@@ -189,6 +190,7 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
             port=options.port,
             open_browser=not options.no_open,
             reload=not options.no_reload,
+            build=not options.no_build,
             policy=options.policy,
             theme=options.theme,
             headers=parse_headers(options.header),

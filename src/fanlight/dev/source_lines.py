@@ -1,11 +1,12 @@
-"""Maps lines of a View's document to the author's files, by the source maps that servers write for developers."""
+"""What servers report to developers: where the lines of a View's document come from, and which build writes it."""
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fanlight.protocol.source_lines import VARIABLE, Run, find
+from fanlight.protocol.source_lines import BUILD_PREFIX, VARIABLE, Run, find
 from fanlight.temporary import TemporaryFolder, remove_stale_folders
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
@@ -19,8 +20,16 @@ class Place(NamedTuple):
     path: Path
 
 
+class BuiltDocument(NamedTuple):
+    """A document that the build of a Node project writes, with the folders of the project and of the server."""
+
+    document: Path
+    project: Path
+    server: Path
+
+
 class Lines:
-    """The folder into which servers write the source maps of their documents."""
+    """The folder into which servers write the source maps of their documents, and which of them are built."""
 
     def __init__(self) -> None:
         remove_stale_folders()
@@ -41,6 +50,15 @@ class Lines:
             return Place(*found, Path(source_map["folder"] or ".", found[0])) if found else None
         except (OSError, ValueError, TypeError, KeyError):
             return None
+
+    def built_documents(self) -> Iterator[BuiltDocument]:
+        """Yield the documents of Views that builds write."""
+        for path in self._folder.path.glob(f"{BUILD_PREFIX}*.json"):
+            try:
+                report = json.loads(path.read_bytes())
+                yield BuiltDocument(*(Path(report[name]) for name in BuiltDocument._fields))
+            except (OSError, ValueError, TypeError, KeyError):
+                continue  # the server is writing it
 
     def close(self) -> None:
         """Remove the folder."""

@@ -31,6 +31,7 @@ from fanlight.inspector.panels.security import ObservedStore, SecurityPanel
 from fanlight.inspector.panels.servers import ServersPanel
 from fanlight.inspector.panels.stage import StagePanel
 from fanlight.inspector.reload import Reloader
+from fanlight.inspector.view_builds import ViewBuilds
 
 _ACTIONS: Final = ("tools", "app_tools", "links", "downloads", "messages", "sampling")
 
@@ -57,6 +58,7 @@ class Inspector:
         servers: The servers by name.
         policy: "ask" asks the user as a host does; "allow" allows everything.
         reload: Whether to watch the servers' folders, and to reload what changes.
+        build: Whether to build Views that need Node while their folders are watched.
         theme: The theme that the page starts with. Default: that of the system.
         prewarmed: Where Python processes are prewarmed for restarts.
         lines: Where servers write their source lines. Default: a folder of its own, removed at the end.
@@ -69,6 +71,7 @@ class Inspector:
         *,
         policy: str = "ask",
         reload: bool = True,
+        build: bool = True,
         theme: str | None = None,
         prewarmed: PrewarmedProcesses | None = None,
         lines: Lines | None = None,
@@ -93,7 +96,10 @@ class Inspector:
         if prewarmed is not None:
             self.host.servers.launch_with(prewarmed.launch)
         locations = Locations(self.host, self._lines)
-        self._reloader = Reloader(self.host, servers if reload else {}, prewarmed, self._events)
+        self._builds = ViewBuilds(self._lines, self._events, enabled=build and reload)
+        # A server registers its Views before it is ready, or before it fails.
+        self.host.servers.add_listener(lambda event: self._builds.read_reports())
+        self._reloader = Reloader(self.host, servers if reload else {}, prewarmed, self._builds, self._events)
         faults = Faults(self.host.servers)
         self._servers = ServersPanel(self.host, servers, faults, self._events)
         self._stage = StagePanel(self.host, self._events)
@@ -146,6 +152,7 @@ class Inspector:
             "preset": self._stage.preset,
             "theme": self._theme,
             "chat": self._chat_command,
+            "builds": self._builds.describe_all(),
         }
         return self._events.stream({"kind": "start", **state})
 
@@ -154,6 +161,7 @@ class Inspector:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._reloader.run)
+                tasks.start_soon(self._builds.run)
                 yield
                 tasks.cancel_scope.cancel()
             if self._prewarmed is not None:

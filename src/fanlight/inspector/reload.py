@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from fanlight.dev.prewarm import PrewarmedProcesses
 from fanlight.dev.targets import Served
 from fanlight.host import Host
 from fanlight.host.upstream.config import Command, Target
+from fanlight.inspector.view_builds import ViewBuilds
 from fanlight.inspector.watch import changes
 from fanlight.protocol.errors import FanlightError
 
@@ -21,12 +23,18 @@ _PREWARM_DELAY: Final = 2.0
 
 
 class Reloader:
-    """Watches the folders of servers."""
+    """Watches the folders of servers, and the documents that builds write for their Views."""
 
     def __init__(
-        self, host: Host, servers: Mapping[str, Served], prewarmed: PrewarmedProcesses | None, events: Events
+        self,
+        host: Host,
+        servers: Mapping[str, Served],
+        prewarmed: PrewarmedProcesses | None,
+        builds: ViewBuilds,
+        events: Events,
     ) -> None:
         self._host = host
+        self._builds = builds
         self._folders = {name: served.folder for name, served in servers.items() if served.folder is not None}
         self._prewarmed = prewarmed
         self._events = events
@@ -42,13 +50,17 @@ class Reloader:
                 tasks.start_soon(self._prewarm, self._host.servers[name].target)
 
     async def _watch(self, name: str, folder: Path, tasks: TaskGroup) -> None:
-        async for changed in changes(folder):
+        async for found in changes(folder, also=partial(self._builds.documents, folder)):
+            changed = {path for path in found if not self._builds.is_input(path)}
+            if not changed:
+                continue
             if any(path.suffix == ".py" for path in changed):
                 self._host.servers[name].restart()
                 tasks.start_soon(self._reload_changed_views, name)
                 tasks.start_soon(self._prewarm, self._host.servers[name].target)
             else:
-                await self._host.reload_views(name)
+                only_built = changed <= self._builds.documents(folder)
+                await self._host.reload_views(name, changed=only_built)
             self._events.publish("reload", {"server": name, "files": sorted(path.name for path in changed)})
 
     async def _reload_changed_views(self, name: str) -> None:

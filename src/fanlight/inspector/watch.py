@@ -2,12 +2,14 @@
 
 import logging
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
+
+from fanlight.node_project import BUILD_FOLDERS
 
 INTERVAL: Final = 0.1
 _MAX_LOAD: Final = 0.1
@@ -15,15 +17,22 @@ _MAX_LOAD: Final = 0.1
 MAX_FILES: Final = 5_000
 _log: Final = logging.getLogger(__name__)
 _WATCHED: Final = frozenset({".py", ".html", ".htm", ".js", ".mjs", ".ts", ".css", ".json", ".svg", ".png", ".toml"})
-_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "dist", "build"})
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv"}) | BUILD_FOLDERS
 
 Snapshot = dict[str, tuple[int, int]]
 """Modification times and sizes by path."""
 
 
-async def changes(folder: Path, interval: float = INTERVAL) -> AsyncGenerator[set[Path], None]:
-    """Yield sets of files that were changed, added or removed."""
+def _nothing() -> frozenset[Path]:
+    return frozenset()
+
+
+async def changes(
+    folder: Path, interval: float = INTERVAL, *, also: Callable[[], Iterable[Path]] = _nothing
+) -> AsyncGenerator[set[Path], None]:
+    """Yield sets of files that were changed, added or removed: in a folder, and those that `also` returns."""
     before = await anyio.to_thread.run_sync(scan, folder)
+    known: set[Path] = set()
     if len(before) >= MAX_FILES:
         _log.warning(
             "%s has more than %d source files, and changes are seen only in the first ones. "
@@ -35,17 +44,26 @@ async def changes(folder: Path, interval: float = INTERVAL) -> AsyncGenerator[se
     while True:
         await anyio.sleep(max(interval, duration / _MAX_LOAD))
         start = anyio.current_time()
-        now = await anyio.to_thread.run_sync(scan, folder)
+        others = set(also())
+        now = await anyio.to_thread.run_sync(scan, folder, others)
         duration = anyio.current_time() - start
         changed = {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
+        changed -= others - known  # seen for the first time
+        known = others
         before = now
         if changed:
             yield changed
 
 
-def scan(folder: Path) -> Snapshot:
-    """Return a snapshot of the source files in a folder."""
+def scan(folder: Path, others: Iterable[Path] = ()) -> Snapshot:
+    """Return a snapshot of the source files in a folder, and of other files."""
     found: Snapshot = {}
+    for other in others:
+        try:
+            status = other.stat()
+        except OSError:
+            continue
+        found[str(other)] = (status.st_mtime_ns, status.st_size)
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith(".")]
         for name in names:

@@ -2,6 +2,8 @@
 
 The tool names a folder in the server's environment. For each document, the server writes a file into it that is named
 by the document's hash. It has the `runs`, and the `folder` that their files are in. The document does not change.
+For each document that the build of a Node project writes, it writes a file with the paths of the `document` and the
+`project`, and with the folder in which the `server` runs.
 """
 
 from collections.abc import Sequence
@@ -9,6 +11,9 @@ from typing import Final, NamedTuple
 
 VARIABLE: Final = "FANLIGHT_LINES"
 """The environment variable that names the folder."""
+
+BUILD_PREFIX: Final = "build-"
+"""How the names of files begin that are about the build of a document."""
 
 
 class Run(NamedTuple):

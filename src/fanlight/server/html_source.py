@@ -12,9 +12,11 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from fanlight.node_project import NodeProject, project_of
 from fanlight.protocol.csp import Csp
 from fanlight.protocol.errors import BundleError, RegistrationError
 from fanlight.server.bundle import Bundle, bundle_file, bundle_text
+from fanlight.server.bundle.source_map import in_development, report_build
 
 
 @dataclass(frozen=True)
@@ -122,21 +124,33 @@ def _name_of(function: HtmlFunction) -> str:
 
 
 class FileSource(HtmlSource):
-    """A file with all files that it refers to. A change to any of them shows at the next read."""
+    """A file with all files that it refers to. A change to any of them shows at the next read.
+
+    A document that the build of a Node project writes may not exist yet. While it is replaced, the last one is read.
+    """
 
     def __init__(self, path: Path, csp: Csp, openai: bool) -> None:
-        self._path = _document_path(path)
+        self._path, self._project = _document(path)
         self.sources = (self._path,) if self._path.name != "index.html" else (self._path, self._path.parent)
         self._csp = csp
         self._openai = openai
         self.stem = path.stem if self._path == path else path.name
-        self._load()
-        self.title = self._bundle.title
-        self.description = self._bundle.description
+        self._bundle: Bundle | None = None
+        self._stamps: dict[str, _Stamp | None] | None = None
+        if self._project is not None and in_development():
+            report_build(self._path, self._project.folder)
+        try:
+            bundle = self._load()
+        except BundleError:
+            if self._project is None or not self._is_being_written():
+                raise
+        else:
+            self.title = bundle.title
+            self.description = bundle.description
 
     async def read(self) -> str:
-        if self._has_changed():
-            await anyio.to_thread.run_sync(self._load)
+        if self._bundle is None or self._has_changed():
+            return (await anyio.to_thread.run_sync(self._load)).html
         return self._bundle.html
 
     def _has_changed(self) -> bool:
@@ -147,15 +161,43 @@ class FileSource(HtmlSource):
                 return True
         return False
 
-    def _load(self) -> None:
+    def _load(self) -> Bundle:
         started = time.time_ns()
-        bundle = bundle_file(self._path, self._csp, openai=self._openai)
-        self._bundle: Bundle = bundle
+        try:
+            bundle = bundle_file(self._path, self._csp, openai=self._openai)
+        except BundleError:
+            if self._project is None or not self._is_being_written():
+                raise
+            if self._bundle is None:
+                folder = self._project.folder
+                message = f"is not built yet. Run `npm install && npm run build` in {folder}."
+                raise BundleError(self._path, None, message) from None
+            return self._bundle
+        if self._project is not None and self._ends_early(bundle.html):
+            assert self._bundle is not None
+            return self._bundle
+        self._bundle = bundle
         stamps = {str(path): _stamp(str(path)) for path in bundle.files}
         settled = all(
             stamp is not None and max(stamp[0], stamp[3]) < started - _CLOCK_RESOLUTION_NS for stamp in stamps.values()
         )
-        self._stamps: dict[str, _Stamp | None] | None = stamps if settled else None
+        self._stamps = stamps if settled else None
+        return bundle
+
+    def _is_being_written(self) -> bool:
+        """Return whether the document of a build is missing, empty or incomplete."""
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return not content.strip() or self._ends_early(content.decode("utf-8", "replace"))
+
+    def _ends_early(self, html: str) -> bool:
+        """Return whether a document lacks the end that the last version of it had."""
+        had_end = self._bundle is not None and self._bundle.html.rstrip().endswith("</html>")
+        return had_end and not html.rstrip().endswith("</html>")
 
 
 def _stamp(path: str) -> _Stamp | None:
@@ -166,6 +208,27 @@ def _stamp(path: str) -> _Stamp | None:
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
 
+def _document(path: Path) -> tuple[Path, NodeProject | None]:
+    """Return the HTML file that `path` names, and the project whose build writes it, if any. A build may be missing."""
+    try:
+        document = _document_path(path)
+    except BundleError:
+        document = path if _is_html(path) else path / "index.html"
+        project = project_of(document)
+        if project is None or path.is_file() or (path.suffix and not _is_html(path)) or _html_files(document.parent):
+            raise
+        return document, project
+    return document, project_of(document)
+
+
+def _is_html(path: Path) -> bool:
+    return path.suffix.lower() in (".html", ".htm")
+
+
+def _html_files(folder: Path) -> list[str]:
+    return sorted(found.name for found in folder.iterdir() if _is_html(found)) if folder.is_dir() else []
+
+
 def _document_path(path: Path) -> Path:
     """Return the HTML file that `path` names, itself or a folder's index.html."""
     try:
@@ -174,7 +237,7 @@ def _document_path(path: Path) -> Path:
         mode = 0
     except OSError as error:
         raise BundleError(str(path)[:200], None, f"cannot be read: {error.strerror}. Check the path.") from None
-    is_html = path.suffix.lower() in (".html", ".htm")
+    is_html = _is_html(path)
     if is_html and stat.S_ISREG(mode):
         return path
     if stat.S_ISDIR(mode):
@@ -192,7 +255,7 @@ def _document_path(path: Path) -> Path:
 def _existing_files(path: Path) -> str:
     if not path.parent.is_dir():
         return f" Neither does its folder {path.parent}. Paths are relative to the file that registers the View."
-    names = sorted(found.name for found in path.parent.iterdir() if found.suffix.lower() in (".html", ".htm"))
+    names = _html_files(path.parent)
     if not names:
         return f" {path.parent} contains no .html file. Paths are relative to the file that registers the View."
     return f" {path.parent} contains {', '.join(names[:8])}."

@@ -5,6 +5,7 @@
  * Left: servers.js. Middle: call-form.js, stage.js and calls.js. Right: panels.js.
  */
 import { readAddress, writeAddress } from "./address.js";
+import { drawBuilds, onBuild } from "./builds.js";
 import {
   argumentsForAddress,
   clearForm,
@@ -128,10 +129,12 @@ const changeHost = (/** @type {string} */ preset) => request("host", { preset })
 
 /** Handlers of the program's events, by kind. @type {Record<string, (event: Json) => void>} */
 const HANDLERS = {
-  start: ({ servers, preset, theme, chat }) => {
+  start: ({ servers, preset, theme, chat, builds }) => {
     $("try-button").hidden = !chat;
     $("try-command").textContent = chat ?? "";
     state.servers = servers;
+    state.builds = builds;
+    drawBuilds();
     state.preset = preset;
     if (theme && !readAddress(location.hash).settings.has("theme")) $("theme").value = theme;
     applySettings();
@@ -156,6 +159,7 @@ const HANDLERS = {
     changed("model");
   },
   violation: onViolation,
+  build: onBuild,
   reload: ({ server, files }) => {
     notify(`${files.join(", ")} changed; reloading ${server}.`);
     retryViews(server);

@@ -41,6 +41,8 @@ export const page = window.crypto.randomUUID();
 export const state = {
   /** @type {Json[]} */
   servers: [],
+  /** @type {Json[]} The builds of Views that need Node. */
+  builds: [],
   /** @type {{ server: string, tool: Json } | undefined} The tool that the form is for. */
   chosen: undefined,
   /** @type {Call[]} The newest first. */

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from fanlight.protocol.source_lines import VARIABLE, Run, after
+from fanlight.protocol.source_lines import BUILD_PREFIX, VARIABLE, Run, after
 from fanlight.server.bundle.source import Source
 
 _DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -50,6 +50,14 @@ def trace(source: Source, edits: Iterable[tuple[int, int, str]], origins: Origin
         pos = end
     runs.append(Run(line, column, name, at))
     return runs
+
+
+def report_build(document: Path, project: Path) -> None:
+    """Report to the development tool that the build of a Node project writes the document of a View."""
+    text = json.dumps({"document": str(document), "project": str(project), "server": str(Path.cwd())})
+    name = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    with suppress(OSError):
+        Path(os.environ[VARIABLE], f"{BUILD_PREFIX}{name}.json").write_text(text, encoding="utf-8")
 
 
 def write(html: str, source: Source, runs: list[Run]) -> None:
