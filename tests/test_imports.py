@@ -29,9 +29,11 @@ BELOW: dict[str, set[str]] = {
     "check": {"protocol", "server", "host", "dev", "testing", "rules", "lazy_exports", "signals"},
     "probe": {"protocol", "server", "rules"},
     "install": {"protocol", "host", "dev", "signals"},
+    "single_file": {"protocol", "browser", "server", "host", "dev", "signals"},
     "__init__": {"protocol", "server", "lazy_exports"},
     "cli": {
-        *("browser", "inspector", "install", "chat", "check", "testing", "probe", "protocol", "host", "dev", "signals"),
+        *("browser", "inspector", "install", "single_file", "chat", "check", "testing", "probe", "protocol", "host"),
+        *("dev", "signals"),
     },
 }
 """What each package or module may import. Names from `fanlight` itself, such as `Apps`, count as `__init__`."""

@@ -72,6 +72,19 @@ The server is started once before, to see that it works. Values of --env and --h
 Exit code: 0 done, or nothing to do; 1 the file cannot be changed, 2 usage error, 3 the server does not start.
 """
 
+_BUILD = """\
+Write the document of a View to one HTML file with everything inlined, and print its size and what is in it.
+
+  fanlight build clock.html -o out/clock.html
+  fanlight build server.py                    all Views of a server, each to a file
+  fanlight build server.py --view get_time    the View of a tool, or the one with this URI
+  fanlight build -- npx some-server --stdio
+
+Without -o, the file is NAME.bundled.html in this folder.
+
+Exit code: 0 written, 1 a View could not be bundled or read, 2 usage error.
+"""
+
 _PROBE = """\
 Serve an app that tests the host that shows it: each rule of MCP Apps for hosts, with pass, fail or not testable.
 
@@ -110,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_check(commands)
     _add_shot(commands)
     _add_install(commands)
+    _add_build(commands)
     _add_probe(commands)
     _add_types(commands)
     options = parser.parse_args(given)
@@ -407,6 +421,33 @@ def _install(options: argparse.Namespace, command: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         print(_missing("install", error, "dev"), file=sys.stderr)
         return 3
+
+
+# fanlight build
+
+
+def _add_build(commands: Any) -> None:
+    build = _add(commands, "build", _build, help="bundle a View into one file", description=_BUILD)
+    build.add_argument("source", nargs="?", metavar="SOURCE", help="an .html file, or a server as for fanlight dev")
+    build.add_argument("-o", "--output", metavar="FILE", help="the file to write, or a folder for several Views")
+    build.add_argument("--force", action="store_true", help="overwrite files that exist")
+    build.add_argument(
+        "--view", action="append", default=[], metavar="TOOL", help="only the View of this tool, or with this URI"
+    )
+    build.add_argument(
+        "--allow", action="append", default=[], metavar="ORIGIN", help="an origin that an .html file may refer to"
+    )
+    build.add_argument("--json", action="store_true", help="print sizes and parts as JSON")
+    _add_server_options(build, choose=True)
+
+
+def _build(options: argparse.Namespace, command: Sequence[str]) -> int:
+    try:
+        from fanlight.single_file.command import run
+    except ModuleNotFoundError as error:
+        print(_missing("build", error, "host"), file=sys.stderr)
+        return 3
+    return run(options, command)
 
 
 # fanlight probe

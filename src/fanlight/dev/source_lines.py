@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from fanlight.protocol.jsonrpc import JSONObject
 from fanlight.protocol.source_lines import BUILD_PREFIX, VARIABLE, Run, find
 from fanlight.temporary import TemporaryFolder, remove_stale_folders
 
@@ -45,11 +46,30 @@ class Lines:
         if not _HASH.fullmatch(sha256):
             return None
         try:
-            source_map = json.loads((self._folder.path / f"{sha256}.json").read_bytes())
+            source_map = self._read(sha256)
             found = find([Run(*run) for run in source_map["runs"]], line, column)
             return Place(*found, Path(source_map["folder"] or ".", found[0])) if found else None
         except (OSError, ValueError, TypeError, KeyError):
             return None
+
+    def runs(self, sha256: str) -> list[Run]:
+        """Return the source map of a document; it is empty if there is none."""
+        try:
+            return [Run(*run) for run in self._read(sha256)["runs"]]
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
+
+    def files(self, sha256: str) -> list[Path]:
+        """Return the author's files in the source map of a document."""
+        try:
+            folder = Path(self._read(sha256)["folder"] or ".")
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
+        return [folder / name for name in dict.fromkeys(run.file for run in self.runs(sha256)) if name]
+
+    def _read(self, sha256: str) -> JSONObject:
+        source_map: JSONObject = json.loads((self._folder.path / f"{sha256}.json").read_bytes())
+        return source_map
 
     def built_documents(self) -> Iterator[BuiltDocument]:
         """Yield the documents of Views that builds write."""

@@ -1,0 +1,1 @@
+"""`fanlight build`: writes the document of a View to one file, and reports what is in it."""
