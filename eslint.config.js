@@ -35,7 +35,10 @@ export default [
       "prefer-const": "error",
     },
   },
-  { files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js"], languageOptions: { globals: readonly(browser) } },
+  {
+    files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js", "examples/*/*.js"],
+    languageOptions: { globals: readonly(browser) },
+  },
   {
     files: ["examples/{shader,speech,video,monitor}/*.js"],
     languageOptions: {

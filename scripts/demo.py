@@ -48,6 +48,8 @@ QUESTIONS = {
     "speech": "Ask me how my day was.",
     "video": "Play the video of a day.",
     "monitor": "Watch the log of the shop.",
+    "outline": "Why do visitors leave our shop without an order? Show me an outline.",
+    "scenario": "When does a solar roof pay off for a house that uses 4,000 kWh a year?",
     "sales": "Show me the orders from the north.",
     "import": "Import a CSV file.",
 }

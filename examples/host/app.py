@@ -25,7 +25,7 @@ from fanlight.host import Host, Message
 HERE = Path(__file__).resolve().parent
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
-    *("shader", "speech", "video", "monitor"),
+    *("shader", "speech", "video", "monitor", "outline", "scenario"),
 )
 
 # Instead of a model: the server, the tool and the arguments for each question.
@@ -60,6 +60,21 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Ask me how my day was.": ("speech", "dictate", {}),
     "Play the video of a day.": ("video", "show_video", {}),
     "Watch the log of the shop.": ("monitor", "watch_log", {}),
+    "When does a solar roof pay off?": ("scenario", "show_scenario", {}),
+    "Why do visitors leave without an order?": (
+        "outline",
+        "show_outline",
+        {
+            "outline": {
+                "question": "Why do visitors leave without an order?",
+                "parts": [
+                    {"title": "They cannot find it", "share": 45},
+                    {"title": "They do not want it at this price", "share": 30},
+                    {"title": "They cannot pay", "share": 15},
+                ],
+            }
+        },
+    ),
 }
 
 host = Host({name: [sys.executable, str(HERE.parent / name / "server.py")] for name in EXAMPLES})

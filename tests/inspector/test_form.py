@@ -184,6 +184,8 @@ SHOWN = {
     "speech": "text=How was your day?",
     "video": "video",
     "monitor": "text=Orders paid",
+    "scenario": "text=Panels",
+    "outline": "text=They cannot pay",
 }
 
 

@@ -33,6 +33,20 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "speech": ("ui://speech/speech", "dictate", {}),
     "video": ("ui://video/video", "show_video", {}),
     "monitor": ("ui://monitor/monitor", "watch_log", {}),
+    "outline": (
+        "ui://outline/outline",
+        "show_outline",
+        {
+            "outline": {
+                "question": "Why do visitors leave?",
+                "parts": [
+                    {"title": "Price", "share": 60},
+                    {"title": "Time", "share": 30, "parts": [{"title": "Delivery"}, {"title": "Payment"}]},
+                ],
+            }
+        },
+    ),
+    "scenario": ("ui://scenario/scenario", "show_scenario", {}),
     "cart": ("ui://shop/cart", "show_cart", {}),
     "sales": ("ui://sales/fanlight-table", "orders", {}),
     "import": ("ui://import/fanlight-upload", "import_csv", {}),
