@@ -36,7 +36,7 @@ export default [
     },
   },
   {
-    files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js", "examples/*/*.js"],
+    files: ["src/**/*.js", "tests/support/*.js", "docs/assets/*.js"],
     languageOptions: { globals: readonly(browser) },
   },
   {
@@ -48,6 +48,8 @@ export default [
         "cancelAnimationFrame devicePixelRatio matchMedia performance requestAnimationFrame",
       ),
     },
+    files: ["examples/*/*.js"],
+    languageOptions: { globals: readonly(browser, "cancelAnimationFrame requestAnimationFrame") },
   },
   {
     // Bundled for a page, or run by Node.

@@ -50,6 +50,7 @@ QUESTIONS = {
     "monitor": "Watch the log of the shop.",
     "outline": "Why do visitors leave our shop without an order? Show me an outline.",
     "scenario": "When does a solar roof pay off for a house that uses 4,000 kWh a year?",
+    "document": "Open the manual of Python at the assert statement.",
     "sales": "Show me the orders from the north.",
     "import": "Import a CSV file.",
 }

@@ -25,7 +25,7 @@ from fanlight.host import Host, Message
 HERE = Path(__file__).resolve().parent
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
-    *("shader", "speech", "video", "monitor", "outline", "scenario"),
+    *("shader", "speech", "video", "monitor", "outline", "scenario", "document"),
 )
 
 # Instead of a model: the server, the tool and the arguments for each question.
@@ -61,6 +61,11 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Play the video of a day.": ("video", "show_video", {}),
     "Watch the log of the shop.": ("monitor", "watch_log", {}),
     "When does a solar roof pay off?": ("scenario", "show_scenario", {}),
+    "Open the manual of Python at the assert statement.": (
+        "document",
+        "open_document",
+        {"find_words": "assert statement"},
+    ),
     "Why do visitors leave without an order?": (
         "outline",
         "show_outline",

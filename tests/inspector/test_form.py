@@ -185,6 +185,7 @@ SHOWN = {
     "video": "video",
     "monitor": "text=Orders paid",
     "scenario": "text=Panels",
+    "document": "text=The Python manual",
     "outline": "text=They cannot pay",
 }
 
