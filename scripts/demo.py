@@ -51,6 +51,7 @@ QUESTIONS = {
     "outline": "Why do visitors leave our shop without an order? Show me an outline.",
     "scenario": "When does a solar roof pay off for a house that uses 4,000 kWh a year?",
     "document": "Open the manual of Python at the assert statement.",
+    "qr": "Make a QR code of https://modelcontextprotocol.io.",
     "sales": "Show me the orders from the north.",
     "import": "Import a CSV file.",
 }

@@ -26,6 +26,18 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
     *("shader", "speech", "video", "monitor", "outline", "scenario", "document"),
+    "clock",
+    "todo",
+    "chart",
+    "wizard",
+    "dashboard",
+    "map",
+    "image",
+    "game",
+    "outline",
+    "scenario",
+    "document",
+    "qr",
 )
 
 # Instead of a model: the server, the tool and the arguments for each question.
@@ -65,6 +77,11 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "document",
         "open_document",
         {"find_words": "assert statement"},
+    ),
+    "Make a QR code of https://modelcontextprotocol.io.": (
+        "qr",
+        "make_qr_code",
+        {"content": "https://modelcontextprotocol.io"},
     ),
     "Why do visitors leave without an order?": (
         "outline",

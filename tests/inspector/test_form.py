@@ -186,6 +186,7 @@ SHOWN = {
     "monitor": "text=Orders paid",
     "scenario": "text=Panels",
     "document": "text=The Python manual",
+    "qr": "svg",
     "outline": "text=They cannot pay",
 }
 

@@ -48,6 +48,7 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "scenario": ("ui://scenario/scenario", "show_scenario", {}),
     "document": ("ui://document/document", "open_document", {"find_words": "assert statement"}),
+    "qr": ("ui://qr/qr", "make_qr_code", {"content": "https://example.com/menu"}),
     "cart": ("ui://shop/cart", "show_cart", {}),
     "sales": ("ui://sales/fanlight-table", "orders", {}),
     "import": ("ui://import/fanlight-upload", "import_csv", {}),
