@@ -1,6 +1,6 @@
-"""Take the pictures of docs/images: `fanlight dev` and `fanlight chat` with the examples, in their main states.
+"""Take the pictures of docs/images: `fanlight dev`, `fanlight chat`, and every example for the gallery, in two themes.
 
-python scripts/screenshots.py [NAME ...]
+python scripts/screenshots.py [NAME ...]        # such as dev-dark, or gallery/outline
 """
 
 import asyncio
@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from playwright.async_api import Browser, Page, ViewportSize, expect  # noqa: E402
 
+from fanlight.cli import main as fanlight  # noqa: E402
 from fanlight.dev.targets import servers  # noqa: E402
 from support.browser import chromium  # noqa: E402
 from support.chatting import chatting  # noqa: E402
@@ -31,6 +32,30 @@ CHART = {
     "title": "The five highest mountains",
     "unit": "m",
     "rows": [{"label": name, "value": height} for name, height in MOUNTAINS.items()],
+}
+OUTLINE = {
+    "outline": {
+        "question": "Why do visitors leave without an order?",
+        "parts": [
+            {
+                "title": "They cannot find it",
+                "share": 45,
+                "parts": [
+                    {"title": "Search returns nothing", "share": 70},
+                    {"title": "The menu hides it", "share": 20},
+                ],
+            },
+            {"title": "They do not want it at this price", "share": 30},
+            {
+                "title": "They cannot pay",
+                "share": 25,
+                "parts": [
+                    {"title": "Their card is rejected", "share": 60},
+                    {"title": "The form is too long", "share": 40},
+                ],
+            },
+        ],
+    }
 }
 BLANK = {
     "report.py": """
@@ -122,6 +147,41 @@ async def take_chat(browser: Browser, name: str) -> None:
             print(f"{name}.png", *page.problems)
 
 
+# What the gallery shows of each example: the tool and its arguments.
+GALLERY: dict[str, tuple[str, dict[str, Any]]] = {
+    "clock": ("get_time", {"zone": "Asia/Tokyo"}),
+    "todo": ("show_todos", {}),
+    "chart": ("draw_chart", CHART),
+    "wizard": ("start_booking", {}),
+    "dashboard": ("show_dashboard", {}),
+    "map": ("show_map", {"places": [{"name": "Paris"}, {"name": "Cairo"}, {"name": "Nairobi"}]}),
+    "image": ("show_picture", {"name": "dunes"}),
+    "game": ("start_game", {}),
+    "outline": ("show_outline", OUTLINE),
+    "scenario": ("show_scenario", {}),
+    "document": ("open_document", {"find_words": "assert statement"}),
+    "qr": ("make_qr_code", {"content": "https://modelcontextprotocol.io"}),
+    "sales": ("orders", {}),
+    "import": ("import_csv", {}),
+    "cart": ("show_cart", {}),
+    "booking": ("book", {"address": {"city": "Paris"}, "parcels": [{"contents": "Books"}]}),
+}
+
+
+def take_for_gallery(name: str) -> None:
+    """Take a picture of an example in each theme, with 96 colours, which halves the files."""
+    from PIL import Image
+
+    tool, arguments = GALLERY[name]
+    for theme, file in (("light", f"{name}.png"), ("dark", f"{name}-dark.png")):
+        path = IMAGES / "gallery" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        what = ["shot", str(ROOT / "examples" / name), tool, "--args", json.dumps(arguments), "-o", str(path)]
+        if fanlight([*what, "--theme", theme, "--size", "860x600", "--full", "--strict", "--freeze"]):
+            raise SystemExit(f"{file} was not taken.")
+        Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 async def take(names: list[str]) -> None:
     IMAGES.mkdir(exist_ok=True)
     expect.set_options(timeout=30_000)
@@ -147,4 +207,8 @@ async def take(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(take(sys.argv[1:] or [*POSES, *CHATS]))
+    wanted = sys.argv[1:] or [*POSES, *CHATS, *(f"gallery/{name}" for name in GALLERY)]
+    for name in [name.removeprefix("gallery/") for name in wanted if name.startswith("gallery/")]:
+        take_for_gallery(name)
+    if others := [name for name in wanted if not name.startswith("gallery/")]:
+        asyncio.run(take(others))

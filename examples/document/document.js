@@ -78,13 +78,17 @@ const inline = (text) =>
 
 // The place of the reader
 
+// Not scrollIntoView, which would scroll the page around the View, too.
+const scrollTo = (section) => {
+  page.scrollTop += section.getBoundingClientRect().top - page.getBoundingClientRect().top;
+};
 const go = async (part) => {
   hits.hidden = true;
   const section = page.children[part];
   if (!section) return;
-  section.scrollIntoView({ block: "start" });
+  scrollTo(section);
   await load(section);
-  section.scrollIntoView({ block: "start" });
+  scrollTo(section);
   page.focus({ preventScroll: true });
 };
 const report = () => {
@@ -103,7 +107,6 @@ const report = () => {
   current = now;
   const button = contents.children[now];
   button.ariaCurrent = "true";
-  // Not scrollIntoView, which would scroll the page around the View, too.
   contents.scrollTop = button.offsetTop - contents.offsetTop - contents.clientHeight / 3;
   chapter.value = String(now);
 };
@@ -132,7 +135,7 @@ const open = ({ title: name, chapters: all, sizes, start }) => {
     return section;
   });
   page.replaceChildren(...sections);
-  page.children[start]?.scrollIntoView({ block: "start" });
+  if (page.children[start]) scrollTo(page.children[start]);
   sections.forEach((section) => near.observe(section));
   report();
 };
