@@ -40,7 +40,7 @@ export default [
     languageOptions: { globals: readonly(browser) },
   },
   {
-    files: ["examples/{shader,speech,video,monitor}/*.js"],
+    files: ["examples/*/*.js"],
     languageOptions: {
       globals: readonly(
         browser,
@@ -48,8 +48,6 @@ export default [
         "cancelAnimationFrame devicePixelRatio matchMedia performance requestAnimationFrame",
       ),
     },
-    files: ["examples/*/*.js"],
-    languageOptions: { globals: readonly(browser, "cancelAnimationFrame requestAnimationFrame") },
   },
   {
     // Bundled for a page, or run by Node.

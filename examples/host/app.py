@@ -25,19 +25,7 @@ from fanlight.host import Host, Message
 HERE = Path(__file__).resolve().parent
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
-    *("shader", "speech", "video", "monitor", "outline", "scenario", "document"),
-    "clock",
-    "todo",
-    "chart",
-    "wizard",
-    "dashboard",
-    "map",
-    "image",
-    "game",
-    "outline",
-    "scenario",
-    "document",
-    "qr",
+    *("shader", "speech", "video", "monitor", "outline", "scenario", "document", "qr"),
 )
 
 # Instead of a model: the server, the tool and the arguments for each question.
