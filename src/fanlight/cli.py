@@ -9,6 +9,19 @@ from typing import Any
 
 from fanlight.signals import INTERRUPTED, handle_termination
 
+_NEW = """\
+Make a project: a server with a View, a test, packaging, and a workflow that checks it. Nothing is overwritten.
+
+  fanlight new                                asks for a name and a template
+  fanlight new tides                          the template "vanilla": HTML and JavaScript, without Node
+  fanlight new tides --template react         a View that Vite builds
+  fanlight new --list                         the templates
+
+Without a terminal nothing is asked.
+
+Exit code: 0 written, 1 refused because files exist, 2 usage error.
+"""
+
 _DEV = """\
 Show the apps of MCP servers in a browser, as a host would, with everything visible.
 
@@ -118,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fanlight", description="MCP Apps for Python.")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_new(commands)
     _add_dev(commands)
     _add_chat(commands)
     _add_check(commands)
@@ -171,6 +185,29 @@ def _add_server_options(parser: argparse.ArgumentParser, *, choose: bool) -> Non
     )
     if choose:
         parser.add_argument("--server", metavar="NAME", help="use this server of an mcpServers file")
+
+
+# fanlight new
+
+
+def _add_new(commands: Any) -> None:
+    new = _add(commands, "new", _new, help="make a project", description=_NEW)
+    new.add_argument("name", nargs="?", metavar="NAME", help="the name of the project and of its folder")
+    new.add_argument("-t", "--template", metavar="TEMPLATE", help="what to start from (default: vanilla)")
+    new.add_argument(
+        "--build-backend",
+        choices=["hatchling", "setuptools", "uv_build"],
+        default="hatchling",
+        help="what builds the wheel (default: hatchling)",
+    )
+    new.add_argument("--list", action="store_true", help="print the templates")
+    new.add_argument("--json", action="store_true", help="print what was written as JSON, and ask nothing")
+
+
+def _new(options: argparse.Namespace, command: Sequence[str]) -> int:
+    from fanlight.new.command import run
+
+    return run(options)
 
 
 # fanlight dev

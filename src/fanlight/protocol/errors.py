@@ -20,6 +20,7 @@ defined there. A test compares this drawing with the classes.
     │   │   ├── UnknownToolError
     │   │   └── UnknownViewError
     │   ├── PolicyError                    the rules of a policy are invalid
+    │   ├── ProjectExistsError             `fanlight new` would overwrite files
     │   ├── RecordingError                 a file is not a recording of the inspector
     │   ├── RegistrationError              a tool or a View cannot be served as it is declared
     │   │   ├── BundleError                the files of a View cannot be bundled into one document

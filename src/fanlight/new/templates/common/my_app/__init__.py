@@ -1,0 +1,1 @@
+"""My app, an MCP server with a View."""

@@ -1,0 +1,10 @@
+import preact from "@preact/preset-vite";
+import { defineConfig } from "vite";
+import { viteSingleFile } from "vite-plugin-singlefile";
+
+// One HTML file with everything in it, where my_app/server.py reads it.
+export default defineConfig({
+  root: "view",
+  plugins: [preact(), viteSingleFile()],
+  build: { outDir: "../my_app/built", emptyOutDir: true },
+});

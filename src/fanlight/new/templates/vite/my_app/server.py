@@ -1,0 +1,55 @@
+"""The server: a poll. Replace it with what your app does."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+from fanlight import Apps, View
+
+BUILT = Path(__file__).with_name("built") / "index.html"
+NOT_BUILT = Path(__file__).with_name("not_built.html")
+
+server = MCPServer("my-app")
+apps = Apps(server)
+
+
+def my_app() -> str:
+    "A poll to vote in."
+    return (BUILT if BUILT.exists() else NOT_BUILT).read_text(encoding="utf-8")
+
+
+view = View(my_app, title="My app", prefers_border=True)
+
+
+@dataclass
+class Poll:
+    question: str
+    votes: dict[str, int]
+
+
+poll = Poll("What shall we drink?", {"Tea": 4, "Coffee": 6, "Water": 2})  # a real app has a database
+
+
+@apps.tool(view=view, annotations=ToolAnnotations(read_only_hint=True))
+def show_my_app() -> Poll:
+    "Show the user the poll, where they can vote."
+    return poll
+
+
+@apps.tool(view=view, visibility=["app"], annotations=ToolAnnotations(destructive_hint=False))
+def vote(choice: str) -> Poll:
+    "Count a vote. Only the View can call this."
+    if choice not in poll.votes:
+        raise ToolError(f"{choice!r} is not a choice. Choose one of {', '.join(poll.votes)}.")
+    poll.votes[choice] += 1
+    return poll
+
+
+def main() -> None:
+    if not BUILT.exists():
+        print("The View is not built yet. Run: npm install && npm run build", file=sys.stderr)
+    server.run()

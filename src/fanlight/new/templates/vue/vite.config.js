@@ -1,0 +1,10 @@
+import vue from "@vitejs/plugin-vue";
+import { defineConfig } from "vite";
+import { viteSingleFile } from "vite-plugin-singlefile";
+
+// One HTML file with everything in it, where my_app/server.py reads it.
+export default defineConfig({
+  root: "view",
+  plugins: [vue(), viteSingleFile()],
+  build: { outDir: "../my_app/built", emptyOutDir: true },
+});
