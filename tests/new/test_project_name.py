@@ -1,0 +1,46 @@
+"""The name of a project."""
+
+import pytest
+
+from fanlight.new.project_name import ProjectName
+from fanlight.protocol.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "title"),
+    [
+        ("tides", "tides", "Tides"),
+        ("tide-tables", "tide_tables", "Tide tables"),
+        ("Tide.Tables_2", "tide_tables_2", "Tide Tables 2"),
+        ("a--b", "a_b", "A b"),
+    ],
+)
+def test_a_name_of_pypi_becomes_a_module_and_a_title(text: str, module: str, title: str) -> None:
+    name = ProjectName.parse(text)
+    assert (name.package, name.module, name.title) == (text, module, title)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-tides", "tides_", "../tides", "a/b", "my tides", "gezeiten-für", "x" * 101, "a\n"]
+)
+def test_what_is_no_name_on_pypi_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a name for a project: expected"):
+        ProjectName.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3d", "'3d' is not an identifier. Write app-3d"),
+        ("class", "'class' is not an identifier. Write app-class"),
+        ("tests", "part of every project. Write tests-app"),
+        ("server", "part of every project. Write server-app"),
+        ("calendar", "installed Python package, which the project would hide. Write calendar-app"),
+        ("MCP", "installed Python package, which the project would hide. Write MCP-app"),
+    ],
+)
+def test_a_name_that_cannot_be_imported_is_refused_with_one_that_can(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        ProjectName.parse(text)
+    suggested = str(caught.value).partition("Write ")[2].partition(",")[0]
+    assert ProjectName.parse(suggested).package == suggested
