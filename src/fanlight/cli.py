@@ -545,5 +545,5 @@ def _types(options: argparse.Namespace, command: Sequence[str]) -> int:
             print(path)
     except OSError as error:
         print(f"fanlight types: cannot write to {options.folder}: {error.strerror}", file=sys.stderr)
-        return 3
+        return 2
     return 0

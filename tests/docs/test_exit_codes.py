@@ -25,6 +25,7 @@ PAGES = {
 """The pages with a table of exit codes of one command."""
 CLOCK = str(ROOT / "examples" / "clock" / "server.py")
 PACKAGES = {
+    "build": ("orjson", [CLOCK]),
     "chat": ("pydantic_ai", [CLOCK]),
     "check": ("orjson", [CLOCK]),
     "dev": ("orjson", [CLOCK]),
