@@ -63,7 +63,7 @@ export default [
     languageOptions: {
       globals: readonly(
         browser,
-        "CSS EventSource cancelAnimationFrame history localStorage performance requestAnimationFrame",
+        "CSS EventSource cancelAnimationFrame history localStorage performance requestAnimationFrame sessionStorage",
       ),
     },
   },

@@ -157,7 +157,7 @@ async def test_a_model_of_the_command_line_is_the_one_of_the_next_run(tmp_path: 
     with chatting({}, store, model="m", base_url="http://127.0.0.1:9/v1"):
         pass
     with chatting({}, store, model=None) as chat:
-        assert chat.program.has_model
+        assert chat.program.model_problem is None
     with closing(sqlite3.connect(store)) as database:
         kept = dict(database.execute("select name, value from chat_settings"))
     assert kept == {"model": '"m"', "base_url": '"http://127.0.0.1:9/v1"'}

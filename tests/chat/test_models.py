@@ -4,11 +4,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ToolReturn
 
+from fanlight.agents.content import history_entry
+from fanlight.chat.conversations import Conversations
 from fanlight.chat.models import KEYS, OTHER_KEY, ModelError, create_model
 from fanlight.chat.scripted import scripted_model
 from fanlight.cli import main
+from fanlight.host.calls.runner import CallView
 from support.openai_server import openai_server
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +22,8 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for variables in KEYS.values():
         for variable in variables:
             monkeypatch.delenv(variable, raising=False)
+    for variable in ("OLLAMA_BASE_URL", "OPENROUTER_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +47,10 @@ def test_each_service_needs_its_key(name: str, variable: str, monkeypatch: pytes
         ("gpt-5", None, "'gpt-5' is not a model: expected a service and a model, such as openai:gpt-5"),
         ("openai:", None, "'openai:' is not a model: expected a service and a model, such as openai:gpt-5"),
         (":gpt-5", None, "':gpt-5' is not a model: expected a service and a model, such as openai:gpt-5"),
-        ("nobody:x", None, "Unknown model: nobody:x. Choose another"),
+        ("nobody:x", None, "'nobody:x' is not a model: expected one that begins with openai:, anthropic: or google:"),
+        ("nobody:x", None, "--model x --base-url URL for another service that is compatible with OpenAI"),
+        ("ollama:qwen3", None, "For a model of Ollama, write --model qwen3 --base-url http://localhost:11434/v1."),
+        ("openrouter:a/b", None, "openrouter:a/b needs OPENROUTER_API_KEY in the environment."),
         ("qwen3", "localhost:11434", "--base-url is 'localhost:11434', expected an address such as http://"),
     ],
 )
@@ -91,6 +99,24 @@ def test_a_missing_extra_is_named_before_the_package_that_was_looked_for(
     assert "pip install 'fanlight[chat]'" in error
 
 
+def test_the_terminal_reports_a_remembered_model_whose_key_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = Conversations(tmp_path / "chat.db")
+    stored.keep_settings({"model": "openai:gpt-5", "base_url": None})
+    stored.close()
+
+    async def serve_nothing(*given: object, **options: object) -> None:
+        pass
+
+    monkeypatch.setattr("fanlight.chat.command.serve", serve_nothing)
+    monkeypatch.chdir(tmp_path)
+    Path("mcp.json").write_text('{"mcpServers": {"x": {"command": "x"}}}', encoding="utf-8")
+    assert main(["chat", "mcp.json", "--no-open", "--port", "0", "--store", "chat.db"]) == 0
+    error = capsys.readouterr().err
+    assert error == "\n  openai:gpt-5 needs a key: set OPENAI_API_KEY, or try it without one: --model scripted.\n"
+
+
 async def test_the_script_calls_the_tool_that_a_message_is_about() -> None:
     agent = Agent(scripted_model(pause=0))
     called = []
@@ -117,3 +143,10 @@ async def test_the_script_calls_the_tool_that_a_message_is_about() -> None:
     assert "rain in example" in await answer("weather!")
     assert called == ["Rome", "example"]
     assert "**add_numbers**: Add two numbers." in await answer("Hmm?")
+
+    @agent.tool_plain
+    def draw_picture() -> ToolReturn:
+        """Draw a picture."""
+        return ToolReturn("| a | b |", metadata=history_entry([CallView("v1", "t", "ui://a/b")]))
+
+    assert await answer("Draw!") == "The View shows the result."

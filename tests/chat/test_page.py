@@ -236,6 +236,38 @@ async def test_a_message_of_the_page_is_above_the_composer_and_can_be_closed(tmp
             await expect(toast).to_have_count(0)
 
 
+@pytest.mark.parametrize("width", [390, 1000])
+async def test_the_notice_about_the_model_can_be_closed_and_stays_closed_after_a_reload(
+    width: int, tmp_path: Path, browser: Browser
+) -> None:
+    with chatting({}, tmp_path / "chat.db", model=None) as chat:
+        async with chat.page(browser, viewport={"width": width, "height": 844}) as page:
+            notice = page.page.get_by_role("status").filter(has_text="No model is connected: a script answers")
+            await expect(notice.get_by_role("button", name="Choose a model")).to_be_visible()
+            await notice.get_by_role("button", name="Close notice").click()
+            await expect(notice).to_have_count(0)
+            await page.page.reload()
+            await expect(page.page.locator("#model-name")).to_have_text("scripted")
+            await expect(notice).to_have_count(0)
+            assert page.problems == []
+
+
+async def test_a_remembered_model_without_its_key_is_reported_above_the_conversation(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with chatting({}, tmp_path / "chat.db", model="openai:gpt-5"):
+        monkeypatch.delenv("OPENAI_API_KEY")
+    with chatting({}, tmp_path / "chat.db", model=None) as chat:
+        async with chat.page(browser) as page:
+            notice = page.page.get_by_role("status").filter(has_text="openai:gpt-5 needs a key: set OPENAI_API_KEY")
+            await notice.get_by_role("button", name="Choose a model").click()
+            settings = page.page.get_by_role("dialog", name="Settings")
+            await settings.get_by_role("combobox", name="Name").fill("scripted")
+            await settings.get_by_role("button", name="Save").click()
+            await expect(notice).to_have_count(0)
+
+
 async def test_a_new_chat_ends_the_search_and_the_title_follows_the_first_message(
     tmp_path: Path, browser: Browser
 ) -> None:

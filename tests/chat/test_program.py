@@ -140,9 +140,11 @@ async def test_a_second_program_with_the_same_store_is_refused(tmp_path: Path) -
     first = Conversations(tmp_path / "chat.db")
     with pytest.raises(LocalError, match=r"Another fanlight chat uses .*chat\.db\. Stop it, or choose another file"):
         Conversations(tmp_path / "chat.db")
+    modes = {file.name: file.stat().st_mode & 0o077 for file in tmp_path.iterdir()}
+    assert {"chat.db", "chat.db.lock", "chat.db.lock-journal"} <= modes.keys()
+    assert set(modes.values()) == {0}
     first.close()
     Conversations(tmp_path / "chat.db").close()
-    assert (tmp_path / "chat.db").stat().st_mode & 0o077 == 0
     with pytest.raises(LocalError, match="cannot be used"):
         Conversations(Path("/dev/null/chat.db"))
 

@@ -58,8 +58,10 @@ async def show(
         program = ChatProgram(
             named, origin=origin, store=store or default_path(), model=model, base_url=base_url, limits=limits
         )
-        if not program.has_model:
-            print(f"\n  {NO_MODEL}\n  Until then, a script answers, and calls the tools.", file=sys.stderr)
+        if program.model_problem is not None:
+            print(f"\n  {program.model_problem}", file=sys.stderr)
+        if program.model_problem == NO_MODEL:
+            print("  Until then, a script answers, and calls the tools.", file=sys.stderr)
         await serve(
             program.app,
             listener,

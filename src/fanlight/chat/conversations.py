@@ -251,7 +251,11 @@ def _locked(path: Path) -> sqlite3.Connection:
 
     A program that starts takes calls that have no result for those of a program that was killed, and cancels them.
     """
-    lock = sqlite3.connect(f"{path}.lock", timeout=0, isolation_level=None, check_same_thread=False)
+    file = Path(f"{path}.lock")
+    with suppress(OSError):  # SQLite reports what is wrong with the path, and gives its journal the same mode
+        file.touch(mode=0o600)
+        file.chmod(0o600)
+    lock = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("begin exclusive")
     except sqlite3.OperationalError:
@@ -259,8 +263,6 @@ def _locked(path: Path) -> sqlite3.Connection:
         raise LocalError(
             f"Another fanlight chat uses {path}. Stop it, or choose another file with --store, such as --store chat.db."
         ) from None
-    with suppress(OSError):
-        Path(f"{path}.lock").chmod(0o600)
     return lock
 
 

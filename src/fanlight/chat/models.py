@@ -1,6 +1,7 @@
 """The models that `--model` and the settings name."""
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -9,10 +10,12 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
 from fanlight.chat.scripted import scripted_model
-from fanlight.protocol.errors import LocalError, sentence
+from fanlight.protocol.errors import LocalError
 
 SCRIPTED: Final = "scripted"
 """The name of the model that needs no key: it calls the tools by a script."""
+OLLAMA: Final = "http://localhost:11434/v1"
+"""The address of Ollama on this machine."""
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),
@@ -21,10 +24,12 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 """The environment variables with the keys of the model services, by the name before the colon."""
 NO_MODEL: Final = (
     "No model is set: write --model openai:gpt-5 and set OPENAI_API_KEY, or anthropic:… with ANTHROPIC_API_KEY, "
-    "google:… with GOOGLE_API_KEY, or --model NAME --base-url http://localhost:11434/v1 for Ollama."
+    f"google:… with GOOGLE_API_KEY, or --model NAME --base-url {OLLAMA} for Ollama."
 )
 OTHER_KEY: Final = "FANLIGHT_MODEL_KEY"
 """The environment variable with the key of the service at `--base-url`, if it needs one."""
+_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
+"""The name of an environment variable."""
 
 
 class ModelError(LocalError):
@@ -60,7 +65,21 @@ def _known_model(name: str) -> Model:
     try:
         return infer_model(name)
     except (UserError, ValueError) as error:
-        raise ModelError(f"{sentence(error)} Choose another, or try it without a model: --model scripted.") from None
+        raise ModelError(_explain(service, model, str(error))) from None
+
+
+def _explain(service: str, model: str, reason: str) -> str:
+    """Return what to write instead of a model that pydantic-ai rejects."""
+    if service == "ollama":
+        return f"For a model of Ollama, write --model {model} --base-url {OLLAMA}."
+    if variable := _VARIABLE.search(reason):  # pydantic-ai knows more services, each with variables of its own
+        return f"{service}:{model} needs {variable[0]} in the environment. --model scripted needs nothing."
+    *others, last = (f"{known}:" for known in KEYS)
+    return (
+        f"'{service}:{model}' is not a model: expected one that begins with {', '.join(others)} or {last}, or --model "
+        f"{model} --base-url URL for another service that is compatible with OpenAI, such as {OLLAMA} for Ollama. "
+        "--model scripted needs none."
+    )
 
 
 def _compatible_model(name: str, base_url: str) -> Model:
@@ -69,6 +88,6 @@ def _compatible_model(name: str, base_url: str) -> Model:
 
     address = urlsplit(base_url)
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise ModelError(f"--base-url is {base_url!r}, expected an address such as http://localhost:11434/v1.")
+        raise ModelError(f"--base-url is {base_url!r}, expected an address such as {OLLAMA}.")
     key = os.environ.get(OTHER_KEY)  # not OPENAI_API_KEY, which is for no other service
     return OpenAIChatModel(name, provider=OpenAICompatibleProvider(address.hostname, base_url=base_url, api_key=key))

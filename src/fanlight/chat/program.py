@@ -64,6 +64,7 @@ INSTRUCTIONS: Final = (
     "You are a helpful assistant. Some tools show the user an interactive view of their result: do not repeat what it "
     "shows. Write Markdown."
 )
+_SCRIPT_ANSWERS: Final = "No model is connected: a script answers, and calls the tools of your servers."
 _PACKAGE: Final = "fanlight.chat"
 _MAX_TITLE: Final = 60
 _MAX_WAITING: Final = 5
@@ -161,6 +162,8 @@ class ChatProgram:
         if model is not None:
             self._settings.update(model=model, base_url=base_url)
             self.conversations.keep_settings({"model": model, "base_url": base_url})
+        self.model_problem = self._find_model_problem()
+        """Why no model can answer, or None."""
         with_oauth = {name for name, served in servers.items() if _may_want_sign_in(served.target)}
         self.host = Host(
             {name: served.target for name, served in servers.items()},
@@ -174,11 +177,6 @@ class ChatProgram:
         self.host.on_sign_in(self._on_sign_in)
         self.host.servers.add_listener(self._on_server_event)
         self.app: ASGIApp = self.host.wrap(self.guard.wrap(Starlette(routes=self._routes(), lifespan=self._lifespan)))
-
-    @property
-    def has_model(self) -> bool:
-        """Whether a model was chosen, now or in an earlier run."""
-        return bool(self._settings.get("model"))
 
     def close_streams(self) -> None:
         """End the event streams that pages hold open, so that the program can exit."""
@@ -574,12 +572,22 @@ class ChatProgram:
 
     # Settings and servers
 
+    def _find_model_problem(self) -> str | None:
+        """Return why the model of the settings cannot be used, such as one of an earlier run that has no key now."""
+        if not self._settings.get("model"):
+            return NO_MODEL
+        try:
+            create_model(self._settings["model"], self._settings.get("base_url"))
+        except ModelError as error:
+            return str(error)
+        return None
+
     def _describe_settings(self) -> JSONObject:
         model = self._settings.get("model")
         return {
             "model": model or SCRIPTED,
             "base_url": self._settings.get("base_url"),
-            "notice": None if model else NO_MODEL,
+            "notice": _SCRIPT_ANSWERS if self.model_problem == NO_MODEL else self.model_problem,
             "instructions": self._settings.get("instructions", INSTRUCTIONS),
             "off": self._settings.get("off", []),
             "allowed": self._settings.get("allowed", []),
@@ -598,6 +606,7 @@ class ChatProgram:
         for name, value in changed.items():
             await self.conversations.change_setting(name, value)
         self._settings.update(changed)
+        self.model_problem = None
         self._events.publish("settings", {"settings": self._describe_settings()})
         return {}
 

@@ -13,6 +13,7 @@ from pydantic_ai import ModelMessage, ModelResponse, RetryPromptPart, ToolReturn
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.tools import ToolDefinition
 
+from fanlight.agents.content import is_error_entry, views_in_entry
 from fanlight.dev.arguments import example_arguments
 
 PAUSE: Final = 0.02
@@ -101,6 +102,8 @@ def _arguments_in(prompt: str) -> dict[str, Any] | None:
 def _about_result(part: ToolReturnPart | RetryPromptPart) -> str:
     if isinstance(part, RetryPromptPart):
         return "The call failed, and this model does not try again."
+    if views_in_entry(part.metadata) and not is_error_entry(part.metadata):
+        return "The View shows the result."
     result = part.model_response_str().strip()[:_MAX_RESULT]
     return (
         f"The tool returned:\n\n> {result.replace(chr(10), chr(10) + '> ')}\n" if result else "The call has finished."

@@ -29,6 +29,9 @@ const STATES = /** @type {Json} */ ({
   closed: "closed",
 });
 
+/** Where the notice about the model that the user has closed is kept. */
+const DISMISSED = "fanlight-chat-dismissed";
+
 export class Settings {
   #dialog = $("settings");
   #model = $("model");
@@ -78,11 +81,15 @@ export class Settings {
   setSettings(/** @type {Json} */ settings) {
     this.#settings = settings;
     $("model-name").textContent = settings.model;
-    const notice = $("model-notice");
-    notice.hidden = !settings.notice;
-    $("model-notice-text").textContent = settings.notice
-      ? "No model is connected: a script answers, and calls the tools of your servers."
-      : "";
+    const showNotice = () => {
+      $("model-notice").hidden = !settings.notice || sessionStorage.getItem(DISMISSED) === settings.notice;
+    };
+    showNotice();
+    $("model-notice-text").textContent = settings.notice ?? "";
+    $("dismiss-notice").onclick = () => {
+      sessionStorage.setItem(DISMISSED, settings.notice);
+      showNotice();
+    };
     $("choose-model").onclick = () => {
       this.open();
       this.#model.select();
