@@ -173,9 +173,9 @@ def _add(commands: Any, name: str, run: Run, *, help: str, description: str) -> 
 
 def _port(text: str) -> int:
     """Read a port from the command line."""
-    if text.isdecimal() and int(text) <= 65_435:
+    if text.isdecimal() and int(text) <= 65_535:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to 65435")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to 65535")
 
 
 def _add_server_options(parser: argparse.ArgumentParser, *, choose: bool) -> None:

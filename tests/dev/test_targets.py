@@ -56,7 +56,7 @@ def test_without_arguments_the_examples_are_shown() -> None:
     [
         ("nothing.py", r"nothing.py does not exist"),
         ("missing/server.py", r"Its folder missing does not exist either"),
-        ("npx", r"'npx' is not a server: expected a .py file.*fanlight dev -- npx"),
+        ("npx", r"'npx' is not a server: expected a .py file.*after two dashes: -- npx \.\.\.$"),
     ],
 )
 def test_an_argument_that_is_not_a_server_raises_with_what_to_write(argument: str, message: str) -> None:

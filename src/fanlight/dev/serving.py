@@ -15,25 +15,29 @@ from starlette.types import ASGIApp
 from fanlight.protocol.errors import LocalError
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_TRIED = 99
+"""How many ports are tried after the first."""
+_MAX_PORT = 65_535
 
 
 def listen(host: str, first: int) -> socket.socket:
     """Return a socket that listens on the first free port."""
-    for port in range(first, first + 100):
+    last = min(first + _TRIED, _MAX_PORT)
+    for port in range(first, last + 1):
         listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
+            listener.listen()
         except OSError as error:
             listener.close()
             if error.errno != errno.EADDRINUSE:
                 raise LocalError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
             continue
-        listener.listen()
         if first not in (0, port):
-            print(f"  Port {first} is in use.", flush=True)
+            print(f"  Port {first} is in use. Port {port} is used instead.", flush=True)
         return listener
-    raise LocalError(f"No port between {first} and {first + 99} is free on {host}. Choose another with --port.")
+    raise LocalError(f"No port between {first} and {last} is free on {host}. Choose another with --port.")
 
 
 async def serve(

@@ -142,7 +142,7 @@ def _servers(text: str) -> list[tuple[str, Served]]:
         return [(server_name(script), Served(_with_environment(command), script.parent))]
     raise ConfigError(
         f"{text!r} is not a server: expected a .py file, a folder with a server.py, a URL, or an mcpServers .json file."
-        f" A command line comes after two dashes: fanlight dev -- {shlex.quote(text)} ..."
+        f" A command line comes after two dashes: -- {shlex.quote(text)} ..."
     )
 
 
@@ -183,4 +183,4 @@ def _examples() -> dict[str, Served]:
     for folder in (here.parents[1] / "examples", here.parents[3] / "examples"):
         if (folder / EXAMPLES[0] / "server.py").is_file():
             return {name: _servers(str(folder / name))[0][1] for name in EXAMPLES}
-    raise ConfigError("Name a server: fanlight dev server.py. (The examples are not installed here.)")
+    raise ConfigError("Name a server, such as server.py. (The examples are not installed here.)")
