@@ -124,8 +124,11 @@ WRONG: dict[str, tuple[str, str, set[str]]] = {
     "uses fragments": ("plain", raw('await start(); location.hash = "#a"; history.pushState({}, "", "?b");'), set()),
     "calls a tool without looking at the capabilities": (
         "bare",
-        raw('await start(); request("tools/call", { name: "show" });'),
-        {"ADV-13"},
+        raw(
+            'await start(); const { error } = await request("tools/call", { name: "show" });'
+            "if (error) throw new Error(error.message);"
+        ),
+        {"ADV-13", "QUA-11"},
     ),
     "requests sampling": ("plain", raw('await start(); request("sampling/createMessage", {});'), {"D-SMP-01"}),
     "declares tools": ("plain", raw("await start({ tools: {} });"), {"D-APT-01", "D-APT-02"}),

@@ -157,6 +157,7 @@ BARE = Scene(
     [*hello(), SIZE],
     measurements={"result": MARK},
 )
+UNPLAYED = Scene("bare", unfinished="it did not end within 90 seconds")
 ODD = Scene("odd", HOST, hello(), responses={"unknown": {"error": {"code": -32601}}, "ping": {"result": {}}})
 ODD = replace(ODD, steps={"unknown?": 2})
 PARTIAL = Scene("partial", HOST, hello(), steps={"partials": 2, "cancelled": 2})
@@ -453,8 +454,8 @@ BROKEN: dict[str, list[Any]] = {
     "QUA-06": [marked("result", unnamed=["<button#go>"])],
     "QUA-07": [marked("result", lang=""), marked("result", title="")],
     "ADV-13": [
-        bare(messages=[*hello(), says("tools/call", name="x")]),
-        bare(messages=[*hello(), says("resources/read")]),
+        bare(messages=[*hello(), says("tools/call", name="x")], errors=[("result", THROWN)]),
+        bare(messages=[*hello(), says("resources/read")], errors=[("clicked", THROWN)]),
     ],
     "D-SMP-01": [plain(messages=[*hello(), SIZE, SIZE, says("sampling/createMessage")])],
     "D-SMP-02": [
@@ -464,8 +465,10 @@ BROKEN: dict[str, list[Any]] = {
         )
     ],
     "ADV-09": [
-        plain(messages=[*hello(), SIZE, SIZE, says("ui/message", role="user", content=[])]),
-        plain(messages=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN]),
+        bare(messages=[*hello(), says("ui/message", role="user", content=[])]),
+        bare(messages=[*CAN_FULLSCREEN, FULLSCREEN]),
+        bare(messages=[*hello(), says("resources/read")], errors=[("result", THROWN)]),
+        view(plain=replace(PLAIN_SCENE, messages=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN]), bare=UNPLAYED),
     ],
     "ADV-10": [plain(messages=[*hello(), SIZE, SIZE, says("ui/update-model-context", content=text("Noon."))])],
     "TIP-07": [
@@ -564,6 +567,12 @@ GOOD: dict[str, list[Any]] = {
         seen(look(calls=get_time(error=CLOSED, disconnected="clock.py exited."))),
         replace(seen(look(calls=called(text("It failed."), isError=True))), saved=True),
     ],
+    "ADV-09": [
+        plain(messages=[*hello(), SIZE, SIZE, says("ui/message", role="user", content=[])]),
+        plain(messages=[*CAN_FULLSCREEN, SIZE, SIZE, FULLSCREEN]),
+        bare(messages=[*hello(), says("resources/read")]),
+    ],
+    "ADV-13": [bare(messages=[*hello(), says("tools/call", name="x")])],
     "ADV-10": [plain(messages=[*hello(), SIZE, SIZE, says("ui/update-model-context", structuredContent={"hour": 12})])],
     "REV-01": [
         document('<a href="https://elsewhere.example">There</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'),

@@ -161,12 +161,14 @@ section.host_rule(
 )
 
 
-@section.rule("ADV-13", ADVICE, "A View uses its server only if the host offers that.")
-def uses_offered_server(view: ViewObservation) -> Iterator[Problem]:
+@section.rule("ADV-13", ADVICE, "A View that uses its server works in hosts that do not offer that.")
+def works_without_server(view: ViewObservation) -> Iterator[Problem]:
     for scene in view.played("bare"):
+        if not scene.errors:
+            continue  # it handles the rejection, as a View should that tries what some hosts do not advertise
         for method in dict.fromkeys(str(message.method) for message in scene.sent(*_SERVER_METHODS)):
             needed = "serverTools" if method.startswith("tools") else "serverResources"
-            message = f"sends {method} to a host that does not offer {needed}."
+            message = f"sends {method} to a host that does not offer {needed}, and a script fails there."
             fix = (
                 f"Look at hostCapabilities.{needed} first, or handle the rejection: some hosts support it without "
                 "advertising it."
@@ -213,8 +215,14 @@ section.host_rule(
 
 @section.rule("ADV-09", ADVICE, "A View works in hosts that lack some requests or display modes.")
 def works_in_known_hosts(view: ViewObservation) -> Iterator[Problem]:
-    used = {str(message.method) for message in _sent(view)}
-    for method in sorted(used & _CAPABILITIES.keys()):
+    methods = {str(message.method) for message in _sent(view)}
+    modes = {mode for scene in view.played() for mode in requested_modes(scene)}
+    for minimal in view.played("bare"):  # a View works in hosts that lack what it does without here
+        methods &= {str(message.method) for message in minimal.sent()}
+        modes &= set(requested_modes(minimal))
+        if not minimal.errors:
+            methods -= set(_SERVER_METHODS)  # some hosts serve these without advertising it, and a View may try
+    for method in sorted(methods & _CAPABILITIES.keys()):
         needed = _CAPABILITIES[method]
         lacking = [
             f"{host.name} ({host.observed})" for host in _hosts() if needed not in (host.profile.capabilities or {})
@@ -222,7 +230,7 @@ def works_in_known_hosts(view: ViewObservation) -> Iterator[Problem]:
         if lacking:
             message = f"uses {method}, which {' and '.join(lacking)} did not offer."
             yield Problem(view.where, message, "Let the View work when the request is denied.")
-    for mode in sorted({mode for scene in view.played() for mode in requested_modes(scene)}):
+    for mode in sorted(modes):
         lacking = [f"{host.name} ({host.observed})" for host in _hosts() if mode not in host.profile.display_modes]
         if lacking:
             message = f"requests the display mode {mode!r}, which {' and '.join(lacking)} did not have."
