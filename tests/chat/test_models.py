@@ -63,9 +63,11 @@ def test_a_wrong_name_is_an_error_that_says_what_to_write(name: str, base_url: s
 async def test_the_key_of_openai_is_not_sent_to_another_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
     with openai_server("Hello.", "Hello.") as service:
-        assert (await Agent(create_model("any", service.url)).run("Hi")).output == "Hello."
+        async with create_model("any", service.url) as model:
+            assert (await Agent(model).run("Hi")).output == "Hello."
         monkeypatch.setenv(OTHER_KEY, "of-the-service")
-        await Agent(create_model("any", service.url)).run("Hi")
+        async with create_model("any", service.url) as model:
+            await Agent(model).run("Hi")
         assert [headers["authorization"] for headers in service.headers] == [
             "Bearer api-key-not-set",
             "Bearer of-the-service",
