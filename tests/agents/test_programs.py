@@ -142,4 +142,6 @@ async def test_the_page_shows_a_view_while_the_model_writes_and_nobody_else_gets
         await page.route(re.compile("/(say|run)$"), lambda route: route.fulfill(status=503, body="The host stops."))
         await page.get_by_label("Message").fill("Anybody?")
         await page.get_by_role("button", name="Send").click()
-        await expect(page.locator("#chat > [role=alert]")).to_have_text("There is no complete answer: 503 The host stops.")
+        await expect(page.locator("#chat > [role=alert]")).to_have_text(
+            "There is no complete answer: 503 The host stops."
+        )
