@@ -15,12 +15,14 @@ from urllib.parse import quote
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from playwright.async_api import Browser, Page, ViewportSize, expect  # noqa: E402
+from playwright.async_api import Browser, FilePayload, Page, ViewportSize, expect  # noqa: E402
 
+from examples.test_speech import recording  # noqa: E402
 from fanlight.cli import main as fanlight  # noqa: E402
 from fanlight.dev.targets import servers  # noqa: E402
 from support.browser import chromium  # noqa: E402
 from support.chatting import chatting  # noqa: E402
+from support.examples import showing  # noqa: E402
 from support.inspecting import call, opened, running, view  # noqa: E402
 from support.openai_server import ToolCall, openai_server  # noqa: E402
 
@@ -157,6 +159,10 @@ GALLERY: dict[str, tuple[str, dict[str, Any]]] = {
     "map": ("show_map", {"places": [{"name": "Paris"}, {"name": "Cairo"}, {"name": "Nairobi"}]}),
     "image": ("show_picture", {"name": "dunes"}),
     "game": ("start_game", {}),
+    "shader": ("show_shader", {}),
+    "speech": ("dictate", {"question": "How was your day?"}),
+    "video": ("show_video", {}),
+    "monitor": ("watch_log", {}),
     "outline": ("show_outline", OUTLINE),
     "scenario": ("show_scenario", {}),
     "document": ("open_document", {"find_words": "assert statement"}),
@@ -168,8 +174,22 @@ GALLERY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+async def take_recording(path: Path, theme: str) -> None:
+    """Take a picture of the example `speech` with a recording in it, which only a user can bring."""
+    syllables = [(0.18, 0.3), (0.1, 0.05), (0.24, 0.6), (0.08, 0.1), (0.2, 0.4), (0.14, 0.2)]
+    pause = [(0.6, 0.001)]
+    sound = recording(
+        *pause, *syllables, *syllables, *pause, *syllables[2:], *pause, *syllables, *syllables[1:], *pause
+    )
+    async with chromium() as browser, showing(browser, "speech", width=860, dark=theme == "dark") as stage:
+        file: FilePayload = {"name": "answer.wav", "mimeType": "audio/wav", "buffer": sound}
+        await stage.view.locator("#file").set_input_files([file])
+        await expect(stage.view.get_by_role("status")).to_contain_text("3 spoken parts")
+        await stage.page.locator("#view").screenshot(path=path, animations="disabled")
+
+
 def take_for_gallery(name: str) -> None:
-    """Take a picture of an example in each theme, with 96 colours, which halves the files."""
+    """Take a picture of an example in each theme, with few colours, which halves the files."""
     from PIL import Image
 
     tool, arguments = GALLERY[name]
@@ -177,9 +197,12 @@ def take_for_gallery(name: str) -> None:
         path = IMAGES / "gallery" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         what = ["shot", str(ROOT / "examples" / name), tool, "--args", json.dumps(arguments), "-o", str(path)]
-        if fanlight([*what, "--theme", theme, "--size", "860x600", "--full", "--strict", "--freeze"]):
+        if name == "speech":
+            asyncio.run(take_recording(path, theme))
+        elif fanlight([*what, "--theme", theme, "--size", "860x600", "--full", "--strict", "--freeze"]):
             raise SystemExit(f"{file} was not taken.")
-        Image.open(path).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+        colours = 256 if name == "shader" else 96  # a rendered scene has more shades than a page
+        Image.open(path).convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 async def take(names: list[str]) -> None:
