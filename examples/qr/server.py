@@ -18,6 +18,8 @@ apps = Apps(server)
 
 READ_ONLY = ToolAnnotations(read_only_hint=True)
 Modules = list[list[bool]]
+UTF_8 = "011100011010"
+"""What declares the encoding of the text. Without it, scanners guess, and take some texts for Japanese or Latin."""
 
 # For versions 1 to 10 at the error correction level M: data bytes, error correction bytes of a block, and blocks.
 CAPACITY = [(16, 10, 1), (28, 16, 1), (44, 26, 1), (64, 18, 2), (86, 24, 2)]
@@ -54,7 +56,8 @@ def codewords(text: bytes, version: int) -> bytes:
     """Return the bytes of a code: the text, padding and error correction, in interleaved blocks."""
     size, count, blocks = CAPACITY[version - 1]
     length = 8 if version < 10 else 16
-    bits = f"0100{len(text):0{length}b}" + "".join(f"{byte:08b}" for byte in text)
+    bits = "" if text.isascii() else UTF_8
+    bits += f"0100{len(text):0{length}b}" + "".join(f"{byte:08b}" for byte in text)
     bits += "0" * min(4, size * 8 - len(bits))
     bits += "0" * (-len(bits) % 8)
     data = bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits), 8))
@@ -144,11 +147,13 @@ def penalty(modules: Modules) -> int:
 
 def encode(text: str) -> Modules:
     raw = text.encode()
+    header = 0 if raw.isascii() else len(UTF_8)
     for version, (capacity, *_) in enumerate(CAPACITY, 1):
-        if len(raw) + (2 if version < 10 else 3) <= capacity:
+        if header + (12 if version < 10 else 20) + 8 * len(raw) <= 8 * capacity:
             data = codewords(raw, version)
             return min((draw(data, version, mask) for mask in range(8)), key=penalty)
-    raise ToolError(f"The text has {len(raw)} bytes, and this QR code holds at most 213. Use a shorter text or link.")
+    limit = 213 if raw.isascii() else 212
+    raise ToolError(f"The text has {len(raw)} bytes, and a code holds at most {limit}. Use a shorter text or link.")
 
 
 def png(modules: Modules, scale: int = 8) -> bytes:

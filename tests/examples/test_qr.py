@@ -47,6 +47,16 @@ def test_a_code_is_as_large_as_its_text_needs(length: int, size: int, example: d
     assert len(example["encode"]("x" * length)) == size
 
 
+@pytest.mark.parametrize(("text", "start"), [("menu", "404"), ("Menü", "71a405")])
+def test_only_a_text_that_is_not_ascii_declares_its_encoding(text: str, start: str, example: dict[str, Any]) -> None:
+    assert example["codewords"](text.encode(), 1).hex().startswith(start)
+
+
+@pytest.mark.parametrize(("text", "size"), [("ä" * 6, 21), ("ä" * 7, 25), ("ä" * 106, 57)])
+def test_a_declared_encoding_needs_room(text: str, size: int, example: dict[str, Any]) -> None:
+    assert len(example["encode"](text)) == size
+
+
 async def test_a_client_without_views_gets_a_picture_that_scanners_read(example: dict[str, Any]) -> None:
     async with client_of("qr", NO_UI) as client:
         text, image = (await client.call("make_qr_code", content="https://example.com"))["content"]
@@ -61,7 +71,7 @@ async def test_a_text_that_is_too_long_in_bytes_is_an_error() -> None:
     async with client_of("qr") as client:
         result = await client.call("make_qr_code", content="ä" * 150)
     assert result["isError"]
-    assert "The text has 300 bytes, and this QR code holds at most 213." in result["content"][0]["text"]
+    assert "The text has 300 bytes, and a code holds at most 212." in result["content"][0]["text"]
 
 
 async def test_the_user_changes_the_code_and_the_model_gets_the_text(browser: Browser) -> None:
