@@ -52,6 +52,7 @@ QUESTIONS = {
     "scenario": "When does a solar roof pay off for a house that uses 4,000 kWh a year?",
     "document": "Open the manual of Python at the assert statement.",
     "qr": "Make a QR code of https://modelcontextprotocol.io.",
+    "score": "Show me the Ode to Joy as sheet music.",
     "sales": "Show me the orders from the north.",
     "import": "Import a CSV file.",
 }

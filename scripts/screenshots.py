@@ -59,6 +59,12 @@ OUTLINE = {
         ],
     }
 }
+SONG = {
+    "title": "Ode to Joy",
+    "key": "D",
+    "notes": "F F G A | A G F E | D D E F | F3/2 E/2 E2 | F F G A | A G F E | D D E F | E3/2 D/2 D2 |"
+    "E E F D | E F/2 G/2 F D | E F/2 G/2 F E | D E A,2 | F F G A | A G F E | D D E F | E3/2 D/2 D2 |",
+}
 BLANK = {
     "report.py": """
 from mcp.server import MCPServer
@@ -167,6 +173,7 @@ GALLERY: dict[str, tuple[str, dict[str, Any]]] = {
     "scenario": ("show_scenario", {}),
     "document": ("open_document", {"find_words": "assert statement"}),
     "qr": ("make_qr_code", {"content": "https://modelcontextprotocol.io"}),
+    "score": ("show_score", SONG),
     "sales": ("orders", {}),
     "import": ("import_csv", {}),
     "cart": ("show_cart", {}),

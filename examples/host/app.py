@@ -25,7 +25,7 @@ from fanlight.host import Host, Message
 HERE = Path(__file__).resolve().parent
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
-    *("shader", "speech", "video", "monitor", "outline", "scenario", "document", "qr"),
+    *("shader", "speech", "video", "monitor", "outline", "scenario", "document", "qr", "score"),
 )
 
 # Instead of a model: the server, the tool and the arguments for each question.
@@ -70,6 +70,11 @@ QUESTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "qr",
         "make_qr_code",
         {"content": "https://modelcontextprotocol.io"},
+    ),
+    "Show me the start of the Ode to Joy as sheet music.": (
+        "score",
+        "show_score",
+        {"title": "Ode to Joy", "notes": "F F G A | A G F E | D D E F | F3/2 E/2 E2 |", "key": "D"},
     ),
     "Why do visitors leave without an order?": (
         "outline",

@@ -187,6 +187,7 @@ SHOWN = {
     "scenario": "text=Panels",
     "document": "text=The Python manual",
     "qr": "svg",
+    "score": "text=Ode to Joy",
     "outline": "text=They cannot pay",
 }
 

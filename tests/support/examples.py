@@ -49,6 +49,11 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "scenario": ("ui://scenario/scenario", "show_scenario", {}),
     "document": ("ui://document/document", "open_document", {"find_words": "assert statement"}),
     "qr": ("ui://qr/qr", "make_qr_code", {"content": "https://example.com/menu"}),
+    "score": (
+        "ui://score/score",
+        "show_score",
+        {"title": "Ode to Joy", "notes": "F F G A | A G F E | D D E F | F3/2 E/2 E2 |", "key": "D"},
+    ),
     "cart": ("ui://shop/cart", "show_cart", {}),
     "sales": ("ui://sales/fanlight-table", "orders", {}),
     "import": ("ui://import/fanlight-upload", "import_csv", {}),

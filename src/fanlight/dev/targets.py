@@ -18,7 +18,7 @@ from fanlight.host.upstream.config import Command, Target, Url, load_config, par
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
-    *("shader", "speech", "video", "monitor", "outline", "scenario", "document", "qr"),
+    *("shader", "speech", "video", "monitor", "outline", "scenario", "document", "qr", "score"),
 )
 
 
