@@ -521,10 +521,6 @@ def _probe(options: argparse.Namespace, command: Sequence[str]) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 # fanlight types
 
 
@@ -547,3 +543,7 @@ def _types(options: argparse.Namespace, command: Sequence[str]) -> int:
         print(f"fanlight types: cannot write to {options.folder}: {error.strerror}", file=sys.stderr)
         return 2
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
