@@ -10,7 +10,7 @@ from pathlib import Path
 from fanlight.chat.conversations import default_path
 from fanlight.chat.models import NO_MODEL, create_model
 from fanlight.chat.program import ChatLimits, ChatProgram
-from fanlight.dev.serving import listen, serve
+from fanlight.dev.serving import announce, listen, serve
 from fanlight.dev.targets import parse_headers, servers
 from fanlight.signals import run as run_until_signal
 
@@ -62,11 +62,5 @@ async def show(
             print(f"\n  {program.model_problem}", file=sys.stderr)
         if program.model_problem == NO_MODEL:
             print("  Until then, a script answers, and calls the tools.", file=sys.stderr)
-        await serve(
-            program.app,
-            listener,
-            command="fanlight chat",
-            token=program.guard.token,
-            open_browser=open_browser,
-            close_streams=program.close_streams,
-        )
+        announce(listener, "fanlight chat", program.guard.token, open_browser=open_browser)
+        await serve(program.app, listener, program.close_streams)

@@ -9,6 +9,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 
+import anyio.lowlevel
 import uvicorn
 from starlette.types import ASGIApp
 
@@ -40,23 +41,30 @@ def listen(host: str, first: int) -> socket.socket:
     raise LocalError(f"No port between {first} and {last} is free on {host}. Choose another with --port.")
 
 
-async def serve(
-    app: ASGIApp,
-    listener: socket.socket,
-    *,
-    command: str,
-    token: str,
-    open_browser: bool,
-    close_streams: Callable[[], None],
-) -> None:
+def announce(listener: socket.socket, command: str, token: str, *, open_browser: bool) -> None:
+    """Print the address of the page, and open a browser. Requests that arrive before `serve` wait for it.
+
+    Args:
+        listener: Where the program will listen, from `listen`.
+        command: The name of the command, such as "fanlight dev".
+        token: The token of the page's address.
+        open_browser: Whether to open a browser. The address is printed in any case.
+    """
+    host, port = listener.getsockname()[:2]
+    url = f"http://localhost:{port}/?token={token}"
+    print(f"\n  {command}: {url}\n  Stop with Ctrl+C.\n", flush=True)
+    if host not in _LOOPBACK:
+        print(f"  From another machine: ssh -L {port}:localhost:{port} THIS-MACHINE, then open this address.\n")
+    if open_browser:
+        threading.Thread(target=_open, args=[url], daemon=True).start()
+
+
+async def serve(app: ASGIApp, listener: socket.socket, close_streams: Callable[[], None]) -> None:
     """Serve a page until a signal arrives.
 
     Args:
         app: The program.
         listener: Where it listens, from `listen`.
-        command: The name of the command, such as "fanlight dev".
-        token: The token of the page's address.
-        open_browser: Whether to open a browser. The address is printed in any case.
         close_streams: Ends the event streams that pages hold open.
     """
     config = uvicorn.Config(
@@ -68,13 +76,7 @@ async def serve(
     )
     server = PageServer(config, close_streams)
     with server.stopped_by_signals():
-        host, port = listener.getsockname()[:2]
-        url = f"http://localhost:{port}/?token={token}"
-        print(f"\n  {command}: {url}\n  Stop with Ctrl+C.\n", flush=True)
-        if host not in _LOOPBACK:
-            print(f"  From another machine: ssh -L {port}:localhost:{port} THIS-MACHINE, then open this address.\n")
-        if open_browser:
-            threading.Thread(target=_open, args=[url], daemon=True).start()
+        await anyio.lowlevel.checkpoint()  # raises for a signal that arrived before this block, while nothing runs
         await server.serve(sockets=[listener])
 
 

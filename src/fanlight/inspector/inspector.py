@@ -59,6 +59,7 @@ class Inspector:
         policy: "ask" asks the user as a host does; "allow" allows everything.
         reload: Whether to watch the servers' folders, and to reload what changes.
         build: Whether to build Views that need Node while their folders are watched.
+        guard: Who may use the page. Default: whoever has a token of its own.
         theme: The theme that the page starts with. Default: that of the system.
         prewarmed: Where Python processes are prewarmed for restarts.
         lines: Where servers write their source lines. Default: a folder of its own, removed at the end.
@@ -72,12 +73,13 @@ class Inspector:
         policy: str = "ask",
         reload: bool = True,
         build: bool = True,
+        guard: Guard | None = None,
         theme: str | None = None,
         prewarmed: PrewarmedProcesses | None = None,
         lines: Lines | None = None,
         chat_command: str | None = None,
     ) -> None:
-        self.guard = Guard("fanlight dev")
+        self.guard = guard or Guard("fanlight dev")
         self._prewarmed = prewarmed
         self._theme = theme
         self._chat_command = chat_command

@@ -1,51 +1,42 @@
 """Runs the inspector with the options of `fanlight dev`."""
 
-import shlex
+import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from fanlight.dev.guard import Guard
 from fanlight.dev.prewarm import PrewarmedProcesses
-from fanlight.dev.serving import listen, serve
+from fanlight.dev.serving import serve
 from fanlight.dev.source_lines import Lines
-from fanlight.dev.targets import servers
+from fanlight.dev.targets import Served
 from fanlight.inspector.inspector import Inspector
 from fanlight.inspector.view_log import printed
 
 
 async def show(
-    targets: Sequence[str],
-    command: Sequence[str],
+    servers: Mapping[str, Served],
+    listener: socket.socket,
     *,
-    host: str,
-    port: int,
-    open_browser: bool,
+    guard: Guard,
     reload: bool,
     build: bool,
     policy: str,
     theme: str | None,
-    headers: Mapping[str, str],
     prewarmed: PrewarmedProcesses,
     lines: Lines,
+    chat_command: str,
 ) -> None:
     """Serve until Ctrl+C."""
     inspector = Inspector(
-        servers(targets, command, headers=headers),
+        servers,
+        guard=guard,
         policy=policy,
         reload=reload,
         build=build,
         theme=theme,
         prewarmed=prewarmed,
         lines=lines,
-        chat_command=shlex.join(
-            ["fanlight", "chat", *targets, "--model", "scripted", *(["--", *command] if command else [])]
-        ),
+        chat_command=chat_command,
     )
-    with printed(sys.stderr), listen(host, port) as listener:
-        await serve(
-            inspector.app,
-            listener,
-            command="fanlight dev",
-            token=inspector.guard.token,
-            open_browser=open_browser,
-            close_streams=inspector.close_streams,
-        )
+    with printed(sys.stderr):
+        await serve(inspector.app, listener, inspector.close_streams)

@@ -17,16 +17,15 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from urllib.parse import urlsplit
 
-import httpx2
-from mcp.client import Transport
-from mcp.client.stdio import StdioServerParameters
-from mcp.server.lowlevel import Server
-
 from fanlight.host.errors import ConfigError
-from fanlight.lowlevel import lowlevel_server
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client import Transport
+    from mcp.server.lowlevel import Server
 
 _KEYS: Final = ("command", "args", "env", "cwd", "url", "headers", "type", "affinity")
 _SIMILAR: Final = 0.65  # "ulr" is "url"; "envFile", a key of another host, is not "env"
@@ -67,7 +66,7 @@ class Url:
     headers: Mapping[str, str] | None = field(default=None, repr=False)  # may hold secrets
     affinity: Affinity = None
     """Whether all requests of a conversation go through the connection of one worker."""
-    auth: httpx2.Auth | None = field(default=None, repr=False)
+    auth: "httpx2.Auth | None" = field(default=None, repr=False)
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)
@@ -78,7 +77,7 @@ class Url:
 class InProcess:
     """A server object in this program."""
 
-    server: Server[Any]
+    server: "Server[Any]"
 
     def __str__(self) -> str:
         return f"the server {self.server.name!r} in this program"
@@ -88,7 +87,7 @@ class InProcess:
 class Streams:
     """A transport of the SDK, or a function that opens one. Without the function it can be opened only `once`."""
 
-    open: Callable[[], Transport]
+    open: "Callable[[], Transport]"
     once: bool = False
 
     def __str__(self) -> str:
@@ -105,18 +104,25 @@ def parse_target(server: object, name: str = "server") -> Target:
             return server
         case str():
             return _from_text(server, name)
-        case StdioServerParameters():
-            cwd = None if server.cwd is None else Path(server.cwd)
-            return Command(server.command, tuple(server.args), server.env, cwd)
+        case list() | tuple():
+            return _from_arguments(server, name)
         case Mapping():
             target = _with_affinity(_from_entry(server, name, None, os.environ), server.get("affinity"), name)
             return _with_auth(target, server.get("auth"), name)
+    # Here, because `fanlight dev` prints its address before it imports the SDK, which takes most of its start.
+    from mcp.client.stdio import StdioServerParameters
+
+    from fanlight.lowlevel import lowlevel_server
+
+    if isinstance(server, StdioServerParameters):
+        cwd = None if server.cwd is None else Path(server.cwd)
+        return Command(server.command, tuple(server.args), server.env, cwd)
     if (lowlevel := lowlevel_server(server)) is not None:
         return InProcess(lowlevel)
     if isinstance(server, Sequence):
         return _from_arguments(server, name)
     if hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
-        return Streams(lambda: cast(Transport, server), once=True)
+        return Streams(lambda: cast("Transport", server), once=True)
     if callable(server):
         return Streams(cast("Callable[[], Transport]", server))
     raise ConfigError(
@@ -222,6 +228,8 @@ def _with_auth(target: Target, auth: object, name: str) -> Target:
         return target
     if not isinstance(target, Url):
         raise ConfigError(f'{name}.auth is for a server with a "url"; this one is {target}.')
+    import httpx2
+
     if not isinstance(auth, httpx2.Auth):
         raise ConfigError(
             f"{name}.auth is {_kind(auth)}, expected an httpx2.Auth such as mcp.client.auth.OAuthClientProvider. "
