@@ -25,7 +25,6 @@ The bridge has no clock and does no I/O. A request that needs a decision becomes
 
 import itertools
 import sys
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum, auto
 from typing import Any, Final
@@ -140,7 +139,7 @@ class Bridge:
         self._advertised = capabilities if advertised is None else advertised
         self._own_context: JSONObject = dict(context)
         self._sent_context: JSONObject = {}
-        self._outgoing: deque[Message] = deque()
+        self._outgoing: list[Message] = []  # an empty deque takes 760 bytes, for each View
         self._ids = itertools.count(1)
         self._pending: dict[int, str] = {}
         self._open: dict[RequestId, str] = {}
@@ -148,25 +147,6 @@ class Bridge:
         self._partial: JSONObject | None = None
         self._input: JSONObject | None = None
         self._outcome: Message | None = None
-        self._requests: Mapping[str, Callable[[RequestId, JSONObject], Event | None]] = {
-            "ui/initialize": self._initialize,
-            "ui/open-link": self._open_link,
-            "ui/message": self._message,
-            "ui/update-model-context": self._update_model_context,
-            "ui/request-display-mode": self._request_display_mode,
-            "ui/download-file": self._download_file,
-            "tools/call": self._call_tool,
-            "sampling/createMessage": self._create_message,
-            SAVE_STATE: self._keep_state,
-        }
-        self._notifications: Mapping[str, Callable[[JSONObject], Event | None]] = {
-            "ui/notifications/initialized": self._initialized,
-            "ui/notifications/size-changed": self._size_changed,
-            "ui/notifications/request-teardown": self._request_teardown,
-            "notifications/message": self._log,
-            "notifications/cancelled": self._cancelled,
-            "notifications/tools/list_changed": self._app_tools_changed,
-        }
 
     # Another bridge can continue: in another process, after this one ended
 
@@ -275,20 +255,20 @@ class Bridge:
         if method in _SERVER_METHODS:
             self._require(_SERVER_METHODS[method], method)
             return ServerRequested(id, method, _without_token(params))
-        handler = self._requests.get(method)
+        handler = _REQUESTS.get(method)
         if handler is None:
             raise _ErrorResponse(METHOD_NOT_FOUND, f"Method not found: {method}")
-        return handler(id, params)
+        return handler(self, id, params)
 
     def _receive_notification(self, method: str, params: JSONObject) -> Event | None:
         if method.startswith("ui/notifications/sandbox-"):
             return Rejected(f"{method} is reserved for the sandbox proxy")  # SBX-08
-        handler = self._notifications.get(method)
+        handler = _NOTIFICATIONS.get(method)
         if handler is None:
             return None  # JSON-RPC: an unknown notification is ignored
         if self.state is State.NEW:
             return Rejected(f"{method} came before ui/initialize")
-        return handler(params)
+        return handler(self, params)
 
     def _receive_response(self, id: RequestId, message: Message) -> Event:
         method = self._pending.pop(id, None) if isinstance(id, int) else None
@@ -464,7 +444,7 @@ class Bridge:
     def outgoing(self) -> Iterator[Message]:
         """Yield the messages to deliver to the View now, in order."""
         while self._outgoing:
-            message = self._outgoing.popleft()
+            message = self._outgoing.pop(0)
             if message.get("method") not in self._suppressed:
                 yield self._translator.to_view(message)
 
@@ -605,6 +585,27 @@ class Bridge:
         if changed:
             self._sent_context = context
             self._send("ui/notifications/host-context-changed", changed)
+
+
+_REQUESTS: Final[Mapping[str, Callable[[Bridge, RequestId, JSONObject], Event | None]]] = {
+    "ui/initialize": Bridge._initialize,
+    "ui/open-link": Bridge._open_link,
+    "ui/message": Bridge._message,
+    "ui/update-model-context": Bridge._update_model_context,
+    "ui/request-display-mode": Bridge._request_display_mode,
+    "ui/download-file": Bridge._download_file,
+    "tools/call": Bridge._call_tool,
+    "sampling/createMessage": Bridge._create_message,
+    SAVE_STATE: Bridge._keep_state,
+}
+_NOTIFICATIONS: Final[Mapping[str, Callable[[Bridge, JSONObject], Event | None]]] = {
+    "ui/notifications/initialized": Bridge._initialized,
+    "ui/notifications/size-changed": Bridge._size_changed,
+    "ui/notifications/request-teardown": Bridge._request_teardown,
+    "notifications/message": Bridge._log,
+    "notifications/cancelled": Bridge._cancelled,
+    "notifications/tools/list_changed": Bridge._app_tools_changed,
+}
 
 
 def _object(container: object, key: str) -> JSONObject:

@@ -241,23 +241,25 @@ class ViewRegistry:
         return session
 
     def _create_session(self, record: ViewRecord, *, restarted: bool = False) -> Session:
+        id = record.id  # the functions below outlive the record, which is replaced when it changes
+
         async def save(progress: JSONObject, has_ended: bool) -> None:
             ended = {"holder": None, "shown": False} if has_ended and self._records.is_shared else {}
-            await self._records.change_held(record.id, session=progress, **ended)
+            await self._records.change_held(id, session=progress, **ended)
 
         async def store_away() -> None:
-            if (session := self.session(record.id)) is not None and not session.attached:
+            if (session := self.session(id)) is not None and not session.attached:
                 try:
-                    await self._records.change_held(record.id, shown=False)
+                    await self._records.change_held(id, shown=False)
                 except StoreError as error:  # until the next change, other workers say that the View is shown
-                    logger.warning("View %s: that no page shows it cannot be stored now: %s", record.id, error)
+                    logger.warning("View %s: that no page shows it cannot be stored now: %s", id, error)
 
         def on_away() -> None:
             if self._records.is_shared and self._tasks.running:
                 self._tasks.start_soon(store_away)
 
         session = self._factory.create(record, self._close_on_request, save, on_away, restarted=restarted)
-        self._sessions[record.id] = session
+        self._sessions[id] = session
         self._records.keep(record)
         return session
 

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from fanlight.host.documents.tool_link import link_row
 from fanlight.host.errors import NotConnectedError
@@ -24,6 +25,18 @@ _DEFAULT_CONTEXT: JSONObject = {
     "availableDisplayModes": ["inline", "fullscreen", "pip"],
     "platform": "web",
 }
+# All sessions share these objects; what differs between Views replaces a key of a copy.
+_CAPABILITIES: Final[JSONObject] = {
+    "openLinks": {},
+    "downloadFile": {},
+    "logging": {},
+    "sandbox": {},  # `Session.begin` fills it
+    "serverTools": {"listChanged": True},
+    "serverResources": {"listChanged": True},
+    "updateModelContext": {"text": {}, "image": {}, "resource": {}, "resourceLink": {}, "structuredContent": {}},
+}
+_MESSAGE: Final[JSONObject] = {"text": {}, "image": {}, "resource": {}, "resourceLink": {}}
+_SAMPLING: Final[JSONObject] = {"tools": {}}
 
 
 @dataclass(frozen=True)
@@ -141,25 +154,11 @@ class SessionFactory:
         return session
 
     def _capabilities(self) -> JSONObject:
-        capabilities: JSONObject = {
-            "openLinks": {},
-            "downloadFile": {},
-            "logging": {},
-            "sandbox": {},  # `Session.begin` fills it
-            "serverTools": {"listChanged": True},
-            "serverResources": {"listChanged": True},
-            "updateModelContext": {
-                "text": {},
-                "image": {},
-                "resource": {},
-                "resourceLink": {},
-                "structuredContent": {},
-            },
-        }
+        capabilities = dict(_CAPABILITIES)
         if self._handlers.message is not None:
-            capabilities["message"] = {"text": {}, "image": {}, "resource": {}, "resourceLink": {}}
+            capabilities["message"] = _MESSAGE
         if self._handlers.sampling is not None:
-            capabilities["sampling"] = {"tools": {}}
+            capabilities["sampling"] = _SAMPLING
         return capabilities
 
 

@@ -186,6 +186,7 @@ class SocketServer:
                 await websocket.close(1000)
                 return
             handler = await self._backend.open(request, origins, socket, user)
+            del request  # as long as the socket is open, it would keep what the page sent
         except ViewRefusedError as refused:
             self._refusals.view(str(refused))
             await _refuse(websocket, str(refused))

@@ -1,7 +1,6 @@
 """The messages on their way to a View: recorded if they are responses, kept until acknowledged, sent in order."""
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -56,7 +55,7 @@ class Outbox:
         self._max_result = max_result
         self._observer = observer
         self._save = save
-        self._unsent: deque[Message] = deque()
+        self._unsent: list[Message] = []  # an empty deque takes 760 bytes, for each View
         self._is_sending = False
         self._partial_frame = 0
         self._sent_one: anyio.Event | None = None
@@ -125,7 +124,7 @@ class Outbox:
             is_partial = method.endswith("/notifications/tool-input-partial")
         if not self._unsent:
             return  # the session ended in the meantime
-        self._unsent.popleft()
+        self._unsent.pop(0)
         # Only one partial input is in flight at a time, so the page acknowledges it at once.
         number, frame = self._channel.keep(MessageToView(orjson.Fragment(text), ack_now=is_partial or None))
         if self._sent_one is not None:
