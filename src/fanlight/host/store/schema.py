@@ -82,6 +82,14 @@ _ADD_WORKERS: Final = (
     "create index payloads_by_expiry on payloads (expires)",
 )
 
+_SKIP_RECORDS_WITHOUT_OWNER: Final = (
+    # A View waits for its record, and each index is another page to write. Many programs have no users.
+    "drop index audit_by_user",
+    "create index audit_by_user on audit (user) where user is not null",
+    "drop index audit_by_conversation",
+    "create index audit_by_conversation on audit (conversation) where conversation is not null",
+)
+
 MIGRATIONS: Final = (
     _CREATE_TABLES,
     _ADD_DOCUMENTS,
@@ -91,6 +99,7 @@ MIGRATIONS: Final = (
     _ADD_SESSIONS,
     _ADD_SETTINGS,
     _ADD_WORKERS,
+    _SKIP_RECORDS_WITHOUT_OWNER,
 )
 """The statements of each step. The first one takes a file from version 0 to version 1."""
 
