@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import MCPServer
 
 from fanlight.host.backoff import Backoff
-from fanlight.host.errors import ConfigError, NotConnectedError, UnknownServerError
+from fanlight.host.errors import ConfigError, NotConnectedError, ServerStartError, UnknownServerError
+from fanlight.host.upstream.config import Command
 from fanlight.host.upstream.events import ServerEvent, StatusChanged
 from fanlight.host.upstream.servers import Servers
 from support.connected import CHILD, pids_of
@@ -45,6 +47,42 @@ async def test_servers_connect_in_parallel_and_list_their_tools() -> None:
             await servers.wait_until_settled()
             tools = {name: [tool["name"] for tool in each] for name, each in servers.tools().items()}
     assert tools == {"a": ["tool_of_a"], "b": ["tool_of_b"], "c": ["tool_of_c"]}
+
+
+async def test_programs_start_in_turn_if_only_some_may_start_at_once() -> None:
+    begun: list[str] = []
+    may_start = anyio.Event()
+
+    async def launch(command: Command, environment: Mapping[str, str]) -> None:
+        begun.append(command.command)
+        await may_start.wait()
+        raise ServerStartError("It does not start.")
+
+    with anyio.fail_after(20):
+        servers = Servers({"memory": build("MCPServer"), **{name: f"no-such-{name}" for name in "abcd"}})
+        servers.launch_with(launch)
+        servers.start_in_turn(2)
+        async with servers:
+            await servers["memory"].wait_until_settled()  # it needs no turn
+            await anyio.wait_all_tasks_blocked()
+            assert begun == ["no-such-a", "no-such-b"]
+            may_start.set()
+            for name in "abcd":
+                await servers[name].wait_until_settled()
+            assert begun[:4] == ["no-such-a", "no-such-b", "no-such-c", "no-such-d"]
+
+
+async def test_servers_that_wait_for_their_turn_are_closed() -> None:
+    async def launch(command: Command, environment: Mapping[str, str]) -> None:
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(20):
+        servers = Servers({name: f"no-such-{name}" for name in "abcd"})
+        servers.launch_with(launch)
+        servers.start_in_turn(2)
+        async with servers:
+            await anyio.wait_all_tasks_blocked()
+    assert {connection.status.state for connection in servers.values()} == {"closed"}
 
 
 async def test_failing_and_hanging_servers_do_not_affect_others(child: list[str]) -> None:

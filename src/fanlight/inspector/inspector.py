@@ -1,6 +1,7 @@
 """`Inspector`: a host for developers, built from the panels of its page."""
 
 import math
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -95,6 +96,8 @@ class Inspector:
             audit_arguments="whole",
             report_errors=True,
         )
+        # Without a limit, the examples would all be ready only when the last of them is.
+        self.host.servers.start_in_turn(2 * (os.cpu_count() or 1))
         if prewarmed is not None:
             self.host.servers.launch_with(prewarmed.launch)
         locations = Locations(self.host, self._lines)

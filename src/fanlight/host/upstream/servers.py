@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from fanlight.host.errors import NotConnectedError, UnknownServerError
 from fanlight.host.shared_lock import SharedLock
 from fanlight.host.upstream.auth.credentials import Credentials, with_credential
+from fanlight.host.upstream.config import Command
 from fanlight.host.upstream.connection import Connection
 from fanlight.host.upstream.events import Listener
 from fanlight.host.upstream.transport.process import KILL_TIMEOUT, Launcher
@@ -85,6 +86,7 @@ class Servers(Mapping[str, Connection]):
         self._access: OrderedDict[tuple[str, str], _Access] = OrderedDict()
         self._listeners: list[Listener] = []
         self._launcher: Launcher | None = None
+        self._turns: anyio.Semaphore | None = None
         self._shows_views = True
         self._started: set[str] = set()
         self._tasks: TaskGroup | None = None
@@ -232,7 +234,15 @@ class Servers(Mapping[str, Connection]):
     def _start_shared(self, connection: Connection) -> None:
         if connection.name not in self._started and self._tasks is not None:
             self._started.add(connection.name)
-            self._tasks.start_soon(connection.run)
+            if self._turns is not None and isinstance(connection.target, Command):
+                self._tasks.start_soon(self._start_in_turn, connection, self._turns, self._tasks)
+            else:
+                self._tasks.start_soon(connection.run)
+
+    async def _start_in_turn(self, connection: Connection, turns: anyio.Semaphore, tasks: TaskGroup) -> None:
+        async with turns:
+            tasks.start_soon(connection.run)
+            await connection.wait_until_settled()
 
     def _running(self) -> TaskGroup:
         if self._tasks is None:
@@ -295,6 +305,13 @@ class Servers(Mapping[str, Connection]):
         self._launcher = launcher
         for connection in self._all():
             connection.launch_with(launcher)
+
+    def start_in_turn(self, at_once: int) -> None:
+        """Start at most so many programs at once, so that the first are ready before the last have begun.
+
+        One that fails or is slow does not delay the others. This applies when the servers are entered the next time.
+        """
+        self._turns = anyio.Semaphore(at_once)
 
     def show_views(self, show: bool) -> None:
         """Set whether the extension is advertised to the servers; reconnect those for which that changes it."""
