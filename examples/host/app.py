@@ -151,7 +151,15 @@ def main() -> None:
     if not options.no_open:
         threading.Timer(1.0, lambda: webbrowser.open(url)).start()
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.run(app, host="127.0.0.1", port=options.port, log_level="warning", ws="websockets-sansio")
+        # Compression would take 38 kB for each open View, and messages are small.
+        uvicorn.run(
+            app,
+            host="127.0.0.1",
+            port=options.port,
+            log_level="warning",
+            ws="websockets-sansio",
+            ws_per_message_deflate=False,
+        )
 
 
 if __name__ == "__main__":
