@@ -6,7 +6,6 @@ from typing import Final
 
 from fanlight.host.store.base import Store
 from fanlight.host.store.memory import MemoryStore
-from fanlight.host.store.sqlite import SqliteStore
 from fanlight.host.store.url import is_redis, without_password
 from fanlight.host.validation import check_methods
 from fanlight.protocol.errors import ArgumentError
@@ -26,6 +25,8 @@ def open_store(store: Store | str | None) -> Store:
 
 def _open_url(url: str) -> Store:
     if url.startswith("sqlite:///") and url != "sqlite:///":
+        from fanlight.host.store.sqlite import SqliteStore  # takes a while, and a store in memory needs none of it
+
         return SqliteStore(url.removeprefix("sqlite:///"))
     if url.partition("://")[0] in ("postgresql", "postgres"):
         with extra("postgres", "A store in PostgreSQL"):
