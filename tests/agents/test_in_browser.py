@@ -120,7 +120,8 @@ def last_view(page: Page) -> FrameLocator:
 
 async def use(view: FrameLocator, script: str, outcome: str) -> None:
     """Let the View do something, and wait until it has its response."""
-    await view.locator("body").evaluate(f"() => void {script}")
+    clear = "document.querySelector('#answer').textContent = ''"  # the response before can be the same
+    await view.locator("body").evaluate(f"() => {{ {clear}; void {script}; }}")
     await expect(view.locator("#answer")).to_have_text(outcome)
 
 
