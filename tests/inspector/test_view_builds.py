@@ -19,41 +19,23 @@ from fanlight.inspector import view_builds
 from fanlight.inspector.view_builds import ViewBuilds, _variables
 from fanlight.protocol.source_lines import BUILD_PREFIX, VARIABLE
 from support.inspecting import call, expect_after_reload, opened, running, view
+from support.new_projects import create_project, link_packages
 from support.node import node, node_module
 
 CONFIG = """
-import {{ viteSingleFile }} from "vite-plugin-singlefile";
-{imports}
+import { viteSingleFile } from "vite-plugin-singlefile";
 
-export default {{
+export default {
   root: "view",
-  plugins: [{plugins}viteSingleFile()],
-  build: {{ outDir: "../dist", emptyOutDir: true }},
-}};
+  plugins: [viteSingleFile()],
+  build: { outDir: "../dist", emptyOutDir: true },
+};
 """
 PAGE = """<!doctype html>
 <html lang="en">
   <head><title>Clock</title></head>
-  <body><main></main><script type="module" src="/{script}"></script></body>
+  <body><main></main><script type="module" src="/main.js"></script></body>
 </html>
-"""
-SERVER = """
-from mcp.server import MCPServer
-
-from fanlight import Apps
-
-server = MCPServer("clock")
-apps = Apps(server)
-
-
-@apps.tool(view="dist/index.html")
-def get_time() -> str:
-    \"\"\"The time.\"\"\"
-    return "now"
-
-
-if __name__ == "__main__":
-    server.run()
 """
 TIMEOUT = 60
 
@@ -63,14 +45,12 @@ def _node_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(node()).parent}{os.pathsep}{os.environ['PATH']}")
 
 
-def make_project(folder: Path, files: dict[str, str], *, installed: bool = True, plugin: str | None = None) -> Path:
-    imports, plugins = (f'import plugin from "{plugin}";', "plugin(), ") if plugin else ("", "")
+def make_project(folder: Path, files: dict[str, str], *, installed: bool = True) -> Path:
     package = {"type": "module", "scripts": {"build": "vite build"}, "devDependencies": {"vite": "8"}}
-    script = next(name for name in files if Path(name).stem == "main")
     content = {
         "package.json": json.dumps(package),
-        "vite.config.js": CONFIG.format(imports=imports, plugins=plugins),
-        "view/index.html": PAGE.format(script=Path(script).name),
+        "vite.config.js": CONFIG,
+        "view/index.html": PAGE,
         **files,
     }
     for name, text in content.items():
@@ -122,39 +102,35 @@ async def building(project: Path, *, enabled: bool = True) -> AsyncIterator[tupl
     lines.close()
 
 
-async def test_a_react_view_is_built_shows_its_errors_in_the_page_and_reloads_when_they_are_fixed(
+async def test_a_new_react_project_is_built_shows_its_errors_in_the_page_and_reloads_when_they_are_fixed(
     browser: Browser, tmp_path: Path
 ) -> None:
-    def component(text: str) -> str:
-        return f"export function Clock() {{\n  return <p>{text}</p>;\n}}\n"
-
-    main = 'import { createRoot } from "react-dom/client";\nimport { App } from "ext-apps-2";\n'
-    main += 'import { Clock } from "./Clock.jsx";\n\ncreateRoot(document.querySelector("main")).render(<Clock />);\n'
-    main += 'await new App({ name: "Clock", version: "1.0.0" }).connect();\n'
-    files = {"view/main.jsx": main, "view/Clock.jsx": component("first"), "server.py": SERVER}
-    project = make_project(tmp_path / "clock", files, plugin="@vitejs/plugin-react")
-    with running(servers([str(project)]), policy="allow") as (inspector, address):
+    project = create_project(tmp_path, "react")
+    link_packages(project)
+    component = project / "view" / "Poll.jsx"
+    good = component.read_text(encoding="utf-8")
+    with running(servers([str(project / "server.py")]), policy="allow") as (inspector, address):
         async with opened(browser, inspector, address) as (page, problems):
             banner = page.get_by_role("alert", name="Builds")
             await call(page)  # before there is a document: the View appears when it is built
-            shown = view(page).get_by_text("first")
+            shown = view(page).get_by_text("12 votes")
             await page.locator(".card mcp-app").wait_for()
             await expect(shown).to_be_visible(timeout=TIMEOUT * 1000)
             await expect(banner).to_be_hidden()
 
-            (project / "view" / "Clock.jsx").write_text(component("second</b>"), encoding="utf-8")
-            await expect(banner).to_contain_text("The build of clock failed.", timeout=TIMEOUT * 1000)
-            await expect(banner).to_contain_text("view/Clock.jsx:2:21")
-            await expect(banner.locator("pre").first).to_contain_text("2 |   return <p>second</b></p>;")
+            component.write_text(good.replace("votes</p>", "votes</b>"), encoding="utf-8")
+            await expect(banner).to_contain_text("The build of tides failed.", timeout=TIMEOUT * 1000)
+            await expect(banner).to_contain_text("view/Poll.jsx:17:37")
+            await expect(banner.locator("pre").first).to_contain_text("17 |           <p>{totalOf(poll)} votes</b>")
             await expect(shown).to_be_visible()
             await page.reload()
-            await expect(banner).to_contain_text("view/Clock.jsx:2:21")  # also for a page that is opened later
+            await expect(banner).to_contain_text("view/Poll.jsx:17:37")  # also for a page that is opened later
             await call(page)
             await expect(shown).to_be_visible()  # the last good build is served
 
-            (project / "view" / "Clock.jsx").write_text(component("third"), encoding="utf-8")
+            component.write_text(good.replace("votes</p>", "voices</p>"), encoding="utf-8")
             await expect(banner).to_be_hidden(timeout=TIMEOUT * 1000)
-            await expect_after_reload(view(page).get_by_text("third"))
+            await expect_after_reload(view(page).get_by_text("12 voices"))
             assert problems == []
 
 

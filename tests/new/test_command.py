@@ -197,7 +197,7 @@ def test_one_line_says_what_to_install_where_npm_is_missing(
     monkeypatch.setattr(shutil, "which", lambda name: npm)
     assert main(["new", "tides", "--template", "vue"]) == 0
     out = capsys.readouterr().out
-    assert "npm install && npm run build" in out
+    assert "  npm install\n  fanlight dev server.py" in out
     notes = [line for line in out.splitlines() if line.startswith("npm was not found")]
     assert len(notes) == noted
     assert all("install Node.js" in note for note in notes)

@@ -3,6 +3,8 @@
 import importlib
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -18,14 +20,21 @@ from hatchling.builders.wheel import WheelBuilder
 from playwright.async_api import Browser
 
 from fanlight.check import check
+from fanlight.new.project import BuildBackend
 from fanlight.new.template import TEMPLATES
 from fanlight.testing.stage import Stage
-from support.node import node, node_module
+from support.new_projects import create_project, link_packages
+from support.node import node
+from support.wire import UI, VERSIONS, over_stdio
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 ROOT = Path(__file__).parents[2]
-BACKENDS = {"hatchling": "hatchling.build", "setuptools": "setuptools.build_meta", "uv_build": "uv_build"}
+BACKENDS: dict[BuildBackend, str] = {
+    "hatchling": "hatchling.build",
+    "setuptools": "setuptools.build_meta",
+    "uv_build": "uv_build",
+}
 WITH_NODE = [name for name, template in TEMPLATES.items() if template.needs_node]
 TEXTS = {
     "show": ["Revenue by month", "72,300", "South"],
@@ -34,6 +43,8 @@ TEXTS = {
 }
 POLL = ["What shall we drink?", "12 votes", "Coffee"]
 """What a View says, by template; all others show a poll."""
+# pytest-asyncio and LangSmith bring plugins that the projects do not need.
+PLUGINS = ("-p", "no:asyncio", "-p", "no:langsmith_plugin", "-p", "no:cacheprovider")
 
 
 @dataclass(frozen=True)
@@ -54,11 +65,6 @@ class Installed:
     async def fanlight(self, folder: Path, *words: str) -> str:
         return await self.run(folder, "-m", "fanlight.cli", *words)
 
-    async def create(self, folder: Path, name: str, template: str, *words: str) -> tuple[Path, str]:
-        """Create a project, and return its folder and the tool with the View."""
-        report = json.loads(await self.fanlight(folder, "new", name, "--template", template, "--json", *words))
-        return Path(report["folder"]), report["tool"]
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
@@ -78,47 +84,43 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(python)
 
 
-def link_packages(project: Path) -> None:
-    """Put the packages that `package.json` names, and no others, into the project's node_modules."""
-    manifest = json.loads((project / "package.json").read_text(encoding="utf-8"))
-    modules = project / "node_modules"
-    for name in (*manifest["dependencies"], *manifest["devDependencies"]):
-        # The name without a version belongs to the 1.x package here.
-        source = node_module("ext-apps-2" if name == "@modelcontextprotocol/ext-apps" else name)
-        (modules / name).parent.mkdir(parents=True, exist_ok=True)
-        (modules / name).symlink_to(source, target_is_directory=True)
-    (modules / ".bin").mkdir()
-    (modules / ".bin" / "vite").symlink_to(node_module("vite/bin/vite.js"))
+@pytest.fixture(scope="module")
+async def projects(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One project of each template, with its View built."""
+    folder = tmp_path_factory.mktemp("projects")
+    # One process creates all: starting Python takes most of the time.
+    script = "import sys; from fanlight.cli import main\n"
+    script += "for name in sys.argv[1:]: assert main(['new', f'tides-{name}', '--template', name]) == 0"
+    await installed.run(folder, "-c", script, *TEMPLATES)
+    for template in WITH_NODE:
+        link_packages(folder / f"tides-{template}")
+        await installed.run(folder / f"tides-{template}", node(), "--run", "build")
+    return {template: folder / f"tides-{template}" for template in TEMPLATES}
 
 
-async def build_wheel(installed: Installed, project: Path, backend: str) -> zipfile.ZipFile:
-    script = f"import {BACKENDS[backend]} as backend; backend.build_wheel('dist')"
-    (project / "dist").mkdir(exist_ok=True)
-    await installed.run(project, "-c", script)
-    (wheel,) = (project / "dist").glob("*.whl")
-    return zipfile.ZipFile(wheel)
+async def test_the_tests_of_each_template_pass(installed: Installed, projects: dict[str, Path]) -> None:
+    # One run shares one browser. Each project alone would have its own folder as the first one of sys.path.
+    folders = [str(folder) for folder in projects.values()]
+    command = ("-m", "pytest", "-v", "-W", "error", *PLUGINS, "-o", f"pythonpath={shlex.join(folders)}")
+    output = await installed.run(projects["vanilla"].parent, *command, *(f"{folder}/tests" for folder in folders))
+    for template in TEMPLATES:
+        assert f"test_tides_{template}.py::" in output
+    assert "skipped" not in output
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-async def test_a_template_is_created_built_tested_installed_checked_and_photographed(
-    template: str, installed: Installed, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_the_wheel_of_each_template_is_installed_checked_and_photographed(
+    template: str, projects: dict[str, Path], browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = f"tides_{template}"
-    project, tool = await installed.create(tmp_path, f"tides-{template}", template)
-    if TEMPLATES[template].needs_node:
-        link_packages(project)
-        await installed.run(project, node(), "--run", "build")
-    # pytest-asyncio and LangSmith bring plugins that the project does not need.
-    plugins = ("-p", "no:asyncio", "-p", "no:langsmith_plugin", "-p", "no:cacheprovider")
-    output = await installed.run(project, "-m", "pytest", "-q", "-W", "error", *plugins)
-    assert "passed" in output
-    assert "skipped" not in output
-
-    with await build_wheel(installed, project, "hatchling") as archive:
+    (wheel,) = WheelBuilder(str(projects[template])).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     # The server runs in this process: check starts one for each protocol version, which would take most of the time.
     monkeypatch.syspath_prepend(tmp_path / "site")
     server = importlib.import_module(f"{module}.server").server
+    assert Path(importlib.import_module(module).__path__[0]).is_relative_to(tmp_path / "site")
+    tool = TEMPLATES[template].tool.replace("my_app", module)
     async with Stage({"tides": server}, browser=browser) as stage:
         arguments = {"name": "Ada"} if template == "form" else {}
         async with stage.open("tides", tool, arguments, theme="dark", size=(390, 700)) as view:
@@ -132,52 +134,46 @@ async def test_a_template_is_created_built_tested_installed_checked_and_photogra
     assert [finding for finding in report.findings if finding.level != "note"] == []
 
 
-async def test_without_npm_the_python_half_works_and_the_view_says_what_to_run(
-    installed: Installed, browser: Browser, tmp_path: Path
-) -> None:
-    project, tool = await installed.create(tmp_path, "tides", WITH_NODE[0])
-    output = await installed.run(project, "-m", "pytest", "-q", "-p", "no:asyncio", "-p", "no:langsmith_plugin")
+async def test_without_npm_the_tests_and_tools_of_the_python_half_work(installed: Installed, tmp_path: Path) -> None:
+    project = create_project(tmp_path, WITH_NODE[0])
+    output = await installed.run(project, "-m", "pytest", "-q", *PLUGINS)
     assert "2 passed, 1 skipped" in output
-    async with Stage({"tides": [str(installed.python), str(project / "server.py")]}, browser=browser) as stage:
-        logged: list[str] = []
-        stage.host.servers["tides"].observe_stderr(logged.append)
-        async with stage.open("tides", tool) as view:
-            assert "npm install && npm run build" in await view.frame.locator("body").inner_text()
-            assert view.errors == []
-            assert view.call.result is not None
-            assert view.call.result["structuredContent"]["votes"]["Tea"] == 4
-    assert "Run: npm install && npm run build" in "".join(logged)
+    async with over_stdio(project / "server.py", VERSIONS[-1], UI) as client:
+        assert (await client.call("show_tides"))["structuredContent"]["votes"]["Tea"] == 4
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 async def test_the_wheel_of_each_build_backend_contains_the_html(
-    backend: str, installed: Installed, tmp_path: Path
+    backend: BuildBackend, installed: Installed, tmp_path: Path
 ) -> None:
     pages = ("head.html", "items.html", "page.css", "page.html", "page.txt")
-    expected = {
-        "vanilla": {"tides/tides.html", "tides/tides.js", "tides/style.css"},
-        "pages": {f"tides/templates/{name}" for name in pages},
-        "react": {"tides/built/index.html", "tides/not_built.html"},
+    project = create_project(tmp_path, WITH_NODE[0], backend)
+    # Files of the other templates, so that one wheel has every kind of file: in the package, and in folders below it.
+    for template in ("vanilla", "pages"):
+        other = create_project(tmp_path / template, template, backend)
+        shutil.copytree(other / "tides", project / "tides", dirs_exist_ok=True)
+    (project / "tides" / "dist").mkdir()
+    (project / "tides" / "dist" / "index.html").write_text("<!doctype html>", encoding="utf-8")
+    (project / "dist").mkdir()
+    await installed.run(project, "-c", f"import {BACKENDS[backend]} as backend; backend.build_wheel('dist')")
+    (wheel,) = (project / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name for name in archive.namelist() if ".dist-info/" not in name and name[-1] != "/"}
+        (scripts,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        assert "tides=tides.server:main" in archive.read(scripts).decode().replace(" ", "")
+    assert files == {
+        *(f"tides/{name}" for name in ("__init__.py", "server.py", "tides.html", "tides.js", "style.css")),
+        *(f"tides/templates/{name}" for name in pages),
+        "tides/dist/index.html",
     }
-    for template, names in expected.items():
-        (tmp_path / template).mkdir()
-        project, _ = await installed.create(tmp_path / template, "tides", template, "--build-backend", backend)
-        if template == "react":
-            (project / "tides" / "built").mkdir()
-            (project / "tides" / "built" / "index.html").write_text("<!doctype html>", encoding="utf-8")
-        with await build_wheel(installed, project, backend) as archive:
-            files = {name for name in archive.namelist() if ".dist-info/" not in name and name[-1] != "/"}
-            (scripts,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-            assert "tides=tides.server:main" in archive.read(scripts).decode().replace(" ", "")
-        assert files == {"tides/__init__.py", "tides/server.py", *names}
 
 
-async def test_the_workflows_are_valid_and_their_commands_succeed(installed: Installed, tmp_path: Path) -> None:
-    names = ("vanilla", WITH_NODE[0])
-    projects = {name: (await installed.create(tmp_path, f"tides-{name}", name))[0] for name in names}
-    paths = {name: project / ".github" / "workflows" / "check.yml" for name, project in projects.items()}
+async def test_the_workflows_are_valid_and_their_commands_succeed(
+    installed: Installed, projects: dict[str, Path]
+) -> None:
+    paths = {name: projects[name] / ".github" / "workflows" / "check.yml" for name in ("vanilla", WITH_NODE[0])}
     schema = ("--builtin-schema", "vendor.github-workflows")
-    await installed.run(tmp_path, "-m", "check_jsonschema", *schema, *map(str, paths.values()))
+    await installed.run(projects["vanilla"], "-m", "check_jsonschema", *schema, *map(str, paths.values()))
     jobs = {name: yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]["check"] for name, path in paths.items()}
     steps = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
     assert [run for run in steps[WITH_NODE[0]] if run.startswith("npm")] == ["npm install", "npm run build"]

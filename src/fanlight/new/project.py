@@ -43,9 +43,9 @@ class Project:
 
     def commands(self) -> list[str]:
         """Return the commands that install the project and show it."""
-        build = ["npm install && npm run build"] if self.template.needs_node else []
+        packages = ["npm install"] if self.template.needs_node else []
         install = "python -m pip install --editable . --group dev"
-        return [f"cd {self.folder.name}", install, *build, "fanlight dev server.py"]
+        return [f"cd {self.folder.name}", install, *packages, "fanlight dev server.py"]
 
     def notes(self) -> list[str]:
         """Return what has to be installed before these commands work."""

@@ -12,7 +12,7 @@ from fanlight.protocol.errors import UsageError
 # https://packaging.python.org/en/latest/specifications/name-normalization/
 _NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]", re.ASCII)
 _LONGEST: Final = 100
-_USED_BY_PROJECT: Final = frozenset({"build", "built", "dist", "node_modules", "server", "test", "tests", "view"})
+_USED_BY_PROJECT: Final = frozenset({"build", "dist", "node_modules", "server", "test", "tests", "view"})
 
 
 @dataclass(frozen=True)

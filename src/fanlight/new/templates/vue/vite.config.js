@@ -6,5 +6,5 @@ import { viteSingleFile } from "vite-plugin-singlefile";
 export default defineConfig({
   root: "view",
   plugins: [vue(), viteSingleFile()],
-  build: { outDir: "../my_app/built", emptyOutDir: true },
+  build: { outDir: "../my_app/dist", emptyOutDir: true },
 });

@@ -1,8 +1,6 @@
 """The server: a poll. Replace it with what your app does."""
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -10,19 +8,9 @@ from mcp_types import ToolAnnotations
 
 from fanlight import Apps, View
 
-BUILT = Path(__file__).with_name("built") / "index.html"
-NOT_BUILT = Path(__file__).with_name("not_built.html")
-
 server = MCPServer("my-app")
 apps = Apps(server)
-
-
-def my_app() -> str:
-    "A poll to vote in."
-    return (BUILT if BUILT.exists() else NOT_BUILT).read_text(encoding="utf-8")
-
-
-view = View(my_app, title="My app", prefers_border=True)
+view = View("dist/index.html", title="My app", prefers_border=True)
 
 
 @dataclass
@@ -50,6 +38,4 @@ def vote(choice: str) -> Poll:
 
 
 def main() -> None:
-    if not BUILT.exists():
-        print("The View is not built yet. Run: npm install && npm run build", file=sys.stderr)
     server.run()
