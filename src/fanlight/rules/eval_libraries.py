@@ -65,7 +65,8 @@ LIBRARIES: Final = (
     EvalLibrary(
         "zod",
         ("jitless",),
-        "Call z.config({ jitless: true }) before anything else of zod. It works without, too: zod only tries.",
+        "Call z.config({ jitless: true }) in a module of its own, and import that module before all others: packages "
+        "use zod as soon as they are imported, which is before any other code runs. Nothing fails without it.",
         r"\.config\(\s*\{\s*jitless\s*:\s*(?:true|!0)",
     ),
     EvalLibrary(
