@@ -146,7 +146,7 @@ async def test_events_of_a_build_name_file_line_and_column_and_a_change_of_its_c
     config.write_text(f"{good}let = 1;\n", encoding="utf-8")
     async with building(project) as (builds, events):
         failed = await events.state("failed")
-        assert failed["errors"][0]["place"].startswith("vite.config.js:10:")
+        assert failed["errors"][0]["place"].startswith("vite.config.js:9:")
         assert not failed["served"]
         config.write_text(good, encoding="utf-8")
         assert (await events.state("built"))["errors"] == []
