@@ -57,9 +57,14 @@ def test_without_options_but_a_name_it_writes_the_default_template(
     assert main(["new", "tide-tables"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Created tide-tables: template vanilla, ")
-    assert "  cd tide-tables\n" in out
-    assert "  fanlight dev server.py" in out
+    # New environments of Python 3.11 have pip 23 or 24, which do not know --group.
+    commands = ['python -m pip install --upgrade "pip>=25.1"', "python -m pip install --editable . --group dev"]
+    assert out.splitlines()[2:] == [f"  {line}" for line in ("cd tide-tables", *commands, "fanlight dev server.py")]
     project = folder / "tide-tables"
+    readme = [line.partition("  #")[0].rstrip() for line in (project / "README.md").read_text("utf-8").splitlines()]
+    workflow = (project / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8")
+    assert readme[readme.index(commands[0]) + 1] == commands[1]
+    assert [line.removeprefix("      - run: ") for line in workflow.splitlines() if " pip install" in line] == commands
     written = {path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file()}
     assert written == {
         *(".github/workflows/check.yml", ".gitignore", ".mcp.json", "README.md", "pyproject.toml", "server.py"),

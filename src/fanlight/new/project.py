@@ -44,8 +44,9 @@ class Project:
     def commands(self) -> list[str]:
         """Return the commands that install the project and show it."""
         packages = ["npm install"] if self.template.needs_node else []
+        upgrade = 'python -m pip install --upgrade "pip>=25.1"'  # older versions do not know --group
         install = "python -m pip install --editable . --group dev"
-        return [f"cd {self.folder.name}", install, *packages, "fanlight dev server.py"]
+        return [f"cd {self.folder.name}", upgrade, install, *packages, "fanlight dev server.py"]
 
     def notes(self) -> list[str]:
         """Return what has to be installed before these commands work."""
