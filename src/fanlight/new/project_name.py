@@ -13,6 +13,16 @@ from fanlight.protocol.errors import UsageError
 _NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]", re.ASCII)
 _LONGEST: Final = 100
 _USED_BY_PROJECT: Final = frozenset({"build", "dist", "node_modules", "server", "test", "tests", "view"})
+_DEPENDENCIES: Final = """
+annotated_types anyio attr attrs cffi click colorama cryptography dateutil fanlight greenlet h11 hatchling
+httpcore httpcore2 httpx httpx2 idna iniconfig jinja2 jsonschema jsonschema_specifications jwt markupsafe mcp
+mcp_types multipart narwhals numpy opentelemetry opentelemetry_api orjson packaging pandas pathspec pip
+pkg_resources playwright plotly pluggy py pycparser pydantic pydantic_core pyee pygments pyjwt pytest
+python_dateutil python_multipart pywin32 referencing rpds rpds_py setuptools sse_starlette starlette tomlkit
+tree_sitter tree_sitter_javascript trove_classifiers truststore typing_extensions typing_inspection tzdata uv
+uv_build uvicorn websockets wheel
+"""
+"""The packages and modules that a project of any template needs to run, to be tested, or to be built."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,11 @@ class ProjectName:
             )
         if module in _USED_BY_PROJECT:
             raise UsageError(f"{text!r} is the name of a part of every project. Write {text}-app, for example.")
+        if module in _DEPENDENCIES.split():
+            raise UsageError(
+                f"{text!r} is the name of a Python package that the project depends on, and would hide. "
+                f"Write {text}-app, for example."
+            )
         if _is_installed(module):
             raise UsageError(
                 f"{text!r} is the name of an installed Python package, which the project would hide. "
