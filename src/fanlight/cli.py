@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_build(commands)
     _add_probe(commands)
     _add_types(commands)
-    options = parser.parse_args(given)
+    options = _parse(parser, given)
     if options.version:
         from fanlight import __version__
 
@@ -161,6 +161,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # the exit code of a program that SIGPIPE ended
     return code
+
+
+def _parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line whose options may stand between its positional arguments.
+
+    argparse fills the last positional argument before it reads what follows an option, and returns the rest.
+    """
+    options, rest = parser.parse_known_args(words)
+    last = getattr(options, "last_positional", None)
+    while last is not None and rest and not rest[0].startswith("-"):
+        value = getattr(options, last)
+        if isinstance(value, list):
+            value.append(rest.pop(0))
+        elif value is None:
+            setattr(options, last, rest.pop(0))
+        else:
+            break
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
 
 
 def _add(commands: Any, name: str, run: Run, *, help: str, description: str) -> argparse.ArgumentParser:
@@ -215,6 +235,7 @@ def _new(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 def _add_dev(commands: Any) -> None:
     dev = _add(commands, "dev", _dev, help="show the apps of MCP servers in a browser", description=_DEV)
+    dev.set_defaults(last_positional="servers")
     dev.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
     dev.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     dev.add_argument("--port", type=_port, default=8000, help="the first port to try (default: 8000)")
@@ -260,6 +281,7 @@ def _dev(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 def _add_chat(commands: Any) -> None:
     chat = _add(commands, "chat", _chat, help="chat with a model that uses MCP servers", description=_CHAT)
+    chat.set_defaults(last_positional="servers")
     chat.add_argument("servers", nargs="*", metavar="SERVER", help="a .py file, a folder, a URL or a .json file")
     chat.add_argument("--model", metavar="NAME", help="such as openai:gpt-5 (default: the last one that was used)")
     chat.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible service that has the model")
@@ -374,6 +396,7 @@ def _missing(command: str, error: ModuleNotFoundError, extra: str) -> str:
 
 def _add_shot(commands: Any) -> None:
     shot = _add(commands, "shot", _shot, help="take a picture of a View", description=_SHOT)
+    shot.set_defaults(last_positional="names")
     shot.add_argument(
         "names", nargs="+", metavar="SERVER TOOL", help="a .py file, a folder, a URL or a .json file; and a tool"
     )
@@ -421,6 +444,7 @@ def _add_install(commands: Any) -> None:
         commands, "install", _install, help="add a server to the configuration of a host", description=_INSTALL
     )
     hosts = ["claude-desktop", "claude-code", "vscode", "cursor", "goose"]
+    install.set_defaults(last_positional="server")
     install.add_argument("host", choices=hosts, metavar="HOST", help=", ".join(hosts))
     install.add_argument("server", nargs="?", metavar="SERVER", help="a .py file, a folder or a URL")
     install.add_argument(

@@ -1,5 +1,6 @@
 """`fanlight install`, from the command line to the files of the hosts."""
 
+import argparse
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ import anyio
 import pytest
 import yaml
 
+from fanlight import cli
 from fanlight.cli import main
 from fanlight.host.upstream.config import Command, load_config
 from fanlight.host.upstream.servers import Servers
@@ -258,6 +260,56 @@ def test_a_missing_host_is_noted_and_a_chosen_file_is_not(run: Run, home: Path, 
     chosen = tmp_path / "new" / "mcp.json"
     assert run("cursor", str(CLOCK), "--config", str(chosen))[::2] == (0, "")
     assert json.loads(chosen.read_text()) == {"mcpServers": {"clock": ENTRY}}
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("option", [["--scope", "user"], ["--force"], ["--env", "A=1", "--scope=user"]])
+def test_options_may_stand_at_each_place(option: list[str], place: int, run: Run, home: Path, tmp_path: Path) -> None:
+    words = ["claude-code", str(CLOCK)]
+    code, _, err = run(*words[:place], *option, *words[place:])
+    assert (code, err) == (0, "")
+    path = tmp_path / "project" / ".mcp.json" if option == ["--force"] else home / ".claude.json"
+    assert list(load_config(path)) == ["clock"]
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [
+        (["claude-code", str(CLOCK), "--force", "b.py"], "b.py"),
+        (["claude-code", "--force", str(CLOCK), "b.py"], "b.py"),
+        (["claude-code", "--scop", "user", str(CLOCK), "--nope"], "--nope"),
+        (["claude-code", "--force", "--nope", "b.py"], "--nope b.py"),
+    ],
+)
+def test_words_without_a_place_have_exit_code_2(
+    words: list[str], unknown: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(*words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: unrecognized arguments: {unknown}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "values"),
+    [
+        (["dev", "a.py", "--no-open", "b.py", "--theme", "dark", "c.py"], "servers", ["a.py", "b.py", "c.py"]),
+        (["chat", "a.py", "--no-open", "b.py"], "servers", ["a.py", "b.py"]),
+        (["shot", "server.py", "--theme", "both", "get_time"], "names", ["server.py", "get_time"]),
+    ],
+)
+def test_other_commands_accept_options_between_their_names(
+    words: list[str], name: str, values: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[Any] = []
+
+    def run(options: argparse.Namespace, command: list[str]) -> int:
+        received.append(getattr(options, name))
+        return 0
+
+    monkeypatch.setattr(cli, f"_{words[0]}", run)
+    assert cli.main(words) == 0
+    assert received == [values]
 
 
 def test_a_command_line_after_two_dashes_is_installed(run: Run, tmp_path: Path) -> None:
