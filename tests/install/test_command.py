@@ -262,6 +262,21 @@ def test_a_missing_host_is_noted_and_a_chosen_file_is_not(run: Run, home: Path, 
     assert json.loads(chosen.read_text()) == {"mcpServers": {"clock": ENTRY}}
 
 
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_next_step_fits_an_installation_or_a_removal(host: str, run: Run) -> None:
+    installed = json.loads(run(host, str(CLOCK), "--json")[1])["next"]
+    assert installed.startswith(HOSTS[host].next_step)
+    code, out, _ = run(host, str(CLOCK), "--remove")
+    assert (code, out.splitlines()[-1]) == (0, HOSTS[host].after_removal)
+    assert not any(words in out for words in ("turn the server on", "asks", "connected", "start the server"))
+
+
+@pytest.mark.parametrize(("scope", "asks"), [("project", True), ("user", False)])
+def test_only_servers_of_a_project_are_said_to_need_consent(scope: str, asks: bool, run: Run) -> None:
+    out = run("claude-code", str(CLOCK), "--scope", scope)[1]
+    assert ("asks before it uses servers of a project" in out) is asks
+
+
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("option", [["--scope", "user"], ["--force"], ["--env", "A=1", "--scope=user"]])
 def test_options_may_stand_at_each_place(option: list[str], place: int, run: Run, home: Path, tmp_path: Path) -> None:

@@ -69,10 +69,11 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
         except FanlightError as error:
             return _fail(options, f"{error}\n{_advice(found)}", NOT_STARTED)
     backup = None if options.dry_run else change.write()
+    next_step = None if change.text is None else host.next(scope, is_removed=options.remove)
     if options.json:
-        _print_json(_as_json(change, options, started, backup, notes))
+        _print_json(_as_json(change, options, started, backup, notes, next_step))
     else:
-        _print(change, options, started, backup)
+        _print(change, options, started, backup, next_step)
         for note in notes:
             print(f"fanlight install: {note}", file=sys.stderr)
     return DONE
@@ -91,7 +92,13 @@ def _start(found: Launch, timeout: float) -> JSONObject:
     return {"tools": started.tools, "views": started.views}
 
 
-def _print(change: Change, options: argparse.Namespace, started: JSONObject | None, backup: Path | None) -> None:
+def _print(
+    change: Change,
+    options: argparse.Namespace,
+    started: JSONObject | None,
+    backup: Path | None,
+    next_step: str | None,
+) -> None:
     path = change.file.path
     if started is not None:
         print(f"{change.name} starts. It has {_count(started['tools'], 'tool')}, {started['views']} with a View.")
@@ -105,12 +112,17 @@ def _print(change: Change, options: argparse.Namespace, started: JSONObject | No
         print(f"{done} {change.name} {preposition} {path}.")
     if backup is not None:
         print(f"The file as it was before is {backup}.")
-    if change.text is not None and not options.dry_run:
-        print(change.host.next_step)
+    if next_step is not None and not options.dry_run:
+        print(next_step)
 
 
 def _as_json(
-    change: Change, options: argparse.Namespace, started: JSONObject | None, backup: Path | None, notes: Sequence[str]
+    change: Change,
+    options: argparse.Namespace,
+    started: JSONObject | None,
+    backup: Path | None,
+    notes: Sequence[str],
+    next_step: str | None,
 ) -> JSONObject:
     return {
         "host": change.host.name,
@@ -123,7 +135,7 @@ def _as_json(
         "entry": change.entry,
         "server": started,
         "notes": list(notes),
-        "next": change.host.next_step if change.text is not None else None,
+        "next": next_step,
         "error": None,
     }
 

@@ -57,6 +57,9 @@ class Host:
     places: Mapping[Scope, Callable[[Machine], Path]]
     """Where the file is, by scope; the first is the default."""
     next_step: str
+    """What the user does after a server was added or changed."""
+    after_removal: str
+    """What the user does after a server was removed."""
     format: Literal["json", "yaml"] = "json"
     command_key: str = "command"
     env_key: str = "env"
@@ -67,6 +70,8 @@ class Host:
     """Why the file cannot name servers by URL, and what to do instead."""
     more: JSONObject = field(default_factory=dict)
     """What each new entry has besides."""
+    project_note: str = ""
+    """What the user should know about a server in the file of a project."""
 
     def scope(self, chosen: Scope | None) -> Scope:
         """Return the chosen scope, or the default. Raise `UsageError` for one that the host does not have."""
@@ -75,6 +80,12 @@ class Host:
             only = " or ".join(self.places)
             raise UsageError(f"{self.title} has no configuration for --scope {scope}. It has one for: {only}.")
         return scope
+
+    def next(self, scope: Scope | None, *, is_removed: bool) -> str:
+        """Return what the user does after a change in the file of a scope, or in a file of their own."""
+        if is_removed:
+            return self.after_removal
+        return f"{self.next_step} {self.project_note}" if scope == "project" and self.project_note else self.next_step
 
     def entry(self, name: str, target: Command | Url) -> JSONObject:
         """Return the entry for a server."""
@@ -146,6 +157,7 @@ HOSTS: Final = {
             "mcpServers",
             {"user": _claude_desktop},
             "Quit Claude Desktop and start it again: it reads the file only when it starts.",
+            "Quit Claude Desktop and start it again: it reads the file only when it starts.",
             no_url="Claude Desktop reads no URLs from its configuration file. Add the URL in Claude, under Settings, "
             "Connectors, Add custom connector.",
         ),
@@ -154,9 +166,11 @@ HOSTS: Final = {
             "Claude Code",
             "mcpServers",
             {"project": lambda machine: machine.folder / ".mcp.json", "user": _claude_code},
-            "Start claude again; it asks before it uses servers of a project. /mcp shows whether it is connected.",
+            "Start claude again. /mcp shows whether the server is connected.",
+            "Start claude again: sessions that are open may still have the server.",
             command_type="stdio",
             url_type="http",
+            project_note="Claude Code asks before it uses servers of a project.",
         ),
         Host(
             "vscode",
@@ -167,6 +181,7 @@ HOSTS: Final = {
                 "user": lambda machine: machine.settings / "Code" / "User" / "mcp.json",
             },
             'Run "MCP: List Servers" in VS Code and start the server; VS Code asks whether you trust it.',
+            'If "MCP: List Servers" in VS Code still shows the server, reload the window.',
             command_type="stdio",
             url_type="http",
         ),
@@ -179,6 +194,7 @@ HOSTS: Final = {
                 "user": lambda machine: machine.home / ".cursor" / "mcp.json",
             },
             "Restart Cursor, and turn the server on in its MCP settings.",
+            "Restart Cursor if the server is still listed in its MCP settings.",
         ),
         Host(
             "goose",
@@ -186,6 +202,7 @@ HOSTS: Final = {
             "extensions",
             {"user": _goose},
             "Start a new Goose session.",
+            "Start a new Goose session: those that are open may still have the server.",
             format="yaml",
             command_key="cmd",
             env_key="envs",
