@@ -93,3 +93,10 @@ def test_every_program_gets_the_environment_of_this_process(tmp_path: Path, monk
         assert isinstance(target, Command)
         assert target.env is not None
         assert target.env["FANLIGHT_TEST"] == os.environ["FANLIGHT_TEST"]
+
+
+@pytest.mark.parametrize("text", ["A: b\nX: c", "A: b\r\n", "A\n: b", "\tA: b", "A: b\0", "A: b\x7f", "A: \x85b"])
+def test_a_header_with_a_control_character_is_refused_without_printing_its_value(text: str) -> None:
+    with pytest.raises(ConfigError, match="contains the control character") as caught:
+        parse_headers([text])
+    assert "b" not in str(caught.value).partition(" contains")[0]

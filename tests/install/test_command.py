@@ -343,11 +343,15 @@ def test_a_command_line_after_two_dashes_is_installed(run: Run, tmp_path: Path) 
         (["goose", str(CLOCK), "--scope", "project"], "Goose has no configuration for --scope project"),
         (["vscode", str(CLOCK), "--scope", "user", "--config", "x"], "Write one of them"),
         (["vscode", "https://a.example", "--header", "x"], "expected NAME:VALUE"),
+        (["vscode", "https://a.example", "--header", "A: b\nX: c"], r"contains the control character '\n'"),
+        (["vscode", str(CLOCK), "--env", "A\nB=c"], "expected KEY=VALUE"),
+        (["vscode", str(CLOCK), "--env", "A\n=c"], "expected KEY=VALUE"),
     ],
 )
-def test_a_wrong_command_line_has_exit_code_2(words: list[str], message: str, run: Run) -> None:
+def test_a_wrong_command_line_has_exit_code_2(words: list[str], message: str, run: Run, tmp_path: Path) -> None:
     code, _, err = run(*words)
     assert code == 2
+    assert files(tmp_path / "project") == []
     assert err.startswith("fanlight install: ")
     assert message in err
 

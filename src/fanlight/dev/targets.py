@@ -16,6 +16,7 @@ from fanlight.host.errors import ConfigError
 from fanlight.host.upstream.config import Command, Target, Url, load_config, parse_target
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 EXAMPLES = (
     *("clock", "todo", "chart", "wizard", "dashboard", "map", "image", "game"),
     *("shader", "speech", "video", "monitor", "outline", "scenario", "document", "qr", "score"),
@@ -59,10 +60,14 @@ def server_name(script: Path) -> str:
 
 
 def parse_headers(texts: Sequence[str]) -> dict[str, str]:
-    """Parse HTTP headers, each written as `NAME:VALUE`."""
+    """Parse HTTP headers, each written as `NAME:VALUE`. Raise `ConfigError` for one that could contain another one."""
     headers = {}
     for text in texts:
         name, colon, value = text.partition(":")
+        if (control := _CONTROL.search(text)) is not None:
+            raise ConfigError(  # without the value, which may be a secret
+                f"--header {name!r} contains the control character {control[0]!r}, which no header may have. Remove it."
+            )
         if not colon or not _HEADER_NAME.fullmatch(name.strip()):
             raise ConfigError(f"--header is {text!r}, expected NAME:VALUE such as 'Authorization: Bearer TOKEN'.")
         headers[name.strip()] = value.strip()
