@@ -184,7 +184,10 @@ class Code(BaseModel):
 
 @apps.tool(view="qr.html", annotations=READ_ONLY)
 def make_qr_code(
-    content: Annotated[str, Field(min_length=1, max_length=213, examples=["https://modelcontextprotocol.io"])],
+    # Without max_length: encode() knows the limit in bytes, and its error says what to do.
+    content: Annotated[
+        str, Field(min_length=1, description="At most 213 bytes.", examples=["https://modelcontextprotocol.io"])
+    ],
 ) -> Annotated[CallToolResult, Code]:
     "Show a QR code of a link or a text."
     modules = encode(content)

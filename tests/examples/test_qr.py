@@ -67,11 +67,12 @@ async def test_a_client_without_views_gets_a_picture_that_scanners_read(example:
     assert seen == example["encode"]("https://example.com")
 
 
-async def test_a_text_that_is_too_long_in_bytes_is_an_error() -> None:
+@pytest.mark.parametrize(("text", "count", "limit"), [("ä" * 150, 300, 212), ("x" * 5000, 5000, 213)])
+async def test_a_text_that_is_too_long_in_bytes_is_an_error(text: str, count: int, limit: int) -> None:
     async with client_of("qr") as client:
-        result = await client.call("make_qr_code", content="ä" * 150)
+        result = await client.call("make_qr_code", content=text)
     assert result["isError"]
-    assert "The text has 300 bytes, and a code holds at most 212." in result["content"][0]["text"]
+    assert f"The text has {count} bytes, and a code holds at most {limit}." in result["content"][0]["text"]
 
 
 async def test_the_user_changes_the_code_and_the_model_gets_the_text(browser: Browser) -> None:
@@ -85,6 +86,11 @@ async def test_the_user_changes_the_code_and_the_model_gets_the_text(browser: Br
         (context,) = await stage.sent("ui/update-model-context", 1)
         assert context["content"][0]["text"].endswith("It now says: <b>Hello</b>")
         assert await code.evaluate("code => getComputedStyle(code).backgroundColor") == "rgb(255, 255, 255)"
+        await box.fill("x" * 5000)  # stays as it is, so that the user can shorten it
+        await stage.view.get_by_role("button", name="Make code").click()
+        await expect(stage.view.get_by_role("status")).to_contain_text("The text has 5000 bytes, and a code holds")
+        await expect(code).to_have_accessible_name("QR code: <b>Hello</b>")
+        await expect(box).to_have_value("x" * 5000)
         stage.client = Refusing()
         await stage.view.get_by_role("button", name="Make code").click()
         await expect(stage.view.get_by_role("status")).to_have_text("The host refuses.")
