@@ -232,6 +232,26 @@ def test_a_link_stays_a_link_and_the_mode_of_the_file_stays(run: Run, config: Pa
     assert (config.parent / f"{config.name}.1.bak").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+@pytest.mark.parametrize(
+    ("words", "mode"),
+    [
+        ([str(CLOCK)], 0o644),
+        ([str(CLOCK), "--env", "KEY=secret"], 0o600),
+        (["https://a.example/mcp", "--header", "Authorization: Bearer secret"], 0o600),
+    ],
+)
+def test_only_the_owner_can_read_a_new_file_with_a_secret(
+    words: list[str], mode: int, run: Run, tmp_path: Path
+) -> None:
+    before = os.umask(0o022)
+    try:
+        assert run("claude-code", *words)[0] == 0
+    finally:
+        os.umask(before)
+    assert (tmp_path / "project" / ".mcp.json").stat().st_mode & 0o777 == mode
+
+
 def test_a_file_that_another_program_changes_meanwhile_stays(
     run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +357,7 @@ def test_a_command_line_after_two_dashes_is_installed(run: Run, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["claude-desktop"], "expected one server, but got 0"),
+        (["claude-desktop"], "there is no server. Expected one of: a server.py"),
         (["claude-desktop", "nothing.py"], "nothing.py does not exist"),
         (["claude-desktop", "https://a.example/mcp"], "Claude Desktop reads no URLs"),
         (["goose", str(CLOCK), "--scope", "project"], "Goose has no configuration for --scope project"),

@@ -121,8 +121,8 @@ def test_a_command_line_and_a_url_are_taken_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "expected one server, but got 0"),
-        ({"server": "a.py", "uvx": "b"}, "expected one server, but got 2"),
+        ({}, "there is no server. Expected one of: a server.py"),
+        ({"server": "a.py", "uvx": "b"}, "there are several servers. Choose one of: a server.py"),
         ({"server": "servers.json"}, "is not a server: expected a .py file"),
         ({"server": "nothing"}, "is not a server: expected a .py file"),
         ({"uvx": "--from x"}, "expected the name of a package"),

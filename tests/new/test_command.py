@@ -244,6 +244,15 @@ def test_nothing_is_asked_when_options_are_given(options: dict[str, object], mon
     assert asked(monkeypatch, name="tides", **options) == (0, [])
 
 
+def test_a_folder_with_files_is_refused_before_the_template_is_asked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tides").mkdir()
+    (folder / "tides" / "notes.txt").touch()
+    assert asked(monkeypatch, name="tides") == (1, [])
+    assert "tides already exists, and fanlight new overwrites nothing" in capsys.readouterr().err
+
+
 def test_an_end_of_the_input_writes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

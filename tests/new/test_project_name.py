@@ -39,8 +39,9 @@ def test_what_is_no_name_on_pypi_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("3d", "'3d' is not an identifier. Write app-3d"),
-        ("class", "'class' is not an identifier. Write app-class"),
+        ("3d", "'3d' starts with a digit. Write app-3d"),
+        ("class", "'class' is a keyword of Python. Write class-app"),
+        ("Async", "'async' is a keyword of Python. Write Async-app"),
         ("tests", "part of every project. Write tests-app"),
         ("server", "part of every project. Write server-app"),
         ("calendar", "installed Python package, which the project would hide. Write calendar-app"),

@@ -50,7 +50,10 @@ class Change:
 
     def write(self) -> Path | None:
         """Write the file, if it changes, and return the backup, if there was a file."""
-        return None if self.text is None else self.file.write(self.text)
+        if self.text is None:
+            return None
+        has_values = any((self.entry or {}).get(key) for key in (self.host.env_key, "headers"))
+        return self.file.write(self.text, is_secret=has_values)
 
 
 def install(host: Host, path: Path, name: str, entry: JSONObject, *, force: bool = False) -> Change:

@@ -33,10 +33,11 @@ class ConfigFile:
         old, new = self.text.splitlines(), text.splitlines()
         return "\n".join(difflib.unified_diff(old, new, name, name, lineterm="", n=1))
 
-    def write(self, text: str) -> Path | None:
+    def write(self, text: str, *, is_secret: bool = False) -> Path | None:
         """Replace the text in one step, and return the backup, or None for a new file.
 
-        Links are followed, and the mode and the owner of the file stay.
+        Links are followed, and the mode and the owner of the file stay. Only the owner can read a new file that is
+        secret.
         """
         real = Path(os.path.realpath(self.path))
         try:
@@ -45,7 +46,8 @@ class ConfigFile:
                 raise InstallError(f"{self.path} is read-only. Make it writable, and repeat the command.")
             temporary = real.with_name(f".{real.name}.{secrets.token_hex(4)}.tmp")
             try:
-                self._write_new(temporary, (self._bom + text).encode("utf-8"))
+                mode = 0o600 if self._bytes is not None or is_secret else 0o666
+                self._write_new(temporary, (self._bom + text).encode("utf-8"), mode)
                 if self._bytes is not None:
                     _copy_rights(real, temporary)
                 if self._read() != self._bytes:
@@ -74,14 +76,14 @@ class ConfigFile:
         while True:
             backup = self.path.with_name(f"{self.path.name}.{number}.bak")
             try:
-                self._write_new(backup, self._bytes, mode=0o600)
+                self._write_new(backup, self._bytes, 0o600)
             except FileExistsError:
                 number += 1
                 continue
             _copy_rights(self.path, backup)
             return backup
 
-    def _write_new(self, path: Path, content: bytes, mode: int = 0o666) -> None:
+    def _write_new(self, path: Path, content: bytes, mode: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(path, flags, mode), "wb") as file:
             file.write(content)

@@ -52,10 +52,8 @@ def launch(request: Request) -> Launch:
     """Return how a host starts or reaches a server. Raise `UsageError` for what the command line cannot mean."""
     ways = [way for way in (request.server, request.uvx, list(request.command)) if way]
     if len(ways) != 1:
-        raise UsageError(
-            f"expected one server, but got {len(ways)}. Name a server.py, a folder or a URL, or write --uvx PACKAGE, "
-            "or a command line after two dashes."
-        )
+        problem = "there are several servers. Choose one of" if ways else "there is no server. Expected one of"
+        raise UsageError(f"{problem}: a server.py, a folder, a URL, --uvx PACKAGE, or a command line after two dashes.")
     name, target, notes = _find(request)
     name = name if request.name is None else request.name
     if _NAME.fullmatch(name) is None:

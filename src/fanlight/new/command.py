@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from fanlight.new.project import Project, ProjectExistsError
+from fanlight.new.project import Project, ProjectExistsError, check_is_free
 from fanlight.new.project_name import ProjectName
 from fanlight.new.questions import Ask, ask_name, ask_template
 from fanlight.new.template import DEFAULT, TEMPLATES, find_template, listing
@@ -38,6 +38,7 @@ def _project(options: argparse.Namespace, ask: Ask) -> Project:
         raise UsageError("expected the name of the project, such as fanlight new tide-tables.")
     template = None if options.template is None else find_template(options.template)
     name = ask_name(ask) if options.name is None else ProjectName.parse(options.name)
+    check_is_free(Path(name.package))  # before a question whose answer would be in vain
     if template is None:
         template = ask_template(ask) if may_ask else find_template(DEFAULT)
     return Project(name, template, options.build_backend, Path(name.package))

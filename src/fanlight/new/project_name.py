@@ -42,9 +42,14 @@ class ProjectName:
                 "with a letter or a digit at both ends, such as tide-tables."
             )
         module = re.sub(r"[-_.]+", "_", text).lower()
-        if not module.isidentifier() or keyword.iskeyword(module):
+        if keyword.iskeyword(module):
             raise UsageError(
-                f"{text!r} cannot be the name of a Python package: {module!r} is not an identifier. "
+                f"{text!r} cannot be the name of a Python package: {module!r} is a keyword of Python. "
+                f"Write {text}-app, for example."
+            )
+        if not module.isidentifier():
+            raise UsageError(
+                f"{text!r} cannot be the name of a Python package: {module!r} starts with a digit. "
                 f"Write app-{text}, for example."
             )
         if module in _USED_BY_PROJECT:
