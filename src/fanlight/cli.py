@@ -93,7 +93,8 @@ Write the document of a View to one HTML file with everything inlined, and print
   fanlight build server.py --view get_time    the View of a tool, or the one with this URI
   fanlight build -- npx some-server --stdio
 
-Without -o, the file is NAME.bundled.html in this folder.
+Without -o, the file is NAME.bundled.html in this folder. A file that exists is overwritten only with --force; the
+server and the sources of its Views never are.
 
 Exit code: 0 written, 1 a View could not be bundled or read, 2 usage error.
 """
@@ -491,7 +492,7 @@ def _add_build(commands: Any) -> None:
     build = _add(commands, "build", _build, help="bundle a View into one file", description=_BUILD)
     build.add_argument("source", nargs="?", metavar="SOURCE", help="an .html file, or a server as for fanlight dev")
     build.add_argument("-o", "--output", metavar="FILE", help="the file to write, or a folder for several Views")
-    build.add_argument("--force", action="store_true", help="overwrite files that exist")
+    build.add_argument("--force", action="store_true", help="overwrite a file that exists, except sources")
     build.add_argument(
         "--view", action="append", default=[], metavar="TOOL", help="only the View of this tool, or with this URI"
     )

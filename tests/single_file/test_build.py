@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,21 @@ PAGE = """<!doctype html>
 </head>
 <body><img src="face.png" alt=""></body>
 </html>
+"""
+
+SERVER = """from mcp.server import MCPServer
+from fanlight import Apps
+
+server = MCPServer("clock")
+
+
+@Apps(server).tool(view="clock.html")
+def get_time() -> str:
+    "The time."
+    return "12:00"
+
+
+server.run()
 """
 
 
@@ -85,20 +101,24 @@ def test_a_source_of_the_view_is_never_overwritten(
 ) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert main(["build", "clock.html", *options]) == 2
-    assert "is a source of the View and is never overwritten" in capsys.readouterr().err
+    assert "is a source of a View and is never overwritten" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_file_that_exists_is_overwritten_if_it_is_named_or_with_force(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [([], "clock.bundled.html"), (["-o", "one.html"], "one.html"), (["-o", "server.py"], "server.py")],
+)
+def test_a_file_that_exists_is_overwritten_only_with_force(
+    folder: Path, options: list[str], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output = folder / "clock.bundled.html"
+    output = folder / name
     output.write_text("mine", encoding="utf-8")
-    assert main(["build", "clock.html"]) == 2
-    assert "clock.bundled.html exists. Overwrite it with --force" in capsys.readouterr().err
+    assert main(["build", "clock.html", *options]) == 2
+    assert f"{name} exists. Overwrite it with --force" in capsys.readouterr().err
     assert output.read_text("utf-8") == "mine"
-    assert main(["build", "clock.html", "-o", "clock.bundled.html"]) == 0
-    assert main(["build", "clock.html", "--force"]) == 0
+    assert main(["build", "clock.html", *options, "--force"]) == 0
+    assert output.read_text("utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
@@ -145,5 +165,17 @@ def test_the_views_of_a_server_are_written_as_hosts_get_them(folder: Path, capsy
     assert "has no View 'none'" in capsys.readouterr().err
     source = server.with_name("clock.html")
     before = source.read_bytes()
-    assert main(["build", str(server), "-o", str(source)]) == 2
+    assert main(["build", str(server), "-o", str(source), "--force"]) == 2
     assert source.read_bytes() == before
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "named", [["server.py"], ["."], ["--", sys.executable, "server.py"]], ids=["file", "folder", "command"]
+)
+def test_the_server_is_never_overwritten(folder: Path, named: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    server = folder / "server.py"
+    server.write_text(SERVER, encoding="utf-8")
+    assert main(["build", "-o", "./server.py", "--force", *named]) == 2
+    assert "server.py is the server and is never overwritten" in capsys.readouterr().err
+    assert server.read_text("utf-8") == SERVER

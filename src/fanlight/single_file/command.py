@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fanlight import signals
+from fanlight.dev.prewarm import find_script
 from fanlight.dev.source_lines import Lines
 from fanlight.dev.targets import parse_headers, servers, with_source_lines
 from fanlight.host import Host
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace, command: Sequence[str]) -> int:
     """Write the documents and return the exit code."""
     try:
         documents = _documents(options, command)
-        outputs = _outputs(options, documents)
+        outputs = _outputs(options, documents, _server_files(options.source, command))
     except BundleError as error:
         return _fail(options, str(error), NOT_BUNDLED)
     except (UsageError, ConfigError) as error:
@@ -151,7 +152,13 @@ def _stem(uri: str) -> str:
     return _NOT_IN_NAMES.sub("-", last).removesuffix(".html").strip("-.") or "view"
 
 
-def _outputs(options: argparse.Namespace, documents: Sequence[Document]) -> list[Path]:
+def _server_files(source: str | None, command: Sequence[str]) -> list[Path]:
+    """Return the files that the command line names as the server."""
+    named = [*command, *(() if source is None else (source, find_script(source) or source))]
+    return [path for path in map(Path, named) if path.is_file()]
+
+
+def _outputs(options: argparse.Namespace, documents: Sequence[Document], server_files: Sequence[Path]) -> list[Path]:
     """Return where each document is written, or raise UsageError if that would overwrite what it must not."""
     given: str | None = options.output
     to_folder = given is not None and (given.endswith(("/", os.sep)) or Path(given).is_dir())
@@ -164,13 +171,18 @@ def _outputs(options: argparse.Namespace, documents: Sequence[Document]) -> list
             output = Path(given)
         else:
             output = _free(Path(given or "."), document.name, outputs)
-        if any(output.exists() and file.exists() and output.samefile(file) for file in document.files):
-            raise UsageError(f"{output} is a source of the View and is never overwritten. Choose another file with -o.")
-        is_explicit = given is not None and not to_folder
-        if output.exists() and not options.force and not is_explicit:
+        if any(_is_one_of(output, each.files) for each in documents):
+            raise UsageError(f"{output} is a source of a View and is never overwritten. Choose another file with -o.")
+        if _is_one_of(output, server_files):
+            raise UsageError(f"{output} is the server and is never overwritten. Choose another file with -o.")
+        if output.exists() and not options.force:
             raise UsageError(f"{output} exists. Overwrite it with --force, or choose another file with -o.")
         outputs.append(output)
     return outputs
+
+
+def _is_one_of(output: Path, files: Sequence[Path]) -> bool:
+    return output.exists() and any(file.exists() and output.samefile(file) for file in files)
 
 
 def _free(folder: Path, name: str, taken: Sequence[Path]) -> Path:
