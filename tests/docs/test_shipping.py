@@ -68,14 +68,20 @@ async def test_a_wheel_of_each_build_backend_contains_the_view_and_serves_it(oth
 
 
 @pytest.mark.process
-async def test_the_desktop_bundle_is_valid_and_its_server_has_the_tools_of_the_manifest(tmp_path: Path) -> None:
+async def test_the_desktop_bundle_is_valid_has_no_local_environment_and_serves_the_tools_of_the_manifest(
+    tmp_path: Path,
+) -> None:
     files = write_files(HOW_TO / "make-a-desktop-bundle.md", tmp_path / "bundle")
     tool = [str(Path(sys.executable).with_name("node")), str(ROOT / "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js")]
     packed = tmp_path / "tides.mcpb"
+    for left_by_a_run in (".venv/pyvenv.cfg", "__pycache__/server.pyc", "uv.lock"):
+        path = tmp_path / "bundle" / left_by_a_run
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("", encoding="utf-8")
     await _run(tmp_path, *tool, "validate", str(files["manifest.json"]))
     await _run(tmp_path, *tool, "pack", str(tmp_path / "bundle"), str(packed))
     with zipfile.ZipFile(packed) as archive:
-        assert set(archive.namelist()) == {"manifest.json", "pyproject.toml", "server.py", "tides.html"}
+        assert set(archive.namelist()) == {"manifest.json", "pyproject.toml", "server.py", "tides.html", "uv.lock"}
     manifest = json.loads(files["manifest.json"].read_text(encoding="utf-8"))
     async with over_stdio(files[manifest["server"]["entry_point"]], "2025-11-25", UI) as client:
         assert set(await client.tools()) == {tool["name"] for tool in manifest["tools"]}
