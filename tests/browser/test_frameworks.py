@@ -1,7 +1,9 @@
 """`<mcp-app>` in pages with React, Vue and Svelte: the components of the how-to, in Chromium."""
 
 import os
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +11,6 @@ from pathlib import Path
 import httpx2
 import pytest
 from playwright.async_api import Page, expect
-from starlette.requests import HTTPConnection
-from starlette.types import Receive, Scope, Send
 
 import fanlight
 from support.browser import problems_of
@@ -23,26 +23,30 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 HOW_TO = ROOT / "docs" / "how-to"
 COMPILE = Path(__file__).with_name("front_ends") / "compile.js"
 MOUNT = {
-    "Chat.jsx": "",
-    "Chat.vue": 'import { createApp } from "vue"; import Chat from "COMPILED"; createApp(Chat).mount("#root");',
-    "Chat.svelte": 'import { mount } from "svelte"; import Chat from "COMPILED"; mount(Chat, { target: root });',
+    "src/Chat.jsx": "",
+    "src/Chat.vue": 'import { createApp } from "vue"; import Chat from "COMPILED"; createApp(Chat).mount("#root");',
+    "src/Chat.svelte": 'import { mount } from "svelte"; import Chat from "COMPILED"; mount(Chat, { target: root });',
 }
 """The components, with what mounts them if they do not do it themselves."""
 
 
 FILES = {name: code for _, name, code in blocks(HOW_TO / "use-mcp-app-in-a-framework.md") if name}
+(ESBUILD,) = re.findall(r"^npx esbuild (src/.*)$", (HOW_TO / "use-mcp-app-in-a-framework.md").read_text("utf-8"), re.M)
+"""The arguments with which the page builds the component of React."""
 
 
 def built(component: str, folder: Path) -> str:
     """Build the script of the page, as a user's own tools would."""
-    options = ("--bundle", "--format=iife", "--conditions=browser", '--define:process.env.NODE_ENV="production"')
     source = FILES[component]
     if component.endswith(".jsx"):
-        return run_esbuild(*options, "--jsx=automatic", "--loader=jsx", input=source)
+        entry, *options, output = shlex.split(ESBUILD)
+        assert (entry, output) == (component, "--outfile=page.js")
+        return run_esbuild(str(folder / entry), *options)
     compiled = folder / "chat.js"
     words = [node(), str(COMPILE), component.rpartition(".")[2]]
     code = subprocess.run(words, cwd=ROOT, input=source, capture_output=True, text=True, check=True, timeout=60).stdout
     compiled.write_text(code, encoding="utf-8")
+    options = ("--bundle", "--format=iife", "--conditions=browser", '--define:process.env.NODE_ENV="production"')
     return run_esbuild(*options, input=MOUNT[component].replace("COMPILED", str(compiled)))
 
 
@@ -61,14 +65,7 @@ async def test_a_view_is_shown_reports_its_context_and_comes_back(
     program = runpy.run_path("app.py")
     problems = problems_of(page)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        """Make a call before the page of a user asks for the Views."""
-        if scope.get("path") == "/views" and (user := program["identify"](HTTPConnection(scope))) is not None:
-            chat = program["host"].conversation("c1", user=user)
-            await chat.call_tool("notes__write_note", {"text": "Hello!"})
-        await program["app"](scope, receive, send)
-
-    with serving_pages(app) as address:
+    with serving_pages(program["app"]) as address:
         await page.goto(address)
         view = page.locator("mcp-app").frame_locator("iframe").frame_locator("iframe")
         await expect(view.get_by_role("note")).to_have_text("Hello!")

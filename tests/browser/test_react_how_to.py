@@ -64,7 +64,7 @@ async def test_the_view_is_type_checked_and_works(project: Path, browser: Browse
 
 
 def test_the_component_of_a_host_page_is_type_checked(tmp_path: Path) -> None:
-    (code,) = (code for _, name, code in blocks(HOST_PAGE) if name == "Views.tsx")
+    (code,) = (code for _, name, code in blocks(HOST_PAGE) if name == "src/Views.tsx")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "Views.tsx").write_text(code, encoding="utf-8")
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
