@@ -20,7 +20,7 @@ import {
 } from "./view.js";
 
 /**
- * @typedef {object} UseAppOptions What the first render passes counts; later values are ignored.
+ * @typedef {object} UseAppOptions Only the options of the first render are used.
  * @property {import("./view.js").Implementation} appInfo
  * @property {Record<string, any>} [capabilities]
  * @property {(app: App) => void} [onAppCreated] Called before `connect()`: set the handlers here.
