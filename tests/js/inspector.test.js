@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fitsVariant, resolve } from "../../src/fanlight/browser/form/schema.js";
 import { readAddress, writeAddress } from "../../src/fanlight/inspector/pages/address.js";
 import { labelOf, startValue, variantName } from "../../src/fanlight/inspector/pages/argument-fields.js";
-import { diagnose, explainResult } from "../../src/fanlight/inspector/pages/diagnose.js";
+import { diagnose, explainMissingBuild, explainResult } from "../../src/fanlight/inspector/pages/diagnose.js";
 import { differences } from "../../src/fanlight/inspector/pages/replay.js";
 
 test("an address holds the state of the page, and gives it back", () => {
@@ -109,4 +109,15 @@ test("the variant of a union is found by its constants and required properties",
   assert.equal(fitsVariant(circle, { kind: "square", radius: 1 }), false);
   assert.equal(fitsVariant({ type: "integer" }, 3), true);
   assert.equal(fitsVariant({ type: "integer" }, undefined), false);
+});
+
+test("a View whose first build is running is said to be built, and any other reason stays", () => {
+  const reason = "/a/dist/index.html: is not built yet. Run `npm install && npm run build` in /a.";
+  const build = { folder: "/a", name: "a", state: "building", served: false };
+  assert.match(explainMissingBuild(reason, [build]), /^a was still being built when this View was opened\./);
+  assert.match(explainMissingBuild(reason, [{ ...build, state: "starting" }]), /^a was still being built/);
+  assert.equal(explainMissingBuild(reason, []), reason);
+  assert.equal(explainMissingBuild(reason, [{ ...build, state: "failed" }]), reason);
+  assert.equal(explainMissingBuild(reason, [{ ...build, folder: "/b" }]), reason);
+  assert.equal(explainMissingBuild("The server ended.", [build]), "The server ended.");
 });

@@ -2,7 +2,7 @@
 /** The calls of this page: made, shown, reloaded and closed. */
 import { follow, numberCard, openCard, prepareCard, putFirst } from "./card.js";
 import { cancelCall, hideControls, showControls } from "./controls.js";
-import { explainResult } from "./diagnose.js";
+import { explainMissingBuild, explainResult } from "./diagnose.js";
 import { $, formatBytes, make, notifyError, pretty, request } from "./dom.js";
 import {
   addProblems,
@@ -194,7 +194,10 @@ const listen = (/** @type {Call} */ call) => {
     call.failed = true;
     // What was wrong with the document before no longer matters: this one is not shown at all.
     clearViewProblems(call);
-    addProblems(call, { scope: "view", message: detail.reason });
+    const message = explainMissingBuild(detail.reason, state.builds);
+    // The element shows the reason itself, which would say something else.
+    app.classList.toggle("building", message !== detail.reason);
+    addProblems(call, { scope: "view", message });
   });
   app.addEventListener("mcp-load", () => {
     call.failed = false;

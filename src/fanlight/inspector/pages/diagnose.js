@@ -84,3 +84,20 @@ export const diagnose = (messages, source) => {
     advice: "Await app.connect(), and look for an error after it.",
   };
 };
+
+/**
+ * Explain why a View could not be shown: a document that is being built needs no command.
+ * @param {string} reason What the host says.
+ * @param {Json[]} builds
+ */
+export const explainMissingBuild = (reason, builds) => {
+  const running = builds.find(
+    ({ folder, state, served }) =>
+      !served &&
+      ["starting", "building"].includes(state) &&
+      reason.includes(`is not built yet. Run \`npm install && npm run build\` in ${folder}.`),
+  );
+  return running
+    ? `${running.name} was still being built when this View was opened. It is shown when the build has finished.`
+    : reason;
+};
