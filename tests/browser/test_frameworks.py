@@ -39,9 +39,9 @@ def built(component: str, folder: Path) -> str:
     """Build the script of the page, as a user's own tools would."""
     source = FILES[component]
     if component.endswith(".jsx"):
-        entry, *options, output = shlex.split(ESBUILD)
+        entry, *of_page, output = shlex.split(ESBUILD)
         assert (entry, output) == (component, "--outfile=page.js")
-        return run_esbuild(str(folder / entry), *options)
+        return run_esbuild(str(folder / entry), *of_page)
     compiled = folder / "chat.js"
     words = [node(), str(COMPILE), component.rpartition(".")[2]]
     code = subprocess.run(words, cwd=ROOT, input=source, capture_output=True, text=True, check=True, timeout=60).stdout
