@@ -38,6 +38,10 @@ async def _serve(
         script = find_script(targets[0]) if targets else None
         if script is not None:
             await prewarmed.prepare(script.resolve(), {**os.environ, **lines.environment, **WIDE})
+        # Before the address is printed: without a package of the extra `dev`, the command ends here.
+        import orjson  # noqa: F401
+        import websockets  # noqa: F401
+
         from fanlight.dev.guard import Guard
         from fanlight.dev.serving import announce, listen
         from fanlight.dev.targets import servers
